@@ -1,0 +1,12 @@
+//! The vocabulary of an answer: findings, severities, risk, decisions, and what could not be judged.
+//!
+//! Pure: values and the functions between them, no IO and no clock. Every engine (messages, tools, monitor, bundles)
+//! speaks these types, so that one threshold means the same for all four.
+
+mod finding;
+mod risk;
+mod unjudged;
+
+pub use finding::{Category, Finding, Severity, SpanRef};
+pub use risk::{Decision, Mode, RiskLevel, Thresholds, risk_score};
+pub use unjudged::{Direction, FailMode, FailModes, Reason, Unjudged};
