@@ -4,4 +4,6 @@
 //! no IO, hold no clock and give the same answer for the same input.
 
 pub mod decision;
+pub mod detect;
+pub mod rules;
 pub mod text;
