@@ -82,7 +82,7 @@ mod tests {
         let detach = v1::Detach { exit_code: Some(137.into()) };
         assert_eq!(serde_json::to_string(&detach).expect("detach has a JSON form"), r#"{"exitCode":137}"#);
         let event = v1::InterceptorEvent {
-            elapsed: Some(std::time::Duration::from_millis(1500).try_into().expect("a short time fits")),
+            elapsed: Some(std::time::Duration::from_millis(1500).into()),
             ..Default::default()
         };
         assert_eq!(
