@@ -5,5 +5,6 @@
 
 pub mod decision;
 pub mod detect;
+pub mod pb;
 pub mod rules;
 pub mod text;
