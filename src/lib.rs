@@ -5,6 +5,8 @@
 
 pub mod decision;
 pub mod detect;
+pub mod messages;
 pub mod pb;
+pub mod policy;
 pub mod rules;
 pub mod text;

@@ -76,4 +76,3 @@ impl Detector for HiddenText {
 fn is_hidden(c: char) -> bool {
     matches!(c, '\u{E0020}'..='\u{E007E}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
-

@@ -52,6 +52,11 @@ impl Scanner {
         &self.rules
     }
 
+    /// Rule ids of the detectors in code.
+    pub fn coded_rule_ids(&self) -> impl Iterator<Item = &str> {
+        self.coded.iter().map(|d| &*d.info().id)
+    }
+
     /// Scans one text.
     ///
     /// # Errors

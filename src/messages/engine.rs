@@ -173,7 +173,11 @@ impl MessageEngine {
     ///
     /// # Errors
     /// See [`CheckError`]; a decision is never an error.
-    pub async fn check(&self, snapshot: &Snapshot, request: CheckRequest<'_>) -> Result<CheckOutcome, CheckError> {
+    pub async fn check(
+        &self,
+        snapshot: &Snapshot,
+        request: CheckRequest<'_>,
+    ) -> Result<CheckOutcome, CheckError> {
         if request.messages.is_empty() {
             return Err(CheckError::NoMessages);
         }
@@ -188,8 +192,10 @@ impl MessageEngine {
             (key(a), &a.span.path).cmp(&(key(b), &b.span.path))
         });
         // Findings of one field stand together, fields in the order in which they were first seen.
-        pass.findings.sort_by(|a, b| (a.span.message_index, &a.span.path).cmp(&(b.span.message_index, &b.span.path)));
-        let redacted = if request.redact { self.redact(&plan, &request, &pass.findings)? } else { Vec::new() };
+        pass.findings
+            .sort_by(|a, b| (a.span.message_index, &a.span.path).cmp(&(b.span.message_index, &b.span.path)));
+        let redacted =
+            if request.redact { self.redact(&plan, &request, &pass.findings)? } else { Vec::new() };
         let findings_total = pass.findings.len();
         self.limit_findings(&plan, &request, &mut pass);
         let mut verdict = plan.policy.decide(&pass.findings, &pass.unjudged);
@@ -233,7 +239,11 @@ impl MessageEngine {
             |name: &str| policy.plugin_mode(name) == Mode::Off || self.disabled.iter().any(|d| d == name);
         for (index, name) in request.plugins.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                return Err(CheckError::UnknownPlugin { index, name: shorten(name), known: known.join(", ") });
+                return Err(CheckError::UnknownPlugin {
+                    index,
+                    name: shorten(name),
+                    known: known.join(", "),
+                });
             }
             if is_off(name) {
                 return Err(CheckError::PluginOff { index, name: name.clone() });
@@ -283,7 +293,13 @@ impl MessageEngine {
                     Ok(scanned) => scanned,
                     Err(Stopped::Deadline) => return Err(CheckError::DeadlineExceeded),
                     Err(Stopped::Timeout) => {
-                        self.unjudge_rules(plan, request, Reason::Timeout, "time-out of the plugin", &mut pass);
+                        self.unjudge_rules(
+                            plan,
+                            request,
+                            Reason::Timeout,
+                            "time-out of the plugin",
+                            &mut pass,
+                        );
                         return Ok(pass);
                     }
                 };
@@ -303,7 +319,8 @@ impl MessageEngine {
                 }
             }
             if message.media_parts > 0 {
-                let detail = format!("message {index}: {} media part(s) cannot be looked into", message.media_parts);
+                let detail =
+                    format!("message {index}: {} media part(s) cannot be looked into", message.media_parts);
                 self.unjudge(plan, request, MEDIA, Reason::UnsupportedContent, detail, &mut pass);
             }
         }
@@ -381,7 +398,12 @@ impl MessageEngine {
                 score: fault.severity.score(),
                 description: fault.description.into(),
                 recommendation: fault.recommendation.into(),
-                span: SpanRef { message_index: fault.message_index as u32, path: "".into(), start: 0, end: 0 },
+                span: SpanRef {
+                    message_index: fault.message_index as u32,
+                    path: "".into(),
+                    start: 0,
+                    end: 0,
+                },
                 evasions: Vec::new(),
                 shadow: false,
                 suppressed: false,
@@ -463,7 +485,8 @@ impl MessageEngine {
             match answer {
                 Ok(Ok(found)) => {
                     for finding in found {
-                        let Some(finding) = within_message(request.messages, finding, plugin.descriptor()) else {
+                        let Some(finding) = within_message(request.messages, finding, plugin.descriptor())
+                        else {
                             let detail = "a finding pointed outside the messages".to_owned();
                             self.unjudge(plan, request, name, Reason::BadAnswer, detail, pass);
                             continue;
@@ -565,7 +588,8 @@ impl MessageEngine {
                         })
                         .collect())
                 };
-                let text = redact::redact(field.text, field.path.is_json(), secrets, &mut placeholders, find)?;
+                let text =
+                    redact::redact(field.text, field.path.is_json(), secrets, &mut placeholders, find)?;
                 out.push(RedactedField { message_index: index as u32, path: field.path, text });
             }
         }
@@ -603,7 +627,8 @@ fn within_message(messages: &Conversation<'_>, mut finding: Finding, of: &Descri
     finding.span.end = field.text.ceil_char_boundary(finding.span.end.min(field.text.len()));
     finding.span.start = field.text.floor_char_boundary(finding.span.start.min(finding.span.end));
     // A foreign answer must not push the risk out of its range, nor pose as another plugin.
-    finding.score = if finding.score.is_finite() { finding.score.clamp(0.0, 1.0) } else { Severity::Critical.score() };
+    finding.score =
+        if finding.score.is_finite() { finding.score.clamp(0.0, 1.0) } else { Severity::Critical.score() };
     finding.plugin = of.name.clone();
     finding.plugin_version = of.version.clone();
     Some(finding)

@@ -99,11 +99,13 @@ const ROLE_NAMES: [(&str, Role); 9] = [
 /// # Errors
 /// A sentence with the accepted names.
 pub fn parse_role(name: &str) -> Result<Role, String> {
-    ROLE_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, role)| *role).ok_or_else(|| {
-        let known: Vec<&str> = ROLE_NAMES.iter().map(|(known, _)| *known).collect();
-        let shown: String = name.chars().take(40).collect();
-        format!("unknown role `{}`; use one of: {}", shown.escape_debug(), known.join(", "))
-    })
+    ROLE_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, role)| *role).ok_or_else(
+        || {
+            let known: Vec<&str> = ROLE_NAMES.iter().map(|(known, _)| *known).collect();
+            let shown: String = name.chars().take(40).collect();
+            format!("unknown role `{}`; use one of: {}", shown.escape_debug(), known.join(", "))
+        },
+    )
 }
 
 /// A path as findings carry it, without an allocation for the commonest one.

@@ -43,7 +43,8 @@ pub(super) fn scalars(text: &str) -> Option<Vec<Scalar>> {
             }
             b'{' | b'}' | b'[' | b']' | b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => at += 1,
             _ => {
-                let len = bytes[at..].iter().position(|b| b",]} \t\r\n".contains(b)).unwrap_or(bytes.len() - at);
+                let len =
+                    bytes[at..].iter().position(|b| b",]} \t\r\n".contains(b)).unwrap_or(bytes.len() - at);
                 out.push(Scalar::Literal(at..at + len));
                 at += len;
             }
@@ -77,7 +78,8 @@ mod tests {
     #[test]
     fn cuts_scalars() {
         let text = r#"{"a\"b": [1, -2.5e3, true, null, "x"]}"#;
-        let shown: Vec<&str> = scalars(text).expect("valid").iter().map(|s| &text[s.range().clone()]).collect();
+        let shown: Vec<&str> =
+            scalars(text).expect("valid").iter().map(|s| &text[s.range().clone()]).collect();
         assert_eq!(shown, [r#"a\"b"#, "1", "-2.5e3", "true", "null", "x"]);
     }
 

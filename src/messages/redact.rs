@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::json::{self, Scalar};
 use super::FieldPath;
+use super::json::{self, Scalar};
 use crate::decision::{Category, Severity};
 use crate::detect::SECRETS;
 
@@ -167,7 +167,10 @@ mod tests {
 
     #[test]
     fn replaces_spans_and_nothing_else() {
-        assert_eq!(once("a@b.c, x, a@b.c", false, &[(0..5, "pii.email"), (10..15, "pii.email")]), "[EMAIL_1], x, [EMAIL_1]");
+        assert_eq!(
+            once("a@b.c, x, a@b.c", false, &[(0..5, "pii.email"), (10..15, "pii.email")]),
+            "[EMAIL_1], x, [EMAIL_1]"
+        );
         assert_eq!(once("kkkk", false, &[(0..3, "secrets"), (2..4, "secrets.git-hub")]), "[SECRET_1]");
     }
 

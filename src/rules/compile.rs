@@ -188,7 +188,7 @@ impl RuleSet {
             gate,
             plugins,
             version: config.version.clone(),
-            revision: revision(sources),
+            revision: Self::revision_of(sources),
             scratches: ScratchPool::default(),
         })
     }
@@ -218,6 +218,18 @@ impl RuleSet {
         &self.revision
     }
 
+    /// The revision that a set compiled from `sources` has.
+    pub fn revision_of(sources: &[RuleSource]) -> String {
+        let mut hash = Sha256::new();
+        for source in sources {
+            for part in [&source.name, &source.text] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part.as_bytes());
+            }
+        }
+        hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect()
+    }
+
     /// Heap used by the literal automaton, in bytes.
     pub fn gate_memory(&self) -> usize {
         self.gate.memory_usage()
@@ -232,19 +244,14 @@ impl RuleSet {
     }
 }
 
-fn revision(sources: &[RuleSource]) -> String {
-    let mut hash = Sha256::new();
-    for source in sources {
-        for part in [&source.name, &source.text] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-    }
-    hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect()
-}
-
 fn set_problem(message: String) -> RuleProblem {
-    RuleProblem { file: "all rules".to_owned(), line: 0, rule_id: String::new(), field: String::new(), message }
+    RuleProblem {
+        file: "all rules".to_owned(),
+        line: 0,
+        rule_id: String::new(),
+        field: String::new(),
+        message,
+    }
 }
 
 fn check_together(loaded: &[LoadedRule], problems: &mut Vec<RuleProblem>) {
@@ -259,7 +266,10 @@ fn check_together(loaded: &[LoadedRule], problems: &mut Vec<RuleProblem>) {
                 line: rule.line,
                 rule_id: rule.def.id.clone(),
                 field: "id".to_owned(),
-                message: format!("already used at {}:{}; ids are unique over all files", first.file, first.line),
+                message: format!(
+                    "already used at {}:{}; ids are unique over all files",
+                    first.file, first.line
+                ),
             });
         }
     }
@@ -279,7 +289,9 @@ fn compile_all(loaded: &[LoadedRule]) -> Vec<Result<CompiledRule, Vec<RuleProble
             .flat_map(|(part, handle)| {
                 handle.join().unwrap_or_else(|_| {
                     // A panic inside the regex compiler is a bug there; the rules of this part are refused, not lost.
-                    part.iter().map(|r| Err(vec![problem_at(r, "pattern", "could not be compiled".into())])).collect()
+                    part.iter()
+                        .map(|r| Err(vec![problem_at(r, "pattern", "could not be compiled".into())]))
+                        .collect()
                 })
             })
             .collect()
@@ -420,7 +432,9 @@ fn extent(def: &RuleDef) -> Result<Extent, String> {
         (Some(written), None) => written,
         (None, Some(own)) => own,
         (None, None) => {
-            return Err("the pattern has no bound (`*`, `+` or `{n,}`); say how long a match may be".to_owned());
+            return Err(
+                "the pattern has no bound (`*`, `+` or `{n,}`); say how long a match may be".to_owned()
+            );
         }
     };
     if bound > MATCH_BYTES_MAX {
@@ -442,7 +456,8 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     if !id_ok {
         wrong("id", "use lower-case letters, digits, dots and hyphens, beginning with a letter or digit");
     }
-    if rule.plugin.is_empty() || !rule.plugin.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    if rule.plugin.is_empty()
+        || !rule.plugin.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     {
         wrong("plugin", "use lower-case letters, digits and underscores");
     }

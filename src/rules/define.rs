@@ -38,7 +38,9 @@ fn expand_at(pattern: &str, pieces: &BTreeMap<String, String>, depth: usize) -> 
         out.push_str(&expand_at(piece, pieces, depth + 1)?);
         out.push(')');
         if out.len() > EXPANDED_BYTES_MAX {
-            return Err(format!("pattern is longer than {EXPANDED_BYTES_MAX} bytes once its pieces are put in"));
+            return Err(format!(
+                "pattern is longer than {EXPANDED_BYTES_MAX} bytes once its pieces are put in"
+            ));
         }
         rest = &tail[close + 1..];
     }

@@ -101,7 +101,9 @@ impl Gate {
             match rule.trigger {
                 Some(Trigger::Digits) => digits.push(Shape { rule: rule.index, min: rule.trigger_min }),
                 Some(Trigger::Token) => tokens.push(Shape { rule: rule.index, min: rule.trigger_min }),
-                Some(Trigger::Separator) => separators.extend(rule.separators.bytes().map(|b| (b, rule.index))),
+                Some(Trigger::Separator) => {
+                    separators.extend(rule.separators.bytes().map(|b| (b, rule.index)))
+                }
                 None => {}
             }
         }
@@ -164,7 +166,13 @@ impl Gate {
     }
 
     #[cold]
-    fn report(&self, dfa: &dfa::DFA, state: aho_corasick::automaton::StateID, end: usize, sink: &mut impl Sink) {
+    fn report(
+        &self,
+        dfa: &dfa::DFA,
+        state: aho_corasick::automaton::StateID,
+        end: usize,
+        sink: &mut impl Sink,
+    ) {
         for nth in 0..dfa.match_len(state) {
             let pattern = dfa.match_pattern(state, nth);
             let start = end - dfa.pattern_len(pattern);

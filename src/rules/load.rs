@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::define;
 use super::problem::{RuleProblem, RuleProblems};
 use super::schema::{RuleDef, RuleFile};
-use super::define;
 
 /// Largest rule file, in bytes. The largest of the built-in ones has a twentieth of it.
 const FILE_BYTES_MAX: u64 = 4 << 20;

@@ -23,7 +23,7 @@ pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
 pub use load::{LoadedRule, RuleSource, load_folder, parse_file};
 pub use problem::{RuleProblem, RuleProblems};
-pub use scan::{Budget, Match, ScanStop, Scratch, Scope};
+pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 

@@ -123,7 +123,8 @@ impl RuleSet {
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
-        let mut collect = Collect { set: self, scope, scratch, hints: Hints::default(), text_len: text.len() };
+        let mut collect =
+            Collect { set: self, scope, scratch, hints: Hints::default(), text_len: text.len() };
         let gated = collect.gate(text, budget);
         let hints = collect.hints;
         let result = gated.and_then(|()| self.confirm(text, scratch, budget, matches));
@@ -148,7 +149,8 @@ impl RuleSet {
             let candidates = &mut scratch.candidates[index];
             let cache = scratch.caches[index].get_or_insert_with(|| Box::new(rule.regex.create_cache()));
             settle(candidates);
-            let mut search = Search { rule, index: index as u32, text, cache, budget, retries: 64 + text.len() / 64 };
+            let mut search =
+                Search { rule, index: index as u32, text, cache, budget, retries: 64 + text.len() / 64 };
             if candidates.anchored {
                 search.at_points(&candidates.windows, matches)?;
             } else {

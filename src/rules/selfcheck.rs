@@ -24,7 +24,11 @@ pub struct SelfCheck {
 }
 
 /// Checks every rule of `set` whose file satisfies `is_wanted`.
-pub fn self_check(set: &RuleSet, is_wanted: impl Fn(&CompiledRule) -> bool, find: &FindWith<'_>) -> SelfCheck {
+pub fn self_check(
+    set: &RuleSet,
+    is_wanted: impl Fn(&CompiledRule) -> bool,
+    find: &FindWith<'_>,
+) -> SelfCheck {
     let mut out = SelfCheck::default();
     for (index, rule) in set.rules().iter().enumerate() {
         if is_wanted(rule) {
@@ -76,9 +80,12 @@ fn why_missed(rule: &CompiledRule, text: &str) -> String {
         return format!("{text:?} is not found: the pattern does not match it");
     }
     let lower = text.to_ascii_lowercase();
-    let gated = rule.def.literals.is_empty() || rule.def.literals.iter().any(|l| lower.contains(&l.to_ascii_lowercase()));
+    let gated = rule.def.literals.is_empty()
+        || rule.def.literals.iter().any(|l| lower.contains(&l.to_ascii_lowercase()));
     if gated {
-        format!("{text:?} is not found: the pattern matches, but a window, validator, exclusion or context word drops it")
+        format!(
+            "{text:?} is not found: the pattern matches, but a window, validator, exclusion or context word drops it"
+        )
     } else {
         format!("{text:?} is lost by the gate: the pattern matches, but none of the literals occurs in it")
     }

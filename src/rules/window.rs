@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(of(r"(?i)\b(ignore|omit)\s+all", &["ignore"]), widest);
         assert_eq!(of(r"[a-z]{3,8}://x", &["://"]), Lookback { bytes: 8, is_prefix: false });
         assert_eq!(of(r"\w+@x", &["@x"]), widest);
-        assert_eq!(of(r"(?i)all (?:previous|prior) instructions", &["instructions"]), Lookback {
-            bytes: 13,
-            is_prefix: false
-        });
+        assert_eq!(
+            of(r"(?i)all (?:previous|prior) instructions", &["instructions"]),
+            Lookback { bytes: 13, is_prefix: false }
+        );
     }
 }
