@@ -4,4 +4,5 @@
 //! no IO, hold no clock and give the same answer for the same input.
 
 pub mod decision;
+pub mod policy;
 pub mod text;
