@@ -3,5 +3,10 @@
 //! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`. These four are the core: they do
 //! no IO, hold no clock and give the same answer for the same input.
 
+pub mod audit;
+pub mod config;
 pub mod decision;
+pub mod http;
+pub mod setting;
+pub mod telemetry;
 pub mod text;
