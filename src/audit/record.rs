@@ -44,7 +44,7 @@ pub struct AuditRecord<'a> {
     pub caller: Caller<'a>,
     /// Everything found; the first 100 are written.
     #[serde(serialize_with = "findings")]
-    pub findings: &'a [Finding],
+    pub findings: &'a [&'a Finding],
     /// How many findings there were.
     pub findings_total: usize,
     /// Checks that did not run to their end; the first 100 are written.
@@ -133,7 +133,7 @@ fn names<S: Serializer>(names: &[&str], serializer: S) -> Result<S::Ok, S::Error
     serializer.collect_seq(names.iter().take(NAMES_MAX).map(cut))
 }
 
-fn findings<S: Serializer>(findings: &[Finding], serializer: S) -> Result<S::Ok, S::Error> {
+fn findings<S: Serializer>(findings: &[&Finding], serializer: S) -> Result<S::Ok, S::Error> {
     let mut list = serializer.serialize_seq(Some(findings.len().min(ITEMS_MAX)))?;
     for finding in findings.iter().take(ITEMS_MAX) {
         list.serialize_element(&FindingLine {

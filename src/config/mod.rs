@@ -23,9 +23,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use report::{EffectiveSetting, effective, render_json, render_text};
-pub use sections::{
-    AuthConfig, AuthMode, CacheConfig, MessagesConfig, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig,
-};
+pub use sections::{AuthConfig, AuthMode, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
 pub use source::{Source, Sources};
 
 use crate::setting::{Problem, address, check_section};
@@ -52,9 +50,9 @@ pub struct Settings {
     /// Which built-in families run at all.
     pub plugins: PluginsConfig,
     /// Limits of CheckMessages.
-    pub messages: MessagesConfig,
+    pub messages: crate::messages::MessagesConfig,
     /// The cache of findings by message.
-    pub cache: CacheConfig,
+    pub cache: crate::messages::CacheConfig,
     /// The audit log.
     pub audit: crate::audit::Config,
     /// Log lines.
@@ -73,8 +71,8 @@ impl Default for Settings {
             policy: PolicyConfig::default(),
             rules: RulesConfig::default(),
             plugins: PluginsConfig::default(),
-            messages: MessagesConfig::default(),
-            cache: CacheConfig::default(),
+            messages: crate::messages::MessagesConfig::default(),
+            cache: crate::messages::CacheConfig::default(),
             audit: crate::audit::Config::default(),
             log: crate::telemetry::LogConfig::default(),
             tracing: crate::telemetry::TracingConfig::default(),

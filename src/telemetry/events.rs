@@ -30,7 +30,7 @@ pub struct RequestDecided<'a> {
     /// Risk as a word.
     pub risk_level: RiskLevel,
     /// Everything that was reported.
-    pub findings: &'a [Finding],
+    pub findings: &'a [&'a Finding],
     /// Every check that did not run to its end.
     pub unjudged: &'a [Unjudged],
     /// Plugins that shadow only, and would have made this BLOCK; each once.

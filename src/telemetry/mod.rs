@@ -7,13 +7,19 @@
 //! Not here: the audit log (one durable record per decision), and serving `/metrics` over HTTP.
 
 mod config;
-pub mod events;
+mod events;
 mod labels;
 mod limiter;
-pub mod logging;
+mod logging;
 mod metrics;
-pub mod trace_context;
+mod trace_context;
 
 pub use config::{LogConfig, LogFormat, TracingConfig};
+pub use events::{
+    AuditDropped, CacheLookedUp, CheckFailedOpen, OverloadShed, PluginRan, PolicyLoaded, PolicyRejected,
+    PolicyReloaded, RequestDecided, RequestRefused,
+};
 pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
+pub use logging::{Logging, LoggingError, init};
 pub use metrics::{Metrics, MetricsHandle, UPKEEP_INTERVAL, install};
+pub use trace_context::{adopt, extract};
