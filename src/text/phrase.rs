@@ -47,7 +47,11 @@ pub fn reversed<'t>(parent: &View<'t>) -> View<'t> {
         let start = if ascii > 0 { end - ascii } else { text.floor_char_boundary(end - 1) };
         let piece = &text[start..end];
         if ascii > 0 {
-            rewriter.reverse(start..end, &piece.chars().rev().collect::<String>(), Layers::of(Layer::Reversed));
+            rewriter.reverse(
+                start..end,
+                &piece.chars().rev().collect::<String>(),
+                Layers::of(Layer::Reversed),
+            );
         } else {
             rewriter.replace_out_of_order(start..end, piece, Layers::of(Layer::Reversed));
         }

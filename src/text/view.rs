@@ -172,7 +172,8 @@ impl<'t> View<'t> {
         range: &Range<usize>,
     ) -> impl DoubleEndedIterator<Item = usize> + 's {
         let last = range.end.max(range.start + 1);
-        let low = segments.partition_point(|segment| (segment.view as usize) <= range.start).saturating_sub(1);
+        let low =
+            segments.partition_point(|segment| (segment.view as usize) <= range.start).saturating_sub(1);
         let high = segments.partition_point(|segment| (segment.view as usize) < last).max(low);
         (low..high).filter(|&index| !self.view_of(segments, index).is_empty())
     }
@@ -183,7 +184,8 @@ impl<'t> View<'t> {
         segments: &'s [Segment],
         range: &Range<usize>,
     ) -> impl Iterator<Item = &'s Segment> + 's {
-        let low = segments.partition_point(|segment| (segment.view as usize) <= range.start).saturating_sub(1);
+        let low =
+            segments.partition_point(|segment| (segment.view as usize) <= range.start).saturating_sub(1);
         let high = segments.partition_point(|segment| (segment.view as usize) < range.end).max(low);
         let range = range.clone();
         (low..high).filter_map(move |index| {
@@ -222,11 +224,24 @@ fn compose(parent: &View<'_>, own: &[Segment], view_len: usize) -> Vec<Segment> 
 fn compose_whole(parent: &View<'_>, segment: &Segment, view: u32, within: Range<usize>) -> Segment {
     let source = parent.to_source(within.clone());
     let layers = segment.layers.union(parent.layers_in(within));
-    Segment { view, source: source.start as u32, source_len: source.len() as u32, layers, units: Units::Whole, ..*segment }
+    Segment {
+        view,
+        source: source.start as u32,
+        source_len: source.len() as u32,
+        layers,
+        units: Units::Whole,
+        ..*segment
+    }
 }
 
 /// Copied text keeps the parent's segments, cut to what was copied.
-fn compose_same(parent: &View<'_>, above: &[Segment], segment: &Segment, within: Range<usize>, out: &mut Vec<Segment>) {
+fn compose_same(
+    parent: &View<'_>,
+    above: &[Segment],
+    segment: &Segment,
+    within: Range<usize>,
+    out: &mut Vec<Segment>,
+) {
     let first = above.partition_point(|upper| (upper.view as usize) <= within.start).saturating_sub(1);
     for (index, upper) in above.iter().enumerate().skip(first) {
         let view = parent.view_of(above, index);
@@ -261,7 +276,9 @@ fn compose_same(parent: &View<'_>, above: &[Segment], segment: &Segment, within:
         let unit = usize::from(unit);
         let head = (view.start + (start - view.start).next_multiple_of(unit)).min(end);
         let tail = if end == view.end { end } else { end - (end - view.start) % unit }.max(head);
-        for (start, end, units) in [(start, head, Units::Whole), (head, tail, upper.units), (tail, end, Units::Whole)] {
+        for (start, end, units) in
+            [(start, head, Units::Whole), (head, tail, upper.units), (tail, end, Units::Whole)]
+        {
             if start < end {
                 out.push(make(start, end, units));
             }
