@@ -91,7 +91,10 @@ pub(super) fn read(path: &Path, known_rules: &[&str]) -> Result<CaseFile, Failur
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let file: CaseFile = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
         let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-        Failure::data(format_args!("{shown}{place}: {}", error.without_snippet()))
+        // The parser tells the place at the end; it belongs to the front.
+        let told = error.without_snippet().to_string();
+        let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(what, _)| what);
+        Failure::data(format_args!("{shown}{place}: {told}"))
     })?;
     if file.cases.is_empty() {
         return Err(Failure::data(format_args!("{shown}: holds no case")));

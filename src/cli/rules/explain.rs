@@ -36,8 +36,12 @@ pub(super) fn run(
     let written = Written::of(&rules, rule);
     let facts = facts(rule, rules.policy(), &written);
     if arguments.json {
-        let facts: serde_json::Map<_, _> =
-            facts.into_iter().map(|(heading, fact)| (heading.to_owned(), fact.into())).collect();
+        // References stand in the rule itself, as a list.
+        let facts: serde_json::Map<_, _> = facts
+            .into_iter()
+            .filter(|(heading, _)| *heading != "reference")
+            .map(|(heading, fact)| (heading.to_owned(), fact.into()))
+            .collect();
         let def = &rule.def;
         output.json(&json!({
             "rule": as_message(rule, rules.policy()),
