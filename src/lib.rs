@@ -6,7 +6,12 @@
 pub mod audit;
 pub mod config;
 pub mod decision;
+pub mod detect;
 pub mod http;
+pub mod messages;
+pub mod pb;
+pub mod policy;
+pub mod rules;
 pub mod setting;
 pub mod telemetry;
 pub mod text;
