@@ -334,7 +334,10 @@ fn record_cost() {
     let rounds = 200_000_u32;
     let start = std::time::Instant::now();
     for _ in 0..rounds {
-        log.record(|| AuditRecord { time: jiff::Timestamp::now(), ..record("0190a1b2-c3d4-7000-8000-000000000000") });
+        log.record(|| AuditRecord {
+            time: jiff::Timestamp::now(),
+            ..record("0190a1b2-c3d4-7000-8000-000000000000")
+        });
     }
     let each = start.elapsed() / rounds;
     println!("{each:?} a record, {} dropped", dropped.load(Ordering::SeqCst));
