@@ -21,7 +21,8 @@ const ROUND_BYTES: usize = 4 << 20;
 
 fn main() {
     let started = Instant::now();
-    let rules = RuleSet::compile(&builtin_sources(), &RuleSetConfig::default()).expect("the built-in rules compile");
+    let rules =
+        RuleSet::compile(&builtin_sources(), &RuleSetConfig::default()).expect("the built-in rules compile");
     println!("{} rules compiled in {:.1} ms", rules.rules().len(), started.elapsed().as_secs_f64() * 1e3);
     println!("literal automaton: {} KiB", rules.gate_memory() / 1024);
     let literals: Vec<String> =
@@ -33,7 +34,10 @@ fn main() {
         .expect("the literals fit");
     let scanner = Scanner::new(Arc::new(rules));
     let plugins = u32::MAX;
-    println!("{:<14} {:>12} {:>12} {:>12} {:>10} {:>10}", "text", "memchr MB/s", "bare AC MB/s", "engine MB/s", "us/text", "engine/AC");
+    println!(
+        "{:<14} {:>12} {:>12} {:>12} {:>10} {:>10}",
+        "text", "memchr MB/s", "bare AC MB/s", "engine MB/s", "us/text", "engine/AC"
+    );
     for (name, text) in [
         ("prose 1 KiB", text_of(PROSE, 1024)),
         ("prose 16 KiB", text_of(PROSE, 16 * 1024)),

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 use common::{PROSE, median, text_of};
 use portcullis::pb::v1;
 use portcullis::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
-use portcullis::pb::v1::policy_decision_service_server::{PolicyDecisionService, PolicyDecisionServiceServer};
+use portcullis::pb::v1::policy_decision_service_server::{
+    PolicyDecisionService, PolicyDecisionServiceServer,
+};
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -40,16 +42,20 @@ async fn measure() {
     let this = std::env::current_exe().expect("this program has a path");
     let mut floor = Process::start(Command::new(this).arg("--floor"));
     let started = Instant::now();
-    let mut server = Process::start(Command::new(env!("CARGO_BIN_EXE_portcullis")).current_dir(folder.path()).args([
-        "serve",
-        "--listen=127.0.0.1:0",
-        "--http-listen=127.0.0.1:0",
-        "--set=cache.enabled=false",
-    ]));
+    let mut server =
+        Process::start(Command::new(env!("CARGO_BIN_EXE_portcullis")).current_dir(folder.path()).args([
+            "serve",
+            "--listen=127.0.0.1:0",
+            "--http-listen=127.0.0.1:0",
+            "--set=cache.enabled=false",
+        ]));
     println!("cold start to SERVING: {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     let floor_channels = connect(&floor.address).await;
     let server_channels = connect(&server.address).await;
-    println!("{:<10} {:>14} {:>14} {:>8} {:>12} {:>12} {:>8}", "payload", "floor us CPU", "check us CPU", "ratio", "floor p50", "check p50", "ratio");
+    println!(
+        "{:<10} {:>14} {:>14} {:>8} {:>12} {:>12} {:>8}",
+        "payload", "floor us CPU", "check us CPU", "ratio", "floor p50", "check p50", "ratio"
+    );
     for (name, bytes) in [("1 KiB", 1024), ("16 KiB", 16 * 1024)] {
         let request = v1::CheckMessagesRequest {
             messages: vec![v1::Message {
@@ -81,7 +87,12 @@ async fn measure() {
             server_p50 * 1e6,
             server_p50 / floor_p50,
         );
-        println!("{:<10} resident: {:.1} MiB after {} calls", "", server.resident_mib(), (ROUNDS + 1) * CALLS);
+        println!(
+            "{:<10} resident: {:.1} MiB after {} calls",
+            "",
+            server.resident_mib(),
+            (ROUNDS + 1) * CALLS
+        );
     }
     floor.stop();
     server.stop();
@@ -90,7 +101,8 @@ async fn measure() {
 async fn connect(address: &str) -> Vec<Channel> {
     let mut channels = Vec::new();
     for _ in 0..CONNECTIONS {
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address").tcp_nodelay(true);
+        let endpoint =
+            Endpoint::from_shared(format!("http://{address}")).expect("an address").tcp_nodelay(true);
         channels.push(endpoint.connect().await.expect("the server listens"));
     }
     channels
@@ -104,7 +116,8 @@ async fn load(channels: &[Channel], request: &v1::CheckMessagesRequest, want: Op
             let request = request.clone();
             tokio::spawn(async move {
                 for _ in 0..CALLS / CONCURRENCY {
-                    let answer = client.check_messages(request.clone()).await.expect("an answer").into_inner();
+                    let answer =
+                        client.check_messages(request.clone()).await.expect("an answer").into_inner();
                     if let Some(want) = want {
                         assert_eq!(answer.decision(), want);
                     }
