@@ -318,3 +318,27 @@ fn a_file_that_cannot_be_opened_is_an_error_at_the_start() {
     let error = error.expect_err("a file is no folder").to_string();
     assert!(error.starts_with("could not open the audit log `"), "{error}");
 }
+
+/// Run by hand in release mode: `cargo test --release --lib -- --ignored --nocapture record_cost`.
+#[test]
+#[ignore = "a measurement, not a check"]
+fn record_cost() {
+    struct Nowhere;
+    impl Sink for Nowhere {
+        fn write(&mut self, _: &[u8]) -> Result<(), WriteError> {
+            Ok(())
+        }
+    }
+    let (hooks, dropped) = counting();
+    let log = AuditLog::with_sink(Box::new(Nowhere), 8 << 20, hooks).expect("a thread");
+    let rounds = 200_000_u32;
+    let start = std::time::Instant::now();
+    for _ in 0..rounds {
+        log.record(|| AuditRecord {
+            time: jiff::Timestamp::now(),
+            ..record("0190a1b2-c3d4-7000-8000-000000000000")
+        });
+    }
+    let each = start.elapsed() / rounds;
+    println!("{each:?} a record, {} dropped", dropped.load(Ordering::SeqCst));
+}

@@ -22,6 +22,12 @@ const FOREIGN: [(&str, &str); 6] = [
     ("SECURITY_PLUGIN_SECRETS", "plugins.secrets"),
 ];
 
+/// The environment of this process. What is not UTF-8 is replaced by characters that no valid value holds.
+pub fn process_environment() -> impl Iterator<Item = (String, String)> {
+    let text = |raw: std::ffi::OsString| raw.to_string_lossy().into_owned();
+    std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
+}
+
 /// The variables that concern us, sorted by name so that problems come in a stable order.
 pub(super) struct Environment {
     variables: Vec<(String, String)>,

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use env::process_environment;
 pub use report::{EffectiveSetting, effective, render_json, render_text};
 pub use sections::{AuthConfig, AuthMode, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
 pub use source::{Source, Sources};

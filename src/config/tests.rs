@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -163,4 +164,25 @@ fn a_pair_without_a_value_is_refused() {
     assert_eq!(overrides.values[0].value, "info,portcullis=debug");
     let problem = overrides.set_pair("log.level").expect_err("it has no value").to_string();
     assert_eq!(problem, "`log.level` is not of the form key=value (flag --set)");
+}
+
+proptest! {
+    /// Whatever a file or a variable holds, loading ends with settings or with problems that can be printed.
+    #[test]
+    fn no_text_makes_loading_panic(
+        file in r"((server|log|rules|audit|x)(: |:\n  )[\[\]{}a-z0-9:,.~*&!|> \n-]{0,40}\n?){0,4}",
+        any in any::<String>(),
+        value in any::<String>(),
+    ) {
+        for file in [&file, &any] {
+            let mut layers = layer::Layers::new(&Settings::default());
+            file::overlay("portcullis.yaml", file, &mut layers);
+            for key in ["server.listen", "server.max_connection_age", "rules.paths", "audit.path", "plugins.pii", &any] {
+                layers.set_text(key, &value, Source::Flag { name: "--set".to_owned() });
+            }
+            let (settings, _, mut problems) = layers.finish();
+            settings.check(&mut problems);
+            let _ = ConfigProblems(problems).to_string();
+        }
+    }
 }

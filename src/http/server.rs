@@ -31,6 +31,9 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Header lines of a request.
 const HEADERS_MAX: usize = 64;
 
+/// Age at which a connection is asked to close: a peer that never reads its answer must not hold it for ever.
+const CONNECTION_AGE_MAX: Duration = Duration::from_secs(300);
+
 /// How long a stop waits for answers under way.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -97,7 +100,8 @@ async fn serve_connection(
     drop(permit);
 }
 
-/// Serves one connection until the peer closes it, or until `stopped` holds true and the answer under way is out.
+/// Serves one connection until the peer closes it, until it is too old, or until `stopped` holds true; in the last two
+/// cases the answer under way still goes out, within a limit.
 pub(super) async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     router: Router,
@@ -113,7 +117,9 @@ pub(super) async fn serve_stream(
     let mut connection = pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        _ = stopped.wait_for(|is_stopped| *is_stopped) => connection.as_mut().graceful_shutdown(),
+        _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
+        () = sleep(CONNECTION_AGE_MAX) => {}
     }
-    connection.await
+    connection.as_mut().graceful_shutdown();
+    timeout(DRAIN_TIMEOUT, connection).await.unwrap_or(Ok(()))
 }

@@ -165,16 +165,41 @@ async fn a_stop_ends_idle_connections() {
     assert!(rest.ends_with(b"ok\n"));
 }
 
-/// A peer that never ends its headers is shown out. The limit is short here; the test ends when the connection does.
-#[tokio::test]
-async fn slow_headers_end_the_connection() {
+/// Sends `sent` and returns what comes back until the connection is closed for taking too long. The limit is short
+/// here; the test ends when the connection does.
+async fn answer_to_slow_peer(sent: &[u8]) -> String {
     let (mut peer, ours) = tokio::io::duplex(1024);
     let router = router(state(), AllowedHosts::new(&[], LOOPBACK));
     let (_stop, stopped) = tokio::sync::watch::channel(false);
     let served = tokio::spawn(server::serve_stream(ours, router, Duration::from_millis(20), stopped));
-    peer.write_all(b"GET /livez HTTP/1.1\r\nHost: local").await.expect("it reads");
+    peer.write_all(sent).await.expect("it reads");
     let mut answer = Vec::new();
     peer.read_to_end(&mut answer).await.expect("the connection is closed in order");
-    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
-    served.await.expect("it does not panic").expect_err("the head was never finished");
+    let _either_way = served.await.expect("it does not panic");
+    String::from_utf8(answer).expect("answers are text")
+}
+
+#[tokio::test]
+async fn peers_that_send_nothing_more_are_shown_out() {
+    assert!(!answer_to_slow_peer(b"").await.starts_with("HTTP/1.1 200"));
+    assert!(!answer_to_slow_peer(b"GET /livez HTTP/1.1\r\nHost: local").await.starts_with("HTTP/1.1 200"));
+    // Idle after an answer.
+    let answer = answer_to_slow_peer(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn too_long_heads_and_other_protocols_are_refused() {
+    let head = format!("GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(64 * 1024));
+    let (mut peer, ours) = tokio::io::duplex(128 * 1024);
+    let router = router(state(), AllowedHosts::new(&[], LOOPBACK));
+    let (_stop, stopped) = tokio::sync::watch::channel(false);
+    let served = tokio::spawn(server::serve_stream(ours, router, Duration::from_secs(20), stopped));
+    peer.write_all(head.as_bytes()).await.expect("it is taken or cut off");
+    let mut answer = Vec::new();
+    peer.read_to_end(&mut answer).await.expect("the connection is closed in order");
+    assert!(answer.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&answer));
+    served.await.expect("it does not panic").expect_err("the head was too long");
+    // The preface of HTTP/2.
+    assert!(!answer_to_slow_peer(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.starts_with("HTTP/1.1 200"));
 }

@@ -197,4 +197,22 @@ mod tests {
             );
         }
     }
+
+    /// The exporter really connects, and a collector that hangs up does not keep the process from ending.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn spans_are_sent_to_the_endpoint() {
+        use opentelemetry::trace::{Span as _, Tracer as _};
+        use tokio::io::AsyncReadExt as _;
+
+        let collector = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let provider = provider(&format!("http://{}", collector.local_addr().unwrap()), 1.0).unwrap();
+        provider.tracer("test").start("request").end();
+        let stopped = tokio::task::spawn_blocking(|| Logging { provider: Some(provider) }.shutdown());
+        let (mut connection, _) = collector.accept().await.unwrap();
+        let mut preface = [0; 14];
+        connection.read_exact(&mut preface).await.unwrap();
+        assert_eq!(&preface, b"PRI * HTTP/2.0");
+        drop((connection, collector));
+        stopped.await.unwrap();
+    }
 }

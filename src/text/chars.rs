@@ -70,7 +70,7 @@ pub(super) fn ascii_symbol(c: char) -> Option<(char, Layer)> {
 }
 
 /// The first digit, zero, of each run of ten in general category Nd, but for those that compatibility forms cover.
-const ZEROS: [char; 71] = [
+const ZEROS: [char; 70] = [
     '\u{660}',
     '\u{6F0}',
     '\u{7C0}',
@@ -141,14 +141,11 @@ const ZEROS: [char; 71] = [
     '\u{1E5F1}',
     '\u{1E950}',
     '\u{1FBF0}',
-    '\u{FF10}',
 ];
 
 fn decimal_digit(c: char) -> Option<char> {
-    let is_sorted_part = c < '\u{FF10}' || c > '\u{FF19}';
-    let zeros = if is_sorted_part { &ZEROS[..ZEROS.len() - 1] } else { &ZEROS[ZEROS.len() - 1..] };
-    let index = zeros.partition_point(|&zero| zero <= c).checked_sub(1)?;
-    char::from_digit((c as u32) - (zeros[index] as u32), 10)
+    let index = ZEROS.partition_point(|&zero| zero <= c).checked_sub(1)?;
+    char::from_digit((c as u32) - (ZEROS[index] as u32), 10)
 }
 
 /// A diacritic that any letter can carry. Marks that belong to one script (vowel signs, voicing marks) are not.

@@ -1,7 +1,7 @@
 //! Letters of other scripts, and styled symbols, that look like ASCII letters and digits.
 //!
 //! Mapping all of them would turn genuine Russian or Greek into noise, so it is done by the word: a word is mapped if
-//! it mixes ASCII letters with others, mixes scripts, or consists of look-alikes alone. A genuine word nearly always
+//! it mixes ASCII letters with others, mixes scripts, or consists of close look-alikes alone. A genuine word nearly always
 //! has a letter that looks like no Latin one.
 //!
 //! The look-alikes are those of Unicode's confusables whose prototype is one ASCII letter or digit, and a supplement
@@ -15,8 +15,15 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use unicode_security::mixed_script::AugmentedScriptSet;
 
+/// Set on look-alikes by way of a small capital only, such as Cyrillic `в`: so many genuine words consist of these
+/// that such a word must also mix scripts.
+const WEAK: u8 = 0x80;
+
 /// Past the last character that looks like an ASCII one.
 const TABLE_LEN: usize = 0x2_0000;
+
+/// Shortest word that is mapped for consisting of look-alikes alone: the shorter ones are mostly genuine.
+const WHOLLY_ALIKE_MIN: usize = 3;
 
 /// Letters of a supplement for each of `a` to `z`.
 const SUPPLEMENT: [(char, &str); 26] = [
@@ -51,7 +58,7 @@ const SUPPLEMENT: [(char, &str); 26] = [
 /// The first of 26 symbols for A to Z: circled, squared and flag letters.
 const STYLED: [u32; 3] = [0x1F150, 0x1F170, 0x1F1E6];
 
-/// For each code point the ASCII character it looks like, or 0.
+/// For each code point the ASCII character it looks like, perhaps with [`WEAK`], or 0.
 fn table() -> &'static [u8] {
     static TABLE: OnceLock<Vec<u8>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -85,11 +92,16 @@ fn prototype(c: char, supplement: &[u8]) -> Option<u8> {
     let mut buffer = [0; 4];
     let mut skeleton = unicode_security::skeleton(c.encode_utf8(&mut buffer));
     let (Some(first), None) = (skeleton.next(), skeleton.next()) else { return None };
-    let ascii = if first.is_ascii() { first as u8 } else { supplement.get(first as usize).copied()? };
-    match ascii {
+    if !first.is_ascii() {
+        return supplement
+            .get(first as usize)
+            .filter(|&&ascii| ascii.is_ascii_alphabetic())
+            .map(|ascii| ascii | WEAK);
+    }
+    match first as u8 {
         // All that looks like a bar has this prototype; a capital was meant for a capital.
         b'l' if c.is_uppercase() => Some(b'I'),
-        _ => ascii.is_ascii_alphanumeric().then_some(ascii),
+        ascii => ascii.is_ascii_alphanumeric().then_some(ascii),
     }
 }
 
@@ -98,7 +110,12 @@ fn look_alike(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }
-    table().get(c as usize).filter(|&&ascii| ascii != 0).map(|&ascii| char::from(ascii))
+    table().get(c as usize).filter(|&&ascii| ascii != 0).map(|&ascii| char::from(ascii & !WEAK))
+}
+
+/// Whether `c` looks like an ASCII letter or digit in any typeface.
+fn is_strong(c: char) -> bool {
+    table().get(c as usize).is_some_and(|&ascii| ascii != 0 && ascii & WEAK == 0)
 }
 
 /// Whether `text` holds any look-alike, so that mapping is worth trying.
@@ -148,7 +165,9 @@ fn is_disguised(word: &str) -> bool {
         return false;
     }
     let is_latin_mix = word.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let is_wholly_alike = || word.chars().all(|c| c.is_ascii_digit() || look_alike(c).is_some());
+    let is_wholly_alike = || {
+        word.chars().all(|c| c.is_ascii_digit() || is_strong(c)) && word.chars().count() >= WHOLLY_ALIKE_MIN
+    };
     let is_script_mix = || AugmentedScriptSet::for_str(word).is_empty();
     is_latin_mix || is_wholly_alike() || is_script_mix()
 }

@@ -18,6 +18,8 @@ use super::rewrite::Rewriter;
 use super::view::View;
 use std::ops::Range;
 
+/// One character in this many may be one that text does not hold.
+const ODD_SHARE: usize = 16;
 /// Bytes of base64 that are decoded to see whether it is text.
 const PROBE: usize = 48;
 
@@ -224,6 +226,9 @@ fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
             }
         }
     }
+    if !is_utf16_like(bytes) && bytes.utf8_chunks().count() * ODD_SHARE > bytes.len() + ODD_SHARE {
+        return None;
+    }
     let chars = if is_utf16_like(bytes) { utf16_chars(bytes) } else { lossy_chars(bytes) };
     is_mostly_text(chars.iter().map(|(c, _)| *c)).then_some(Text::Chars(chars))
 }
@@ -267,7 +272,7 @@ fn is_text(text: &str) -> bool {
     is_mostly_text(text.chars())
 }
 
-/// Whether at most one character in sixteen is one that text does not hold. Sixteen and more random bytes pass with a
+/// Whether at most one character in [`ODD_SHARE`] is one that text does not hold. Sixteen and more random bytes pass with a
 /// chance of less than one in a million.
 fn is_mostly_text(chars: impl Iterator<Item = char>) -> bool {
     let (mut count, mut odd) = (0_usize, 0_usize);
@@ -276,5 +281,5 @@ fn is_mostly_text(chars: impl Iterator<Item = char>) -> bool {
         let is_odd = (c.is_control() && !c.is_ascii_whitespace()) || c == char::REPLACEMENT_CHARACTER;
         odd += usize::from(is_odd);
     }
-    count >= 4 && odd * 16 <= count
+    count >= 4 && odd * ODD_SHARE <= count
 }

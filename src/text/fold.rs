@@ -219,6 +219,11 @@ fn decompose(c: char, mode: Mode, out: &mut String) -> Layers {
         out.push(symbol);
         return layer.into();
     }
+    // These would grow to eleven times their bytes, and no word is hidden in a formula of one character.
+    if matches!(c, '\u{FDFA}' | '\u{FDFB}') {
+        out.push(c);
+        return layers;
+    }
     let mut canonical = 0_usize;
     let mut compatible = 0_usize;
     let mut last = '\0';
@@ -244,7 +249,7 @@ fn decompose(c: char, mode: Mode, out: &mut String) -> Layers {
         }
         let before = out.len();
         out.extend(d.to_lowercase());
-        if out[before..].chars().next() != Some(d) {
+        if !out[before..].starts_with(d) {
             layers.insert(Layer::Case);
         }
     });

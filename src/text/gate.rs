@@ -83,31 +83,38 @@ pub(super) fn is_leet(byte: u8) -> bool {
     matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7' | b'@' | b'$' | b'!')
 }
 
-/// Whether letter and separator alternate somewhere over four bytes, as in `i-g-`.
+/// Whether four letters stand set apart by one same separator, as in `i-g-n-o`. ASCII text only.
 pub(super) fn has_spaced(bytes: &[u8]) -> bool {
-    let is_found = |at: usize| match &bytes[at..] {
-        [a, b, c, d, ..] => {
-            let alternates = |letter: u8, sign: u8, letter2: u8, sign2: u8| {
-                sign == sign2 && !sign.is_ascii_alphanumeric() && is_letter(letter) && is_letter(letter2)
-            };
-            alternates(*a, *b, *c, *d) || alternates(*b, *a, *d, *c)
+    let at_or_zero = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let is_pair =
+        |letter: usize, sign: u8| at_or_zero(letter).is_ascii_alphabetic() && at_or_zero(letter + 1) == sign;
+    let is_found_from = |letter: usize| {
+        let sign = at_or_zero(letter + 1);
+        if sign.is_ascii_alphanumeric() || !is_pair(letter, sign) || !is_pair(letter + 2, sign) {
+            return false;
         }
-        _ => false,
+        let before =
+            (1..=2).take_while(|back| letter >= 2 * back && is_pair(letter - 2 * back, sign)).count();
+        let after = (2..=3).take_while(|ahead| at_or_zero(letter + 2 * ahead).is_ascii_alphabetic());
+        // The last letter needs no separator behind it, so that only the ones between count.
+        let after = after.take_while(|ahead| at_or_zero(letter + 2 * ahead - 1) == sign).count();
+        2 + before + after >= 4
+    };
+    // A separator stands twice at a distance of two; it is looked for at the places where two of them must lie, since
+    // a run is seven bytes long and so holds four on a multiple of four.
+    let is_found = |sign: usize| {
+        let is_sign = bytes.get(sign).is_some_and(|byte| !byte.is_ascii_alphanumeric());
+        is_sign && (is_found_from(sign + 1) || (sign > 0 && is_found_from(sign - 1)))
     };
     let mut at = 0;
     while let Some(block) = block_at(bytes, at) {
-        // A separator stands twice at a distance of two; seven bytes of a run hold such four on a multiple of four.
         let repeats = zero_bytes(block ^ (block >> 16));
-        if repeats & 0x0000_8080_0000_8080 != 0 && (is_found(at) || is_found(at + 4)) {
+        if repeats & 0x0000_8080_0000_8080 != 0 && [at, at + 1, at + 4, at + 5].into_iter().any(is_found) {
             return true;
         }
         at += 8;
     }
-    (at..bytes.len()).step_by(4).any(is_found)
-}
-
-fn is_letter(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte >= 0x80
+    (at..bytes.len()).any(is_found)
 }
 
 fn block_at(bytes: &[u8], at: usize) -> Option<u64> {

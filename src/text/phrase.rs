@@ -154,6 +154,10 @@ pub fn spaced<'t>(parent: &View<'t>) -> Option<View<'t>> {
     while let Some(c) = text[at..].chars().next() {
         let sentence = if is_word_start && c.is_alphabetic() { SpacedSentence::read(text, at) } else { None };
         match sentence {
+            Some(sentence) if !sentence.has_long_word => {
+                at = sentence.last_word_start;
+                is_word_start = true;
+            }
             Some(sentence) => {
                 for gap in sentence.gaps {
                     match gap.joins {
@@ -176,7 +180,11 @@ pub fn spaced<'t>(parent: &View<'t>) -> Option<View<'t>> {
 /// Words of letters set apart, one after the other.
 struct SpacedSentence {
     gaps: Vec<Gap>,
+    /// Where its last word begins.
+    last_word_start: usize,
     end: usize,
+    /// Whether it has a word long enough to be more than chance.
+    has_long_word: bool,
 }
 
 /// What stands between two letters.
@@ -187,11 +195,11 @@ struct Gap {
 }
 
 impl SpacedSentence {
-    /// Reads the letters set apart that begin at `start`; none if no word of them is long enough.
+    /// Reads the letters set apart that begin at `start`; none if there is but one word, and that too short.
     fn read(text: &str, start: usize) -> Option<Self> {
         let first_gap = single_letter(text, start)?;
         let separator = text[first_gap..].chars().next()?;
-        let (mut gaps, mut letters, mut has_long_word) = (Vec::new(), 1, false);
+        let (mut gaps, mut letters, mut has_long_word, mut last_word_start) = (Vec::new(), 1, false, start);
         let mut end = first_gap;
         loop {
             let rest = &text[end..];
@@ -208,16 +216,21 @@ impl SpacedSentence {
             if !joins && !is_spaced_on(text, letter_end, separator) {
                 break;
             }
-            letters = if joins { letters + 1 } else { 1 };
+            if joins {
+                letters += 1;
+            } else {
+                (letters, last_word_start) = (1, next);
+            }
             has_long_word |= letters >= SPACED_MIN;
             gaps.push(Gap { range: end..next, joins });
             end = letter_end;
-            // No long word after so much: these are not words, and reading on from each letter must stay linear.
-            if !has_long_word && gaps.len() >= 4 * SPACED_MIN {
-                break;
-            }
         }
-        has_long_word.then_some(Self { gaps, end })
+        (has_long_word || last_word_start > start).then_some(Self {
+            gaps,
+            last_word_start,
+            end,
+            has_long_word,
+        })
     }
 }
 

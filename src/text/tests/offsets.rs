@@ -29,6 +29,43 @@ fn lines_end_as_editors_count_them() {
     assert_eq!(line_columns("", OffsetEncoding::Utf8, &[0, 9]), [(1, 1), (1, 1)]);
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    text: String,
+    spans: Vec<CaseSpan>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseSpan {
+    matched: String,
+    utf8: [usize; 2],
+    utf16: [usize; 2],
+    utf32: [usize; 2],
+}
+
+#[test]
+fn spans_in_every_unit_cut_the_same_text() {
+    let cases: Vec<Case> =
+        serde_json::from_str(include_str!("../../../tests/cases/text/units.json")).unwrap();
+    assert!(cases.len() > 10);
+    for Case { text, spans } in &cases {
+        for span in spans {
+            assert_eq!(text[span.utf8[0]..span.utf8[1]], span.matched);
+            for (encoding, wanted) in [
+                (OffsetEncoding::Utf8, span.utf8),
+                (OffsetEncoding::Utf16, span.utf16),
+                (OffsetEncoding::Utf32, span.utf32),
+            ] {
+                let mut offsets = span.utf8;
+                convert_offsets(text, encoding, &mut offsets);
+                assert_eq!(offsets, wanted, "{text:?} {encoding:?}");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn offsets_agree_with_the_standard_library(text in "(\\PC|[\r\n\0]|[a-z]{3}){0,40}", picks in prop::collection::vec(0..200_usize, 0..9)) {
