@@ -68,6 +68,8 @@ pub enum Validator {
     MixedClasses,
     /// Looks drawn at random: no word, identifier, path, or call.
     RandomLooking,
+    /// Letters with a digit or a symbol among them, and no identifier or path: what people choose as a password.
+    PasswordLike,
     /// Is no stand-in for a value: `your_api_key`, `<token>`, `${VAR}`, `xxxx`, `changeme`, `[SECRET_1]`, 12345678.
     NotPlaceholder,
     /// Is not masked or filled: no long run of one character, no placeholder word. Milder than `NotPlaceholder`.
@@ -120,6 +122,7 @@ const PLAIN: &[(&str, Validator)] = &[
     ("hex-wallet", Validator::HexWallet),
     ("mixed-classes", Validator::MixedClasses),
     ("random-looking", Validator::RandomLooking),
+    ("password-like", Validator::PasswordLike),
     ("not-placeholder", Validator::NotPlaceholder),
     ("not-filler", Validator::NotFiller),
     ("not-hash", Validator::NotHash),
@@ -153,6 +156,7 @@ impl Validator {
         "hex-wallet",
         "mixed-classes",
         "random-looking",
+        "password-like",
         "not-placeholder",
         "not-filler",
         "not-hash",
@@ -208,6 +212,7 @@ impl Validator {
             Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
             Self::MixedClasses => randomness::has_letter_and_digit(value),
             Self::RandomLooking => randomness::looks_random(value),
+            Self::PasswordLike => randomness::is_password_like(value),
             Self::NotPlaceholder => !placeholder::is_placeholder(value),
             Self::NotFiller => !placeholder::is_filler(value),
             Self::NotHash => !randomness::is_hash_or_uuid(value),

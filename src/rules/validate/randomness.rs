@@ -58,6 +58,18 @@ pub(super) fn looks_random(value: &str) -> bool {
     unexplained * 10 >= length * 4 || (length < 20 && changes_of_class(value) >= 4)
 }
 
+/// Whether `value` could be a password somebody chose: a digit or a symbol among letters, and no identifier or path.
+pub(super) fn is_password_like(value: &str) -> bool {
+    let has_letter = value.chars().any(char::is_alphabetic);
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let symbols = value.bytes().filter(|byte| b"!@#$%^&*?~+=".contains(byte)).count();
+    let separators = value.bytes().filter(|byte| b"_-./:\\".contains(byte)).count();
+    let is_word_list = separators > 0 && symbols == 0 && !looks_random(value);
+    let is_version =
+        has_digit && value.trim_start_matches(['v', 'V']).bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    has_letter && (has_digit || symbols > 0) && !is_word_list && !is_version
+}
+
 /// Cuts `value` into runs of one class; an upper-case letter followed by lower-case ones opens a run.
 fn pieces(value: &str) -> Vec<&str> {
     let bytes = value.as_bytes();

@@ -249,6 +249,11 @@ fn randomness() {
         ],
     );
     check(
+        "password-like",
+        &["hunter2Xk9!vQ", "mycoin!1", "Tr0ub4dor&3"],
+        &["Passwort", "reset_password_1", "v1.2.3", "user/login", "12345678"],
+    );
+    check(
         "not-hash",
         &["q8Zr2Lm9Vx4Tb7Nc", "9f8b7c6d5e"],
         &[
