@@ -4,4 +4,9 @@
 //! no IO, hold no clock and give the same answer for the same input.
 
 pub mod decision;
+pub mod detect;
+pub mod messages;
+pub mod pb;
+pub mod policy;
+pub mod rules;
 pub mod text;
