@@ -47,7 +47,7 @@ pub(super) fn is_basic_auth(value: &str) -> bool {
     let Some(text) = base64_text(value) else { return false };
     text.split_once(':').is_some_and(|(user, password)| {
         (!user.is_empty() || !password.is_empty())
-            && !super::placeholder::is_placeholder(password)
+            && (password.is_empty() || !super::placeholder::is_placeholder(password))
             && !(user.eq_ignore_ascii_case("username") && password.eq_ignore_ascii_case("password"))
     })
 }
