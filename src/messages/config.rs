@@ -1,30 +1,43 @@
-//! Settings of the message engine.
+//! Settings of the message engine and its cache.
 
 use serde::{Deserialize, Serialize};
 
-/// How messages are checked.
+use crate::setting::Problem;
+
+/// `messages`: limits of CheckMessages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesConfig {
-    /// Whether asynchronous plugins run side by side rather than one after another.
+    /// Whether asynchronous plugins run side by side rather than one after the other.
     pub parallel: bool,
-    /// Most findings in one answer. More are counted in `unjudged`, which fails closed; redaction covers all of them.
+    /// Findings reported for one request at most. What goes beyond is listed as unjudged, never silently dropped.
+    #[serde(with = "crate::setting::count")]
     pub findings_max: usize,
 }
 
 impl Default for MessagesConfig {
     fn default() -> Self {
-        Self { parallel: true, findings_max: 1_000 }
+        Self { parallel: true, findings_max: 1000 }
     }
 }
 
-/// The cache of findings per text.
+impl MessagesConfig {
+    /// Reports what is out of range; keys are relative to this section.
+    pub fn check(&self, problems: &mut Vec<Problem>) {
+        if self.findings_max == 0 {
+            problems.push(Problem::new("findings_max", "must be at least 1"));
+        }
+    }
+}
+
+/// `cache`: findings of texts that were seen before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheConfig {
-    /// Whether findings are kept at all.
+    /// Whether findings are cached at all.
     pub enabled: bool,
-    /// Most bytes it may hold, keys and bookkeeping included.
+    /// Memory of the cache, in bytes, keys included.
+    #[serde(with = "crate::setting::bytes")]
     pub bytes_max: usize,
 }
 

@@ -79,10 +79,18 @@ pub enum CheckError {
     /// There is nothing to check.
     #[error("no messages; send at least one")]
     NoMessages,
-    /// No such policy, or none that this caller may ask for: the two look alike on purpose.
-    #[error("no policy `{name}` that you may use")]
+    /// No such policy.
+    #[error("unknown policy `{name}`; known: {known}")]
     UnknownPolicy {
         /// The name asked for, shortened.
+        name: String,
+        /// Those that this caller may use.
+        known: String,
+    },
+    /// The policy is not for callers of this role.
+    #[error("policy `{name}` is not for your role")]
+    PolicyNotAllowed {
+        /// Its name.
         name: String,
     },
     /// No such plugin.
@@ -221,11 +229,16 @@ impl MessageEngine {
     }
 
     fn plan<'a>(&self, snapshot: &'a Snapshot, request: &CheckRequest<'a>) -> Result<Plan<'a>, CheckError> {
-        let policy = snapshot
-            .policies()
-            .get(request.policy)
-            .filter(|p| p.allows_caller(request.caller_roles))
-            .ok_or_else(|| CheckError::UnknownPolicy { name: shorten(request.policy) })?;
+        let policies = snapshot.policies();
+        let policy = policies.get(request.policy).ok_or_else(|| CheckError::UnknownPolicy {
+            name: shorten(request.policy),
+            known: names_of(
+                policies.iter().filter(|p| p.allows_caller(request.caller_roles)).map(|p| &**p.name()),
+            ),
+        })?;
+        if !policy.allows_caller(request.caller_roles) {
+            return Err(CheckError::PolicyNotAllowed { name: policy.name().to_string() });
+        }
         let rules = snapshot.scanner().rules();
         let known: Vec<&str> = rules
             .plugins()
@@ -646,6 +659,10 @@ async fn guarded(mut future: super::PluginFuture<'_>) -> super::PluginAnswer {
         })
     })
     .await
+}
+
+fn names_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn shorten(name: &str) -> String {

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 
 use super::{FolderWatch, PolicyProblems, PolicySet, Vocabulary, load_dir};
@@ -39,6 +39,11 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
+    /// Rules on trial under given policies. Its revision is not that of anything in force.
+    pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
+        Self { policies, scanner: Arc::new(scanner), revision: "trial".into(), loaded: Timestamp::now() }
+    }
+
     /// The policies.
     pub fn policies(&self) -> &PolicySet {
         &self.policies
@@ -123,32 +128,31 @@ pub enum Reload {
 /// The snapshot in force.
 pub struct Live {
     sources: Sources,
-    current: ArcSwap<Snapshot>,
+    /// `None` until rules and policies loaded for the first time: then nothing can be decided.
+    current: ArcSwapOption<Snapshot>,
     rejected: ArcSwapOption<Rejected>,
     /// Held while a reload runs: two at once could swap in the older one last.
     watch: Mutex<FolderWatch>,
 }
 
 impl Live {
-    /// Loads the first snapshot.
-    ///
-    /// # Errors
-    /// As [`load`]; without a first snapshot there is nothing to serve with.
-    pub fn start(sources: Sources) -> Result<Self, LoadError> {
+    /// Loads the first snapshot. When that fails there is none, [`Self::rejected`] says why, and a later reload may
+    /// still bring one.
+    pub fn start(sources: Sources) -> Self {
         // The watch looks first: a change during the load then shows at the next look.
         let paths = sources.policies.iter().chain(&sources.rules).cloned().collect();
-        let watch = FolderWatch::new(paths);
-        let first = load(&sources, None)?;
-        Ok(Self {
+        let live = Self {
+            watch: Mutex::new(FolderWatch::new(paths)),
             sources,
-            current: ArcSwap::from_pointee(first),
+            current: ArcSwapOption::empty(),
             rejected: ArcSwapOption::empty(),
-            watch: Mutex::new(watch),
-        })
+        };
+        live.replace();
+        live
     }
 
     /// The snapshot in force now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.current.load_full()
     }
 
@@ -167,20 +171,21 @@ impl Live {
     /// Reloads now.
     pub fn reload(&self) -> Reload {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = watch.changed();
+        // The look only brings the watch up to date with what is about to be read.
+        watch.changed();
         self.replace()
     }
 
     fn replace(&self) -> Reload {
         let before = self.snapshot();
-        match load(&self.sources, Some(&before)) {
-            Ok(after) if after.revision == before.revision => {
+        match load(&self.sources, before.as_deref()) {
+            Ok(after) if before.as_ref().is_some_and(|b| b.revision == after.revision) => {
                 self.rejected.store(None);
                 Reload::Unchanged
             }
             Ok(after) => {
                 let after = Arc::new(after);
-                self.current.store(after.clone());
+                self.current.store(Some(after.clone()));
                 self.rejected.store(None);
                 Reload::Replaced(after)
             }

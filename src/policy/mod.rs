@@ -1,17 +1,18 @@
 //! Policies: what is checked, how strictly, for whom, and what is excused.
 //!
 //! A policy file is a thin layer over the policy it extends; the built-in default lies below all of them. Files are read
-//! into layers (`schema`), layers are merged and compiled (`resolve`) into an immutable [`Policy`], and a request holds
-//! one [`PolicySet`] from its first byte to its last, so that a reload never splits a decision.
+//! into layers (`tree`, `decode`), layers are merged and compiled (`resolve`) into an immutable [`Policy`], and a
+//! request holds one snapshot (`live`) from its first byte to its last, so that a reload never splits a decision.
 //!
-//! Everything but `load` and `watch` is pure: no IO, no clock (the caller passes `now`).
+//! Everything but `live`, `load` and `watch` is pure: no IO, no clock (the caller passes `now`).
 //!
 //! Invariants: a set holds a policy named `default`; a set is either wholly valid or not built at all, and then every
 //! problem of every file is told at once; two sets with the same digest decide alike.
 //!
-//! Not here: running plugins, the reload loop, and who a caller is.
+//! Not here: running plugins, and who a caller is.
 
 mod decide;
+mod decode;
 mod live;
 mod load;
 mod problem;
@@ -23,6 +24,7 @@ mod suppression;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod values;
 mod watch;
 mod yaml;
 

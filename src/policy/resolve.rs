@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::DEFAULT_POLICY;
+use super::decode;
 use super::problem::{Place, PolicyProblems, Problem};
 use super::schema::{
-    self, CategoryLayer, Layer, Located, POLICY_NAME_FIX, PluginLayer, ThresholdsLayer, Vocabulary,
-    is_policy_name,
+    CategoryLayer, Layer, Located, POLICY_NAME_FIX, PluginLayer, ThresholdsLayer, Vocabulary, is_policy_name,
 };
 use super::set::PolicySet;
 use super::snapshot::{self, CategorySettings, PluginSettings, Policy, TIMEOUT_DEFAULT};
@@ -58,7 +58,7 @@ fn read(source: &Source<'_>, vocabulary: &Vocabulary<'_>, problems: &mut Vec<Pro
             problems.push(Problem { place, what: "is empty".to_owned(), fix: fix.to_owned() });
             None
         }
-        Ok(root) => Some(schema::decode(&root, source.file, vocabulary, problems)),
+        Ok(root) => Some(decode::decode(&root, source.file, vocabulary, problems)),
         Err(broken) => {
             let place = Place { line: broken.line, column: broken.column, ..place };
             let what = format!("cannot be read as YAML: {}", broken.what);

@@ -23,11 +23,6 @@ impl<'p> Rewriter<'p> {
         Self { parent, text: String::new(), segments: Vec::new(), view_len: 0, taken: 0, is_changed: false }
     }
 
-    /// How far the parent's text has been dealt with.
-    pub(super) fn taken(&self) -> usize {
-        self.taken
-    }
-
     /// The last character written, once everything up to `position` is copied.
     pub(super) fn last_char(&mut self, position: usize) -> Option<char> {
         self.copy_to(position);
