@@ -135,7 +135,10 @@ pub(super) fn is_mac(value: &str, before: &str, after: &str) -> bool {
     let (last, last_but_one) = (back.next(), back.next());
     let mut ahead = after.bytes();
     let (first, second) = (ahead.next(), ahead.next());
-    hex.len() == 12 && !is_constant && !continues(last, last_but_one) && !continues(first, second)
+    matches!(hex.len(), 12 | 16)
+        && !is_constant
+        && !continues(last, last_but_one)
+        && !continues(first, second)
 }
 
 /// Whether `value` is the identity of a mobile device.
