@@ -37,8 +37,8 @@ pub(super) fn is_npm(value: &str) -> bool {
 /// Whether the first segment decodes to a JSON object with an algorithm (or an encryption) in it.
 pub(super) fn is_jwt(value: &str) -> bool {
     let header = value.split('.').next().unwrap_or_default();
-    let Some(text) = base64_text(header) else { return false };
-    let parsed: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).ok();
+    let Some(json) = base64_decode(header) else { return false };
+    let parsed: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&json).ok();
     parsed.is_some_and(|header| header.contains_key("alg") || header.contains_key("enc"))
 }
 
