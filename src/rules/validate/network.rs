@@ -145,7 +145,7 @@ pub(super) fn is_mac(value: &str, before: &str, after: &str) -> bool {
 pub(super) fn is_imei(value: &str) -> bool {
     let digits = digits_of(value);
     match digits.len() {
-        15 => is_varied(&digits) && luhn_sum(&digits) % 10 == 0,
+        15 => is_varied(&digits) && luhn_sum(&digits).is_multiple_of(10),
         // IMEISV: two digits of software version in place of the check digit.
         16 => is_varied(&digits),
         _ => false,

@@ -45,11 +45,12 @@ pub(super) fn is_jwt(value: &str) -> bool {
 /// Whether base64 decodes to printable `user:password` with at least one of the two filled.
 pub(super) fn is_basic_auth(value: &str) -> bool {
     let Some(text) = base64_text(value) else { return false };
-    text.split_once(':').is_some_and(|(user, password)| {
-        (!user.is_empty() || !password.is_empty())
-            && (password.is_empty() || !super::placeholder::is_placeholder(password))
-            && !(user.eq_ignore_ascii_case("username") && password.eq_ignore_ascii_case("password"))
-    })
+    match text.split_once(':') {
+        None | Some(("", "")) => false,
+        // An API key often stands in the place of the user, with nothing behind the colon.
+        Some((_, "")) => true,
+        Some((_, password)) => !super::placeholder::is_placeholder(password),
+    }
 }
 
 /// Whether base64 decodes to something that opens like JSON.
