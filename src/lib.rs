@@ -1,7 +1,23 @@
 //! Portcullis: the policy decision point for AI agents.
 //!
 //! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`. These four are the core: they do
-//! no IO, hold no clock and give the same answer for the same input.
+//! no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and `telemetry` stand on them,
+//! the engines (`messages`) on all of these, `grpc` and `http` on the engines, and `app` puts everything together. `eval` measures the engines;
+//! `cli` sees all.
 
+pub mod app;
+pub mod audit;
+pub mod cli;
+pub mod config;
 pub mod decision;
+pub mod detect;
+pub mod eval;
+pub mod grpc;
+pub mod http;
+pub mod messages;
+pub mod pb;
+pub mod policy;
+pub mod rules;
+pub mod setting;
+pub mod telemetry;
 pub mod text;

@@ -1,1 +1,36 @@
-//! Text layers.
+//! Text becomes scannable views.
+//!
+//! A detector looks for words; an attacker writes them so that a model still reads them and a pattern does not. This
+//! module undoes such writing: [`views`] yields the text as sent, the text with its Unicode tricks folded away, and
+//! the text with its encodings decoded. Each [`View`] knows, for every byte, where in the text as sent it came from,
+//! so a finding always points into the caller's own string.
+//!
+//! Everything here is pure, runs in time linear in the text, and accepts any string. It judges nothing: that a text
+//! was encoded is no finding.
+
+mod base64;
+mod chars;
+mod confusables;
+mod decode;
+mod escapes;
+mod fold;
+mod gate;
+mod hex;
+mod hidden;
+mod layer;
+mod phrase;
+mod rewrite;
+mod span;
+mod view;
+mod views;
+mod window;
+
+pub use layer::{Layer, Layers};
+pub use phrase::{leet, reversed, rot13, spaced};
+pub use span::{OffsetEncoding, convert_offsets, line_columns};
+pub use view::View;
+pub use views::{Limits, Views, views, warm_up};
+pub use window::windows;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Turns `proto/` into Rust (messages, clients, servers, the JSON mapping, descriptors for reflection) and puts the
+//! files of `rules/` into the binary.
+//!
+//! The compiler is protox, a library: nobody needs to install protoc, and nothing is fetched.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Folder the contract's imports are relative to.
+const PROTO_ROOT: &str = "proto";
+
+/// Folder of the contract itself; every `.proto` file in it is compiled.
+const CONTRACT: &str = "proto/portcullis/v1";
+
+/// Fields that carry bulk bytes: as `Bytes` they are slices of the receive buffer instead of copies of it.
+const BULK_BYTES: [&str; 4] = [
+    ".portcullis.v1.Chunk.data",
+    ".portcullis.v1.ReviewBundleRequest.chunk",
+    ".portcullis.v1.DownloadBundleResponse.chunk",
+    ".portcullis.v1.DownloadEntityResponse.chunk",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    compile_contract()?;
+    embed_rules()
+}
+
+fn compile_contract() -> Result<(), Box<dyn Error>> {
+    // A folder is watched with all it holds, so a new file triggers a build as well.
+    println!("cargo:rerun-if-changed={PROTO_ROOT}");
+
+    let mut compiler = protox::Compiler::new([PROTO_ROOT])?;
+    compiler.include_source_info(true).include_imports(true).open_files(contract_files()?)?;
+    let descriptors = compiler.file_descriptor_set();
+
+    let out_dir = PathBuf::from(env::var("OUT_DIR")?);
+    // protox's own encoding, not that of `descriptors`: it keeps custom options, which prost would drop.
+    let encoded = compiler.encode_file_descriptor_set();
+    fs::write(out_dir.join("portcullis_descriptor.bin"), &encoded)?;
+
+    // Maps are ordered, so that equal messages have equal bytes and equal JSON. The well-known types come from
+    // pbjson-types, as those of prost-types have no JSON mapping.
+    let mut config = prost_build::Config::new();
+    config.btree_map(["."]).bytes(BULK_BYTES);
+    config.compile_well_known_types().extern_path(".google.protobuf", "::pbjson_types");
+    tonic_prost_build::configure()
+        .build_client(true)
+        .build_server(true)
+        .compile_fds_with_config(descriptors, config)?;
+
+    pbjson_build::Builder::new()
+        .register_descriptors(&encoded)?
+        .btree_map(["."])
+        .extern_path(".google.protobuf", "::pbjson_types")
+        .build(&[".portcullis.v1", ".google.rpc"])?;
+    Ok(())
+}
+
+/// Every file of the contract, sorted, so that the descriptors come out the same on every machine.
+fn contract_files() -> std::io::Result<Vec<PathBuf>> {
+    let mut files = fs::read_dir(CONTRACT)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension() == Some("proto".as_ref()));
+    files.sort();
+    // Inside the root the compiler wants paths relative to it.
+    Ok(files
+        .iter()
+        .map(|file| file.strip_prefix(PROTO_ROOT).map(Path::to_path_buf).unwrap_or(file.clone()))
+        .collect())
+}
+
+/// Writes `builtin_rules.rs`: every `rules/<plugin>/*.toml` as (name, plugin, text), in the order of their paths.
+fn embed_rules() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo:rerun-if-changed=rules");
+    let mut files = Vec::new();
+    for folder in sorted(&root.join("rules"))? {
+        if folder.is_dir() {
+            println!("cargo:rerun-if-changed={}", folder.display());
+            files.extend(sorted(&folder)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")));
+        }
+    }
+    let mut code = String::from("static BUILTIN_RULES: &[(&str, &str, &str)] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string().replace('\\', "/");
+        let plugin = name.split('/').nth(1).unwrap_or_default().to_owned();
+        let path = file.display().to_string();
+        let _ = writeln!(code, "    ({name:?}, {plugin:?}, include_str!({path:?})),");
+    }
+    code.push_str("];\n");
+    fs::write(out.join("builtin_rules.rs"), code)?;
+    Ok(())
+}
+
+fn sorted(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,296 @@
+//! The composition root: settings to a running service, and its orderly end.
+//!
+//! Order of a start: logging, admin token, rules and policies, audit log, listeners, then SERVING. Order of a stop:
+//! readiness and health off, no new calls, calls in flight finish, audit and spans written out.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::audit::{self, AuditLog};
+use crate::config::Settings;
+use crate::grpc::{self, Authenticator, Health, Shared};
+use crate::http::{self, AllowedHosts, AppState, Readiness};
+use crate::messages::MessageEngine;
+use crate::policy::{Live, Reload, Sources};
+use crate::telemetry::{
+    self, AuditDropped, LoggingError, Metrics, MetricsHandle, PolicyLoaded, UPKEEP_INTERVAL,
+};
+
+/// How long a stop waits for the last audit records.
+const AUDIT_FLUSH: Duration = Duration::from_secs(5);
+
+/// Why the service could not start or did not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Logging could not be set up.
+    #[error(transparent)]
+    Logging(#[from] LoggingError),
+    /// The admin token could not be read or written.
+    #[error("admin token `{path}`: {cause}")]
+    AdminToken {
+        /// Its file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The audit log could not be opened.
+    #[error(transparent)]
+    Audit(#[from] audit::OpenError),
+    /// A listener could not be opened, or gRPC failed.
+    #[error(transparent)]
+    Grpc(#[from] grpc::ServeError),
+    /// The HTTP listener could not be opened.
+    #[error("cannot listen on {address}: {cause}")]
+    Http {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The signals of the process cannot be listened to.
+    #[error("signals: {0}")]
+    Signals(io::Error),
+}
+
+/// Runs the service until SIGTERM or SIGINT.
+///
+/// # Errors
+/// See [`ServeError`]. A policy that cannot be loaded is none: the service then runs, NOT_SERVING, until it can.
+pub async fn serve(settings: Settings) -> Result<(), ServeError> {
+    let logging = telemetry::init(&settings.log, &settings.tracing)?;
+    let (metrics, handle) = telemetry::install();
+    let result = run(&settings, metrics, handle).await;
+    let _ = tokio::task::spawn_blocking(move || logging.shutdown()).await;
+    result
+}
+
+async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) -> Result<(), ServeError> {
+    let token_path = settings.data_dir.join("admin-token");
+    let token =
+        admin_token(&token_path).map_err(|cause| ServeError::AdminToken { path: token_path, cause })?;
+    let grpc = grpc::bind(settings.server.listen).await?;
+    let http_failed = |cause| ServeError::Http { address: settings.http.listen, cause };
+    let http_listener = TcpListener::bind(settings.http.listen).await.map_err(http_failed)?;
+    let http_address = http_listener.local_addr().map_err(http_failed)?;
+
+    let shared = Arc::new(Shared {
+        engine: message_engine(settings),
+        live: Live::start(sources(settings)),
+        audit: open_audit(settings, &metrics)?,
+        metrics: metrics.clone(),
+        auth: Authenticator::new(&token),
+        request_bytes_max: settings.server.request_bytes_max,
+        in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),
+    });
+    drop(token);
+
+    let readiness = Readiness::new();
+    let (stop, stopped) = watch::channel(false);
+    let (health_sender, health) = tokio::sync::oneshot::channel();
+    let router = http::router(
+        AppState { metrics: handle.clone(), readiness: readiness.clone() },
+        AllowedHosts::new(&settings.http.allowed_hosts, http_address),
+    );
+    let http = tokio::spawn(http::serve(http_listener, router, until(stopped.clone())));
+    tokio::spawn(keep_up(handle));
+    let address = grpc.address();
+    let background = Background {
+        shared: shared.clone(),
+        readiness: readiness.clone(),
+        poll: settings.policy.poll_interval,
+        stop,
+        addresses: (address, http_address),
+    };
+    let signals = Signals::listen().map_err(ServeError::Signals)?;
+    let background = tokio::spawn(background.run(health, signals));
+    let on_start = move |health: Health| {
+        let _ = health_sender.send(health);
+    };
+    let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
+    background.abort();
+    let _ = http.await;
+    // The last records and what the writer says of them belong before the end of the process.
+    let written = tokio::task::spawn_blocking(move || shared.audit.flush(AUDIT_FLUSH)).await;
+    tracing::info!(audit_written = written.unwrap_or(false), "stopped");
+    Ok(served?)
+}
+
+/// The message engine as configured.
+pub fn message_engine(settings: &Settings) -> MessageEngine {
+    let enabled = settings.plugins.enabled_ids();
+    let disabled = crate::detect::BUILTIN_PLUGINS
+        .iter()
+        .map(|(id, _)| *id)
+        .filter(|id| !enabled.contains(id))
+        .map(str::to_owned)
+        .collect();
+    MessageEngine::new(settings.messages.clone(), &settings.cache, Vec::new(), disabled)
+}
+
+/// Where rules and policies come from.
+pub fn sources(settings: &Settings) -> Sources {
+    Sources {
+        policies: settings.policy.path.clone(),
+        rules: settings.rules.paths.clone(),
+        plugins: Vec::new(),
+    }
+}
+
+fn open_audit(settings: &Settings, metrics: &Arc<Metrics>) -> Result<AuditLog, audit::OpenError> {
+    let dropped = metrics.clone();
+    let hooks = audit::Hooks {
+        records: metrics.audit_records(),
+        sampled_out: metrics.audit_sampled_out(),
+        on_dropped: Box::new(move |count, cause| AuditDropped { count, cause }.emit(&dropped)),
+    };
+    AuditLog::open(&settings.audit, &settings.audit_path(), hooks)
+}
+
+/// Reads the admin token, or makes one, in a file that only its owner can read.
+fn admin_token(path: &Path) -> io::Result<String> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => {
+            let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+            file.write_all(token.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            Ok(token)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let mut file = OpenOptions::new().read(true).open(path)?;
+            if file.metadata()?.permissions().mode() & 0o077 != 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "others can read it; run `chmod 600` on it, or delete it to have a new one made",
+                ));
+            }
+            let mut token = String::new();
+            file.read_to_string(&mut token)?;
+            let token = token.trim().to_owned();
+            if token.len() < 32 {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "is shorter than 32 characters; delete it to have a new one made",
+                ));
+            }
+            Ok(token)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // An error means that the sender is gone, which only a stop does.
+    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+}
+
+async fn keep_up(handle: MetricsHandle) {
+    let mut timer = tokio::time::interval(UPKEEP_INTERVAL);
+    loop {
+        timer.tick().await;
+        handle.run_upkeep();
+    }
+}
+
+/// The signals the service obeys.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// What goes on beside the calls: reloads, signals, readiness.
+struct Background {
+    shared: Arc<Shared>,
+    readiness: Readiness,
+    poll: Duration,
+    stop: watch::Sender<bool>,
+    addresses: (std::net::SocketAddr, std::net::SocketAddr),
+}
+
+impl Background {
+    async fn run(self, health: tokio::sync::oneshot::Receiver<Health>, mut signals: Signals) {
+        let Ok(health) = health.await else { return };
+        self.announce(&health).await;
+        let mut poll = tokio::time::interval(self.poll);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                _ = poll.tick() => self.reload(&health, false).await,
+                _ = signals.hangup.recv() => self.reload(&health, true).await,
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+            }
+        }
+        tracing::info!("stopping");
+        self.readiness.set_not_serving("draining");
+        health.set_serving(false).await;
+        self.stop.send_replace(true);
+    }
+
+    /// Says what was loaded at the start, and where the service listens.
+    async fn announce(&self, health: &Health) {
+        match self.shared.live.snapshot() {
+            Some(snapshot) => {
+                self.shared.declare(&snapshot);
+                PolicyLoaded { revision: snapshot.revision() }.emit(&self.shared.metrics);
+            }
+            None => {
+                if let Some(rejected) = self.shared.live.rejected() {
+                    self.shared.tell(&Reload::Rejected(rejected));
+                }
+            }
+        }
+        self.show_readiness(health).await;
+        let (grpc, http) = self.addresses;
+        tracing::info!(%grpc, %http, version = env!("CARGO_PKG_VERSION"), "serving");
+    }
+
+    async fn reload(&self, health: &Health, at_once: bool) {
+        let shared = self.shared.clone();
+        // Rules are compiled and files are read: not on a worker that answers calls.
+        let reload = tokio::task::spawn_blocking(move || {
+            let reload = if at_once { shared.live.reload() } else { shared.live.reload_if_changed() };
+            shared.tell(&reload);
+            reload
+        })
+        .await;
+        match reload {
+            Ok(Reload::Unchanged) => {}
+            Ok(Reload::Replaced(_) | Reload::Rejected(_)) => self.show_readiness(health).await,
+            Err(error) => tracing::error!(%error, "a reload panicked; the last good policy stays in force"),
+        }
+    }
+
+    async fn show_readiness(&self, health: &Health) {
+        let is_serving = self.shared.live.snapshot().is_some();
+        if is_serving {
+            self.readiness.set_serving();
+        } else {
+            self.readiness.set_not_serving("no usable policy");
+        }
+        health.set_serving(is_serving).await;
+    }
+}

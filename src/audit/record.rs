@@ -1,0 +1,163 @@
+//! What one record holds, and how it becomes a line.
+//!
+//! Records borrow from the request and its answer: they live only until they are written into the buffer.
+
+use std::cell::RefCell;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::ser::{SerializeSeq, Serializer};
+
+use crate::decision::{Decision, Finding, RiskLevel, Unjudged};
+
+/// Findings and unjudged checks written per record; `findings_total` tells how many there were.
+const ITEMS_MAX: usize = 100;
+
+/// Bytes written of a value that a caller chose.
+const CALLER_BYTES_MAX: usize = 256;
+
+/// Roles and evasions written per list.
+const NAMES_MAX: usize = 16;
+
+/// One decision, as it is audited. Never holds matched text.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuditRecord<'a> {
+    /// When the decision was made; written as RFC 3339 in UTC with milliseconds.
+    #[serde(serialize_with = "milliseconds")]
+    pub time: Timestamp,
+    /// Id of the decision, as the caller got it.
+    pub decision_id: &'a str,
+    /// Name of the policy that decided.
+    #[serde(serialize_with = "cut")]
+    pub policy: &'a str,
+    /// Revision of that policy.
+    pub policy_revision: &'a str,
+    /// Which RPC.
+    pub rpc: &'a str,
+    /// The decision.
+    pub decision: Decision,
+    /// Risk as a word.
+    pub risk_level: RiskLevel,
+    /// Risk from 0.0 to 1.0.
+    pub risk_score: f64,
+    /// Who asked.
+    pub caller: Caller<'a>,
+    /// Everything found; the first 100 are written.
+    #[serde(serialize_with = "findings")]
+    pub findings: &'a [&'a Finding],
+    /// How many findings there were.
+    pub findings_total: usize,
+    /// Checks that did not run to their end; the first 100 are written.
+    #[serde(serialize_with = "unjudged")]
+    pub unjudged: &'a [Unjudged],
+    /// From the request read to the answer ready, in microseconds.
+    pub elapsed_us: u64,
+}
+
+/// Who asked. The caller chose these values, so each is cut to 256 bytes; empty ones are left out.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Caller<'a> {
+    /// Roles that the caller holds, the first 16.
+    #[serde(serialize_with = "names", skip_serializing_if = "<[_]>::is_empty")]
+    pub roles: &'a [&'a str],
+    /// Tenant.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub tenant: &'a str,
+    /// Which agent.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub agent_id: &'a str,
+    /// Which of its sessions.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub session_key: &'a str,
+    /// The caller's own id for the request.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub request_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct FindingLine<'a> {
+    plugin: &'a str,
+    rule_id: &'a str,
+    #[serde(serialize_with = "cut")]
+    category: &'a str,
+    severity: &'static str,
+    score: f64,
+    message_index: u32,
+    #[serde(serialize_with = "cut")]
+    path: &'a str,
+    start: usize,
+    end: usize,
+    #[serde(serialize_with = "names", skip_serializing_if = "<[_]>::is_empty")]
+    evasions: &'a [&'static str],
+    shadow: bool,
+    suppressed: bool,
+}
+
+#[derive(Serialize)]
+struct UnjudgedLine<'a> {
+    plugin: &'a str,
+    reason: &'static str,
+    failed_open: bool,
+}
+
+/// Writes `record` as one line, its end included, and gives it to `use_line`.
+pub(super) fn with_line<T>(record: &AuditRecord<'_>, use_line: impl FnOnce(&[u8]) -> T) -> T {
+    /// What a thread keeps between records; a record with many findings must not hold its memory for ever.
+    const SCRATCH_BYTES_KEPT: usize = 16 * 1024;
+    thread_local! {
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    // Taken out, so that a record made while another is written would only cost an allocation.
+    let mut line = SCRATCH.take();
+    line.clear();
+    serde_json::to_writer(&mut line, record)
+        .expect("a record has string keys, and writing to memory cannot fail");
+    line.push(b'\n');
+    let result = use_line(&line);
+    line.shrink_to(SCRATCH_BYTES_KEPT);
+    SCRATCH.set(line);
+    result
+}
+
+fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{time:.3}"))
+}
+
+/// Writes at most `CALLER_BYTES_MAX` bytes, ending on a character boundary.
+fn cut<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text[..text.floor_char_boundary(CALLER_BYTES_MAX)])
+}
+
+fn names<S: Serializer>(names: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
+    let cut = |name: &&str| name[..name.floor_char_boundary(CALLER_BYTES_MAX)].to_owned();
+    serializer.collect_seq(names.iter().take(NAMES_MAX).map(cut))
+}
+
+fn findings<S: Serializer>(findings: &[&Finding], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut list = serializer.serialize_seq(Some(findings.len().min(ITEMS_MAX)))?;
+    for finding in findings.iter().take(ITEMS_MAX) {
+        list.serialize_element(&FindingLine {
+            plugin: &finding.plugin,
+            rule_id: &finding.rule_id,
+            category: finding.category.as_str(),
+            severity: finding.severity.as_str(),
+            score: finding.score,
+            message_index: finding.span.message_index,
+            path: &finding.span.path,
+            start: finding.span.start,
+            end: finding.span.end,
+            evasions: &finding.evasions,
+            shadow: finding.shadow,
+            suppressed: finding.suppressed,
+        })?;
+    }
+    list.end()
+}
+
+fn unjudged<S: Serializer>(unjudged: &[Unjudged], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(unjudged.iter().take(ITEMS_MAX).map(|unjudged| UnjudgedLine {
+        plugin: &unjudged.plugin,
+        reason: unjudged.reason.as_str(),
+        failed_open: unjudged.failed_open(),
+    }))
+}

@@ -1,0 +1,235 @@
+//! Where batches of whole lines go.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A write that failed, wholly or in part.
+#[derive(Debug)]
+pub struct WriteError {
+    /// Lines that were lost.
+    pub lost: u64,
+    /// Why.
+    pub cause: io::Error,
+}
+
+/// Takes batches of whole lines. Runs on the writer thread alone, where it may block.
+pub trait Sink: Send {
+    /// Writes every line of `batch`, each ended by a line feed.
+    ///
+    /// # Errors
+    /// How many lines are lost; the next batch is tried all the same.
+    fn write(&mut self, batch: &[u8]) -> Result<(), WriteError>;
+}
+
+fn count_lines(batch: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', batch).count() as u64
+}
+
+/// Standard output.
+pub(super) struct StdoutSink;
+
+impl Sink for StdoutSink {
+    fn write(&mut self, batch: &[u8]) -> Result<(), WriteError> {
+        let mut out = io::stdout().lock();
+        out.write_all(batch)
+            .and_then(|()| out.flush())
+            .map_err(|cause| WriteError { lost: count_lines(batch), cause })
+    }
+}
+
+/// Memory, for tests; a clone shows what the other took.
+#[derive(Clone, Debug, Default)]
+pub struct MemorySink(Arc<Mutex<Vec<u8>>>);
+
+impl MemorySink {
+    /// Every line taken so far.
+    pub fn lines(&self) -> Vec<String> {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    }
+}
+
+impl Sink for MemorySink {
+    fn write(&mut self, batch: &[u8]) -> Result<(), WriteError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(batch);
+        Ok(())
+    }
+}
+
+/// A file that is rotated by size: `audit.jsonl` is the current one, `audit.jsonl.1` the one before, and so on.
+///
+/// The file is appended to, is readable by its owner alone, and is opened anew when somebody else moved it away.
+#[derive(Debug)]
+pub struct FileSink {
+    path: PathBuf,
+    file_bytes_max: u64,
+    /// The current file included.
+    files_max: usize,
+    /// `None` after a failure: the next batch opens it anew.
+    current: Option<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    file: File,
+    bytes: u64,
+    /// A part of a line stands at the end: a write failed, or the process was killed in the middle of one.
+    is_torn: bool,
+    /// Only a regular file may be renamed; `path` may also name a pipe or a device.
+    is_regular: bool,
+}
+
+impl FileSink {
+    /// Opens `path`, making it and its folders as needed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path, file_bytes_max: usize, files_max: usize) -> io::Result<Self> {
+        let current = Some(Current::open(path)?);
+        Ok(Self { path: path.to_owned(), file_bytes_max: file_bytes_max as u64, files_max, current })
+    }
+
+    /// The file to write `bytes` more to: the current one, a new one after a rotation, or one opened anew.
+    fn file_for(&mut self, bytes: u64) -> io::Result<&mut Current> {
+        let mut current = match self.current.take() {
+            Some(current) if current.is_at(&self.path) => current,
+            _ => Current::open(&self.path)?,
+        };
+        // A line longer than a whole file gets a file of its own.
+        if current.is_regular && current.bytes > 0 && current.bytes + bytes > self.file_bytes_max {
+            drop(current);
+            self.rotate()?;
+            current = Current::open(&self.path)?;
+        }
+        Ok(self.current.insert(current))
+    }
+
+    fn rotate(&self) -> io::Result<()> {
+        let numbered = |number: usize| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        let oldest = self.files_max.saturating_sub(1);
+        if oldest == 0 {
+            return fs::remove_file(&self.path);
+        }
+        for number in (1..oldest).rev() {
+            ignore_missing(fs::rename(numbered(number), numbered(number + 1)))?;
+        }
+        fs::rename(&self.path, numbered(1))
+    }
+}
+
+impl Sink for FileSink {
+    fn write(&mut self, batch: &[u8]) -> Result<(), WriteError> {
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let (limit, used) =
+                (self.file_bytes_max, self.current.as_ref().map_or(0, |current| current.bytes));
+            let room = limit.checked_sub(used).filter(|room| *room > 0).unwrap_or(limit);
+            let (piece, after) = rest.split_at(whole_lines(rest, room));
+            let written = self.file_for(piece.len() as u64).and_then(|current| current.append(piece));
+            if let Err(cause) = written {
+                return Err(WriteError { lost: count_lines(rest), cause });
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// Length of the longest run of whole lines within `room` bytes; of the first line when not even that one fits.
+fn whole_lines(batch: &[u8], room: u64) -> usize {
+    let room = usize::try_from(room).unwrap_or(usize::MAX).min(batch.len());
+    memchr::memrchr(b'\n', &batch[..room])
+        .or_else(|| memchr::memchr(b'\n', batch))
+        .map_or(batch.len(), |line_feed| line_feed + 1)
+}
+
+impl Current {
+    fn open(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            make_folder(folder)?;
+        }
+        let file = open_private(path)?;
+        let metadata = file.metadata()?;
+        let (bytes, is_regular) = (metadata.len(), metadata.is_file());
+        let is_torn = is_regular && bytes > 0 && last_byte(path)? != b'\n';
+        Ok(Self { file, bytes, is_torn, is_regular })
+    }
+
+    /// Whether this file still stands at `path`: somebody may have moved or deleted it.
+    #[cfg(unix)]
+    fn is_at(&self, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        match (self.file.metadata(), fs::metadata(path)) {
+            (Ok(own), Ok(there)) => (own.dev(), own.ino()) == (there.dev(), there.ino()),
+            _ => false,
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn is_at(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+            self.bytes += 1;
+            self.is_torn = false;
+        }
+        match self.file.write_all(lines) {
+            Ok(()) => {
+                self.bytes += lines.len() as u64;
+                Ok(())
+            }
+            Err(cause) => {
+                // A full disk takes a part of the batch. Take it back, or else end the torn line before the next one.
+                self.is_torn = self.file.set_len(self.bytes).is_err();
+                Err(cause)
+            }
+        }
+    }
+}
+
+/// The last byte of a file that is not empty.
+fn last_byte(path: &Path) -> io::Result<u8> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::End(-1))?;
+    let mut byte = [0];
+    file.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // The mode above counts for new files only. A device or a pipe keeps its own.
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,211 @@
+//! The settings of the process: flags > environment > `portcullis.yaml` > defaults.
+//!
+//! The defaults, written out as a tree, are the list of valid keys. Each source is laid over that tree leaf by leaf and
+//! every leaf is checked alone, so that all problems of all sources are reported at once, each with where it comes
+//! from. This is the only module that is given the environment.
+//!
+//! Invariant: a key that is not known is an error, never ignored; so is a value that would be overridden anyway.
+//! Not done here: opening what the settings name (files, sockets). That is the business of the modules that own it.
+
+mod env;
+mod file;
+mod layer;
+mod report;
+mod sections;
+mod source;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use env::process_environment;
+pub use report::{EffectiveSetting, effective, render_json, render_text};
+pub use sections::{AuthConfig, AuthMode, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
+pub use source::{Source, Sources};
+
+use crate::setting::{Problem, address, check_section};
+
+/// Name of the settings file that is read from the working directory if it exists.
+pub const FILE_NAME: &str = "portcullis.yaml";
+
+/// All settings of the process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The gRPC side.
+    pub server: ServerConfig,
+    /// The HTTP side: metrics and probes.
+    pub http: crate::http::Config,
+    /// Folder of everything the process writes (audit log, admin token), relative to the working directory.
+    pub data_dir: PathBuf,
+    /// Who may call.
+    pub auth: AuthConfig,
+    /// Where policies come from.
+    pub policy: PolicyConfig,
+    /// Where additional rules come from.
+    pub rules: RulesConfig,
+    /// Which built-in families run at all.
+    pub plugins: PluginsConfig,
+    /// Limits of CheckMessages.
+    pub messages: crate::messages::MessagesConfig,
+    /// The cache of findings by message.
+    pub cache: crate::messages::CacheConfig,
+    /// The audit log.
+    pub audit: crate::audit::Config,
+    /// Log lines.
+    pub log: crate::telemetry::LogConfig,
+    /// Export of spans.
+    pub tracing: crate::telemetry::TracingConfig,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server: ServerConfig::default(),
+            http: crate::http::Config::default(),
+            data_dir: PathBuf::from("./data"),
+            auth: AuthConfig::default(),
+            policy: PolicyConfig::default(),
+            rules: RulesConfig::default(),
+            plugins: PluginsConfig::default(),
+            messages: crate::messages::MessagesConfig::default(),
+            cache: crate::messages::CacheConfig::default(),
+            audit: crate::audit::Config::default(),
+            log: crate::telemetry::LogConfig::default(),
+            tracing: crate::telemetry::TracingConfig::default(),
+        }
+    }
+}
+
+/// What the command line says about settings.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The file of `--config`; it must exist.
+    pub config_file: Option<PathBuf>,
+    /// Single values, later ones winning.
+    pub values: Vec<Override>,
+}
+
+/// One value from the command line.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// Dotted key, such as `server.listen`.
+    pub key: String,
+    /// The value as text; lists are comma separated.
+    pub value: String,
+    /// The flag as the user wrote it, such as `--listen`.
+    pub flag: String,
+}
+
+impl Overrides {
+    /// Adds the value of a flag that sets `key`.
+    pub fn set(&mut self, key: &str, value: impl Into<String>, flag: &str) {
+        self.values.push(Override { key: key.to_owned(), value: value.into(), flag: flag.to_owned() });
+    }
+
+    /// Adds the argument of `--set`, which has the form `key=value`.
+    ///
+    /// # Errors
+    /// The argument has no `=`; the problem is ready to print.
+    pub fn set_pair(&mut self, pair: &str) -> Result<(), Problem> {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Problem::new("", format!("`{pair}` is not of the form key=value")).from("flag --set"));
+        };
+        self.set(key.trim(), value, "--set");
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigProblems(pub Vec<Problem>);
+
+impl fmt::Display for ConfigProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0.len() == 1 { "" } else { "s" };
+        write!(f, "{} problem{plural} in the settings", self.0.len())?;
+        for problem in &self.0 {
+            write!(f, "\n  {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigProblems {}
+
+impl Settings {
+    /// Gathers the settings of all sources. `env` is the environment of the process, `cwd` the folder in which
+    /// `portcullis.yaml` is looked for and to which `--config` is relative.
+    ///
+    /// # Errors
+    /// Every problem of every source, in the order file, environment, flags, then those of the values together.
+    pub fn load(
+        flags: Overrides,
+        env: impl Iterator<Item = (String, String)>,
+        cwd: &Path,
+    ) -> Result<(Self, Sources), ConfigProblems> {
+        let env = env::Environment::of(env);
+        let mut layers = layer::Layers::new(&Self::default());
+        file::read(flags.config_file.as_deref(), env.config_file(), cwd, &mut layers);
+        env.overlay(&mut layers);
+        for Override { key, value, flag } in flags.values {
+            layers.set_text(&key, &value, Source::Flag { name: flag });
+        }
+        let (settings, sources, mut problems) = layers.finish();
+        let from = problems.len();
+        settings.check(&mut problems);
+        for problem in &mut problems[from..] {
+            problem.origin = sources.get(&problem.key).to_string();
+        }
+        if problems.is_empty() { Ok((settings, sources)) } else { Err(ConfigProblems(problems)) }
+    }
+
+    /// Checks what one leaf alone cannot show: ranges, and values that contradict each other.
+    pub fn check(&self, problems: &mut Vec<Problem>) {
+        check_section("server", problems, |p| self.server.check(p));
+        check_section("http", problems, |p| self.http.check(p));
+        check_section("policy", problems, |p| self.policy.check(p));
+        check_section("messages", problems, |p| self.messages.check(p));
+        check_section("audit", problems, |p| self.audit.check(p));
+        check_section("log", problems, |p| self.log.check(p));
+        check_section("tracing", problems, |p| self.tracing.check(p));
+        if self.data_dir.as_os_str().is_empty() {
+            problems.push(Problem::new("data_dir", "must not be empty; use . for the working directory"));
+        }
+        if self.server.listen == self.http.listen && self.server.listen.port() != 0 {
+            problems.push(Problem::new(
+                "http.listen",
+                format!("`{}` is taken by server.listen", self.http.listen),
+            ));
+        }
+        self.check_exposure(problems);
+    }
+
+    /// Without authentication whoever reaches a socket may ask; so others than this machine must not reach it by
+    /// accident.
+    fn check_exposure(&self, problems: &mut Vec<Problem>) {
+        if self.auth.mode != AuthMode::None || self.server.insecure_allow_anonymous {
+            return;
+        }
+        for (key, listen) in [("server.listen", self.server.listen), ("http.listen", self.http.listen)] {
+            if !address::is_loopback(listen) {
+                problems.push(Problem::new(
+                    key,
+                    format!(
+                        "`{listen}` can be reached from other machines and auth.mode is none; listen on a loopback \
+                         address, or give --insecure-allow-anonymous if something else guards this port"
+                    ),
+                ));
+            }
+        }
+    }
+
+    /// The file of the audit log: `audit.path`, or its place below `data_dir`.
+    pub fn audit_path(&self) -> PathBuf {
+        self.audit.path.clone().unwrap_or_else(|| self.data_dir.join("audit").join("audit.jsonl"))
+    }
+}

@@ -1,0 +1,59 @@
+//! One text to findings: which views are scanned, by what, and which of overlapping findings stands.
+//!
+//! The rule set does nearly all of the finding. Detectors in code exist for what a regex cannot express; each is one
+//! file here and one line in [`coded`]. Pure and synchronous: same text, same findings.
+
+mod hidden_text;
+mod resolve;
+mod scanner;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::rules::MetaInfo;
+use crate::text::{Layers, View};
+
+pub use scanner::{Request, Scanned, Scanner, find_with_rule};
+
+/// Plugin id of prompt-injection detection.
+pub const INJECTION: &str = "injection";
+/// Plugin id of PII detection.
+pub const PII: &str = "pii";
+/// Plugin id of credential detection.
+pub const SECRETS: &str = "secrets";
+/// Plugin id of code-injection detection.
+pub const CODE: &str = "code";
+
+/// The built-in plugins with a sentence each, in the order in which they are listed.
+pub const BUILTIN_PLUGINS: [(&str, &str); 4] = [
+    (INJECTION, "Prompt injection: orders that try to take over the model or its context."),
+    (PII, "Personal data: e-mail, phone, identity and card numbers, addresses of machines."),
+    (SECRETS, "Credentials: API keys, tokens, passwords, private keys, connection strings."),
+    (CODE, "Code injection: destructive commands, SQL, path traversal, templates, reverse shells."),
+];
+
+/// One thing found in one text.
+#[derive(Clone, Debug)]
+pub struct Detected {
+    /// What its rule says.
+    pub info: Arc<MetaInfo>,
+    /// Where, in bytes of the text as sent.
+    pub range: Range<usize>,
+    /// The layers it was found through.
+    pub layers: Layers,
+}
+
+/// A detector in code.
+pub trait Detector: Send + Sync {
+    /// What its findings carry.
+    fn info(&self) -> &Arc<MetaInfo>;
+
+    /// Appends the ranges found in `view`, in bytes of the text as sent.
+    fn detect(&self, view: &View<'_>, found: &mut Vec<Range<usize>>);
+}
+
+/// Every detector in code.
+fn coded(version: &Arc<str>) -> Vec<Box<dyn Detector>> {
+    let _ = version;
+    vec![Box::new(hidden_text::HiddenText::new())]
+}

@@ -1,0 +1,176 @@
+//! The scanner: views of a text, the rule set over each, detectors in code, then one winner each.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Detected, Detector, INJECTION, coded, resolve};
+use crate::rules::{Budget, Hints, Match, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
+use crate::text::{self, Layers, Limits, View};
+
+/// Views that are looked at for phrases in disguise. A text has one unless it hides something.
+const PHRASE_VIEWS_MAX: usize = 6;
+
+/// What is asked of one scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'t> {
+    /// The text as sent.
+    pub text: &'t str,
+    /// Plugins as bits of [`RuleSet::plugin_bits`].
+    pub plugins: u32,
+    /// Who wrote it; `None` applies the rules of every role.
+    pub role: Option<Role>,
+    /// What kind of text it is; `None` applies the rules of every surface.
+    pub surface: Option<Surface>,
+}
+
+/// What one scan found.
+#[derive(Debug, Default)]
+pub struct Scanned {
+    /// Winners in the order of the text.
+    pub findings: Vec<Detected>,
+    /// Whether the limits on decoding were hit, so that some disguise may have gone unread.
+    pub limit_hit: bool,
+}
+
+/// Scans texts with one rule set. Immutable and shared.
+pub struct Scanner {
+    rules: Arc<RuleSet>,
+    coded: Vec<Box<dyn Detector>>,
+    injection: u32,
+    limits: Limits,
+}
+
+impl Scanner {
+    /// A scanner over `rules`.
+    pub fn new(rules: Arc<RuleSet>) -> Self {
+        let injection = rules.plugin_bits([INJECTION]);
+        Self { coded: coded(rules.version()), injection, limits: Limits::default(), rules }
+    }
+
+    /// The rules it scans with.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        &self.rules
+    }
+
+    /// Rule ids of the detectors in code.
+    pub fn coded_rule_ids(&self) -> impl Iterator<Item = &str> {
+        self.coded.iter().map(|d| &*d.info().id)
+    }
+
+    /// Scans one text.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn scan(&self, request: Request<'_>, budget: &Budget<'_>) -> Result<Scanned, ScanStop> {
+        if request.text.is_empty() || request.plugins == 0 {
+            return Ok(Scanned::default());
+        }
+        let mut all = Vec::new();
+        let limit_hit = self.every_match(request, budget, &mut |detected| all.push(detected))?;
+        Ok(Scanned { findings: resolve::resolve(all), limit_hit })
+    }
+
+    fn every_match(
+        &self,
+        request: Request<'_>,
+        budget: &Budget<'_>,
+        out: &mut dyn FnMut(Detected),
+    ) -> Result<bool, ScanStop> {
+        let views = text::views(request.text, &self.limits);
+        self.rules.with_scratch(|scratch| {
+            let mut run = Run { scanner: self, request, budget, scratch, matches: Vec::new(), out };
+            for (index, view) in views.views.iter().enumerate() {
+                let hints = run.view(view, index > 0, request.plugins)?;
+                if index < PHRASE_VIEWS_MAX {
+                    run.phrases(view, hints)?;
+                }
+            }
+            run.coded(&views.views);
+            Ok(views.limit_hit)
+        })
+    }
+}
+
+struct Run<'r, 'o> {
+    scanner: &'r Scanner,
+    request: Request<'r>,
+    budget: &'r Budget<'r>,
+    scratch: &'r mut Scratch,
+    matches: Vec<Match>,
+    out: &'o mut dyn FnMut(Detected),
+}
+
+impl Run<'_, '_> {
+    /// Scans one view. In a derived view, only what touches something the view changed is new.
+    fn view(&mut self, view: &View<'_>, is_derived: bool, plugins: u32) -> Result<Hints, ScanStop> {
+        let scope = Scope { plugins, role: self.request.role, surface: self.request.surface };
+        let rules = &self.scanner.rules;
+        let hints = rules.scan(view.text(), scope, self.scratch, self.budget, &mut self.matches)?;
+        for found in self.matches.drain(..) {
+            if is_derived && !view.is_changed(found.range.clone()) {
+                continue;
+            }
+            (self.out)(Detected {
+                info: rules.rules()[found.rule as usize].info.clone(),
+                range: view.to_source(found.range.clone()),
+                layers: if is_derived { view.layers_in(found.range) } else { Layers::default() },
+            });
+        }
+        Ok(hints)
+    }
+
+    /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
+    /// a credential or a card number is no longer one.
+    fn phrases(&mut self, view: &View<'_>, hints: Hints) -> Result<(), ScanStop> {
+        let injection = self.request.plugins & self.scanner.injection;
+        if injection == 0 {
+            return Ok(());
+        }
+        let disguises = [
+            hints.rot13.then(|| text::rot13(view)),
+            hints.reversed.then(|| text::reversed(view)),
+            text::leet(view),
+            text::spaced(view),
+        ];
+        for disguise in disguises.iter().flatten() {
+            self.view(disguise, true, injection)?;
+        }
+        Ok(())
+    }
+
+    fn coded(&mut self, views: &[View<'_>]) {
+        let mut found = Vec::new();
+        for detector in &self.scanner.coded {
+            let plugin = self.scanner.rules.plugin_bits([&*detector.info().plugin]);
+            if plugin & self.request.plugins == 0 {
+                continue;
+            }
+            for view in views {
+                detector.detect(view, &mut found);
+            }
+            for range in found.drain(..) {
+                (self.out)(Detected { info: detector.info().clone(), range, layers: Layers::default() });
+            }
+        }
+    }
+}
+
+/// Every range that one rule finds in a text, before findings compete; for the self-check of rules.
+pub fn find_with_rule(
+    scanner: &Scanner,
+    rule: u32,
+    text: &str,
+    role: Option<Role>,
+    surface: Option<Surface>,
+) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let id = &scanner.rules.rules()[rule as usize].info.id;
+    let request = Request { text, plugins: u32::MAX, role, surface };
+    let stopped = scanner.every_match(request, &Budget::UNLIMITED, &mut |detected| {
+        if detected.info.id == *id {
+            found.push(detected.range);
+        }
+    });
+    debug_assert!(stopped.is_ok(), "an unlimited budget is never spent");
+    found
+}

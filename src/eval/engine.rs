@@ -1,0 +1,88 @@
+//! The judge in this process: the message engine under a snapshot of rules and policies, its cache off.
+
+use std::time::Instant;
+
+use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
+use crate::decision::Direction;
+use crate::messages::{
+    CacheConfig, CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig,
+};
+use crate::policy::{CallerRole, Snapshot};
+use crate::rules::Role;
+use crate::text::OffsetEncoding;
+
+/// Judges with the engine of this process.
+pub struct EngineJudge<'s> {
+    engine: MessageEngine,
+    snapshot: &'s Snapshot,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl<'s> EngineJudge<'s> {
+    /// A judge over `snapshot`; `disabled` names plugins that the settings switched off.
+    ///
+    /// # Errors
+    /// When the system refuses what a runtime needs.
+    pub fn new(snapshot: &'s Snapshot, disabled: Vec<String>) -> std::io::Result<Self> {
+        // A figure of speed is that of scanning; a cache would answer every repeated text for nothing.
+        let cache = CacheConfig { enabled: false, ..CacheConfig::default() };
+        let engine = MessageEngine::new(MessagesConfig::default(), &cache, Vec::new(), disabled);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        Ok(Self { engine, snapshot, runtime })
+    }
+
+    fn check(&self, text: &str, role: Role, redact: bool) -> Result<(CheckOutcome, Instant), JudgeError> {
+        let fields = vec![Field { path: FieldPath::Text, text }];
+        let messages = [Message { role, fields, media_parts: 0 }];
+        let request = CheckRequest {
+            messages: &messages,
+            policy: "",
+            caller_roles: &[CallerRole::Admin],
+            tenant: "",
+            plugins: &[],
+            direction: Direction::Input,
+            encoding: OffsetEncoding::Utf8,
+            redact,
+            reveal: false,
+            deadline: None,
+        };
+        let started = Instant::now();
+        let outcome = self.runtime.block_on(self.engine.check(self.snapshot, request));
+        outcome.map(|outcome| (outcome, started)).map_err(|error| JudgeError::Refused(error.to_string()))
+    }
+}
+
+impl Judge for EngineJudge<'_> {
+    fn judge(&mut self, text: &str, role: Role) -> Result<Judged, JudgeError> {
+        let (outcome, started) = self.check(text, role, false)?;
+        let elapsed = started.elapsed();
+        let effective =
+            outcome.reported.iter().map(|reported| &reported.finding).filter(|f| f.is_effective());
+        let findings = effective.map(|finding| Found {
+            category: finding.category.as_str().to_owned(),
+            rule_id: finding.rule_id.to_string(),
+            severity: finding.severity,
+            path: finding.span.path.to_string(),
+            start: finding.span.start,
+            end: finding.span.end,
+            score: finding.score,
+        });
+        let unjudged = outcome.unjudged.iter().map(|unjudged| NotJudged {
+            plugin: unjudged.plugin.to_string(),
+            reason: unjudged.reason.as_str().to_owned(),
+            failed_open: unjudged.failed_open(),
+        });
+        Ok(Judged {
+            decision: outcome.verdict.decision,
+            risk_score: outcome.verdict.risk_score,
+            findings: findings.collect(),
+            unjudged: unjudged.collect(),
+            elapsed,
+        })
+    }
+
+    fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {
+        let (outcome, _) = self.check(text, role, true)?;
+        Ok(outcome.redacted.into_iter().next().map_or_else(|| text.to_owned(), |field| field.text))
+    }
+}

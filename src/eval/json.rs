@@ -1,0 +1,82 @@
+//! A report, and the answer to one record, as JSON of a fixed shape.
+
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::tally::{FileTally, Group, Report};
+
+/// `{"files":[{"path","records","groups":[{"name","label","n","found","rate"}],…}]}`; a rate of nothing is null.
+pub fn report(report: &Report, with_categories: bool) -> Value {
+    let files: Vec<Value> = report.files.iter().map(|file| file_json(file, with_categories)).collect();
+    json!({ "files": files })
+}
+
+fn file_json(file: &FileTally, with_categories: bool) -> Value {
+    let groups: Vec<Value> = file.groups(with_categories).iter().map(group_json).collect();
+    json!({
+        "path": file.path,
+        "records": file.records,
+        "groups": groups,
+        "exact_span_rate": file.spans.exact.rate(),
+        "overlap_span_rate": file.spans.overlapped.rate(),
+        "us_per_kb": file.us_per_kb().map(tenths),
+        "us_p50": file.us_quantile(0.5).map(tenths),
+        "us_p99": file.us_quantile(0.99).map(tenths),
+    })
+}
+
+fn group_json(group: &Group) -> Value {
+    json!({
+        "name": group.name,
+        "label": group.label,
+        "n": group.count.n,
+        "found": group.count.found,
+        "rate": group.count.rate(),
+    })
+}
+
+/// One line for one record, without its text: from these lines anyone can compute the figures again.
+pub fn record_line(outcome: &Outcome<'_>) -> Value {
+    let Outcome { file, record, judged, redaction } = outcome;
+    let findings: Vec<Value> = judged
+        .findings
+        .iter()
+        .map(|found| {
+            json!({
+                "category": found.category,
+                "rule_id": found.rule_id,
+                "severity": found.severity.as_str().to_ascii_uppercase(),
+                "path": found.path,
+                "start": found.start,
+                "end": found.end,
+                "score": found.score,
+            })
+        })
+        .collect();
+    let unjudged: Vec<Value> = judged
+        .unjudged
+        .iter()
+        .map(|one| json!({ "plugin": one.plugin, "reason": one.reason, "failed_open": one.failed_open }))
+        .collect();
+    json!({
+        "file": file,
+        "id": record.id,
+        "label": record.label,
+        "decision": judged.decision.as_str(),
+        "risk_score": judged.risk_score,
+        "findings": findings,
+        // Streams, bundles and archives fill these.
+        "incidents": [],
+        "checks": {},
+        "archive": null,
+        "redacted_left_bytes": redaction.left_bytes,
+        "redaction_stable": redaction.is_stable,
+        "unjudged": unjudged,
+        "us": tenths(judged.elapsed.as_secs_f64() * 1e6),
+    })
+}
+
+/// Rounded to tenths: finer than the clock is noise.
+fn tenths(us: f64) -> f64 {
+    (us * 10.0).round() / 10.0
+}

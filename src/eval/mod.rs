@@ -1,0 +1,138 @@
+//! Measures the real engine on labelled records.
+//!
+//! Records are JSON lines; their fields tell their shape. Each text is judged under the default policy with the role its
+//! surface stands for, and the answer is compared with the label:
+//!
+//! - injection: an attack is found, and a benign text falsely flagged, when the decision is BLOCK;
+//! - secrets and PII: a positive record is found when a finding of its family overlaps an expected span; a negative one
+//!   is falsely flagged by any finding of its family from MEDIUM on.
+//!
+//! Findings in shadow or suppressed do not count, since they decide nothing. The cache is off: a figure of speed is that
+//! of scanning. Records of shapes that this release cannot judge are passed over and said so.
+//!
+//! Does not: print, or reach a server. The command line does, by giving another [`Judge`].
+
+mod engine;
+mod grade;
+mod input;
+mod json;
+mod judge;
+mod record;
+mod redaction;
+mod table;
+mod tally;
+
+use std::path::{Path, PathBuf};
+
+pub use engine::EngineJudge;
+pub use json::{record_line, report as report_json};
+pub use judge::{Found, Judge, JudgeError, Judged, NotJudged};
+pub use record::{Kind, Labelled, Record, RecordError, Shape, parse};
+pub use table::render as report_text;
+pub use tally::{Count, FileTally, Report, SpanCount};
+
+use redaction::Redaction;
+
+/// Why an evaluation ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum EvalError {
+    /// A file or folder that cannot be read.
+    #[error("{path}: {message}")]
+    Unreadable {
+        /// The path as given.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// A record that is not of its shape.
+    #[error("{path}:{line}: {error}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong with which field.
+        error: RecordError,
+    },
+    /// The judge gave no answer.
+    #[error("{path}:{line}: {error}")]
+    Judge {
+        /// The file.
+        path: String,
+        /// Line of the record, from 1.
+        line: usize,
+        /// Why.
+        error: JudgeError,
+    },
+}
+
+/// One record with its answer, for whoever wants to compute the figures again.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The record.
+    pub record: &'a Record,
+    /// What was answered.
+    pub judged: &'a Judged,
+    /// What redaction left of the labelled spans.
+    pub redaction: Redaction,
+}
+
+/// What happens while an evaluation runs.
+pub trait Observer {
+    /// A record was judged.
+    fn judged(&mut self, outcome: &Outcome<'_>);
+    /// Records of a file were passed over; `needs` names what would judge them.
+    fn skipped(&mut self, file: &str, records: usize, needs: &str);
+}
+
+/// Evaluates every file of `paths`, folders included.
+///
+/// # Errors
+/// The first thing that cannot be read, is malformed or cannot be judged.
+pub fn evaluate(
+    paths: &[PathBuf],
+    judge: &mut dyn Judge,
+    observer: &mut dyn Observer,
+) -> Result<Report, EvalError> {
+    let mut report = Report::default();
+    for file in input::files(paths)? {
+        report.files.extend(evaluate_file(&file, judge, observer, &mut report.totals)?);
+    }
+    Ok(report)
+}
+
+/// The tally of one file; `None` when every record was passed over.
+fn evaluate_file(
+    file: &Path,
+    judge: &mut dyn Judge,
+    observer: &mut dyn Observer,
+    totals: &mut tally::Totals,
+) -> Result<Option<FileTally>, EvalError> {
+    let name = file.display().to_string();
+    let mut tally = FileTally::new(name.clone());
+    let mut skipped = std::collections::BTreeMap::<&str, usize>::new();
+    for (line, text) in input::lines(file)? {
+        let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
+        let text = text.map_err(malformed)?;
+        let record = match record::parse(&text).map_err(malformed)? {
+            Shape::Text(record) => record,
+            Shape::Later { needs } => {
+                *skipped.entry(needs).or_default() += 1;
+                continue;
+            }
+        };
+        let failed = |error| EvalError::Judge { path: name.clone(), line, error };
+        let judged = judge.judge(&record.text, record.role).map_err(failed)?;
+        let redaction = redaction::measure(&record, &judged, judge).map_err(failed)?;
+        let graded = grade::grade(&record, &judged);
+        tally.add(&record, &judged, &graded, redaction);
+        totals.add(&record, &judged, &graded, redaction);
+        observer.judged(&Outcome { file: &name, record: &record, judged: &judged, redaction });
+    }
+    for (needs, records) in skipped {
+        observer.skipped(&name, records, needs);
+    }
+    Ok((tally.records > 0).then_some(tally))
+}

@@ -1,0 +1,358 @@
+//! Labelled records: one JSON object a line, its shape told by its fields.
+//!
+//! Fields that no figure needs are ignored; a field that is needed and missing or of the wrong type is an error that
+//! names it.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::detect::{PII, SECRETS};
+use crate::rules::Role;
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Prompt injection: an attack or a benign text.
+    Injection,
+    /// Credentials with their spans.
+    Secrets,
+    /// Personal data with its spans.
+    Pii,
+}
+
+impl Kind {
+    /// The name used in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Injection => "injection",
+            Self::Secrets => "secrets",
+            Self::Pii => "pii",
+        }
+    }
+
+    /// Family of the categories that answer for it; `None` where the decision does.
+    pub(super) const fn family(self) -> Option<&'static str> {
+        match self {
+            Self::Injection => None,
+            Self::Secrets => Some(SECRETS),
+            Self::Pii => Some(PII),
+        }
+    }
+}
+
+/// An expected span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labelled {
+    /// Its type as the record names it, such as `US_SSN`.
+    pub kind: String,
+    /// Where, in UTF-8 bytes of the text.
+    pub range: Range<usize>,
+}
+
+/// A record whose text is judged as a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its id.
+    pub id: String,
+    /// Its label as written.
+    pub label: String,
+    /// Whether something is to be found in it.
+    pub is_positive: bool,
+    /// What it is about.
+    pub kind: Kind,
+    /// Tier, or what stands in for one: the kind of a negative, or whether the types are among the core.
+    pub tier: String,
+    /// Finer grouping than the tier; may be empty.
+    pub category: String,
+    /// Where it comes from; may be empty.
+    pub source: String,
+    /// Role of the message.
+    pub role: Role,
+    /// The text.
+    pub text: String,
+    /// Expected spans.
+    pub spans: Vec<Labelled>,
+    /// Whether the expected spans are exact to the byte.
+    pub has_exact_spans: bool,
+    /// Whether its types count for the recall of the right type.
+    pub is_core: bool,
+}
+
+/// What a line holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A text to be checked as a message.
+    Text(Box<Record>),
+    /// Something that this release cannot judge.
+    Later {
+        /// The call that would judge it.
+        needs: &'static str,
+    },
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct RecordError {
+    /// The field, such as `expected[0].end`; empty for the line as a whole.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl RecordError {
+    /// Something wrong with the line as a whole.
+    pub(super) fn whole(message: impl Into<String>) -> Self {
+        Self { field: String::new(), message: message.into() }
+    }
+
+    fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "field `{}`: ", self.field)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Fields that tell the shapes of other calls, and the call that judges each.
+const LATER: [(&str, &str); 4] = [
+    ("command", "InterceptTool"),
+    ("path", "InterceptTool"),
+    ("chunks", "StreamMonitor"),
+    ("bundle", "ReviewBundle"),
+];
+
+/// Reads one line.
+///
+/// # Errors
+/// The field that is missing or wrong.
+pub fn parse(line: &str) -> Result<Shape, RecordError> {
+    let fields: Value = serde_json::from_str(line)
+        .map_err(|error| RecordError::whole(format!("is not a JSON object: {error}")))?;
+    let Value::Object(fields) = fields else {
+        return Err(RecordError::whole("is not a JSON object"));
+    };
+    let fields = Fields(&fields);
+    if fields.has("text") {
+        return text_record(fields).map(|record| Shape::Text(Box::new(record)));
+    }
+    let later = LATER.iter().find(|(field, _)| fields.has(field));
+    let (_, needs) = later.ok_or_else(|| {
+        RecordError::at(
+            "text",
+            "is missing, and no field of another shape is there (command, path, chunks, bundle)",
+        )
+    })?;
+    // The label is what every shape but the archives has; a line without it is no record.
+    if !fields.has("expect") {
+        fields.text("label")?;
+    }
+    Ok(Shape::Later { needs })
+}
+
+fn text_record(fields: Fields<'_>) -> Result<Record, RecordError> {
+    let kind = match (fields.has("surface"), fields.has("expected"), fields.has("core")) {
+        (true, _, _) => Kind::Injection,
+        (false, true, true) => Kind::Pii,
+        (false, true, false) => Kind::Secrets,
+        (false, false, _) => {
+            return Err(RecordError::at("surface", "is missing; a record has `surface` or `expected`"));
+        }
+    };
+    let labels = if kind == Kind::Injection { ["attack", "benign"] } else { ["positive", "negative"] };
+    let label = fields.one_of("label", &labels)?.to_owned();
+    let is_positive = label == labels[0];
+    let text = fields.text("text")?.to_owned();
+    let spans = if kind == Kind::Injection { Vec::new() } else { spans(fields, &text)? };
+    if is_positive && kind != Kind::Injection && spans.is_empty() {
+        return Err(RecordError::at("expected", "is empty in a positive record"));
+    }
+    let is_core = kind == Kind::Pii && fields.flag("core")?;
+    Ok(Record {
+        id: fields.text("id")?.to_owned(),
+        is_positive,
+        kind,
+        tier: tier(kind, is_positive, is_core, fields)?,
+        category: fields.optional_text("category")?.unwrap_or_default().to_owned(),
+        source: fields.optional_text("source")?.unwrap_or_default().to_owned(),
+        role: if kind == Kind::Injection { role(fields)? } else { Role::User },
+        text,
+        spans,
+        has_exact_spans: !fields.has("exact") || fields.flag("exact")?,
+        is_core,
+        label,
+    })
+}
+
+/// The role that a surface stands for. A document reaches an agent through a tool.
+fn role(fields: Fields<'_>) -> Result<Role, RecordError> {
+    match fields.one_of("surface", &["user", "tool_result", "document", "system"])? {
+        "user" => Ok(Role::User),
+        "system" => Ok(Role::System),
+        _ => Ok(Role::Tool),
+    }
+}
+
+fn tier(kind: Kind, is_positive: bool, is_core: bool, fields: Fields<'_>) -> Result<String, RecordError> {
+    if kind != Kind::Injection && !is_positive {
+        return Ok(fields.optional_text("neg_kind")?.unwrap_or("negative").to_owned());
+    }
+    if kind == Kind::Pii {
+        let is_weak = fields.has("weak") && fields.flag("weak")?;
+        return Ok(match (is_core, is_weak) {
+            (true, false) => "core",
+            (true, true) => "core weak",
+            (false, false) => "other",
+            (false, true) => "other weak",
+        }
+        .to_owned());
+    }
+    fields.text("tier").map(str::to_owned)
+}
+
+fn spans(fields: Fields<'_>, text: &str) -> Result<Vec<Labelled>, RecordError> {
+    let Some(Value::Array(items)) = fields.0.get("expected") else {
+        return Err(RecordError::at("expected", "must be a list of spans"));
+    };
+    items.iter().enumerate().map(|(index, item)| span(index, item, text)).collect()
+}
+
+fn span(index: usize, item: &Value, text: &str) -> Result<Labelled, RecordError> {
+    let at = |name: &str| format!("expected[{index}].{name}");
+    let offset = |name: &str| {
+        item.get(name)
+            .and_then(Value::as_u64)
+            .and_then(|offset| usize::try_from(offset).ok())
+            .ok_or_else(|| RecordError::at(at(name), "must be a number of bytes"))
+    };
+    let kind = item.get("type").and_then(Value::as_str);
+    let kind = kind.ok_or_else(|| RecordError::at(at("type"), "must be a text"))?;
+    let (start, end) = (offset("start")?, offset("end")?);
+    if end > text.len() || !text.is_char_boundary(end) {
+        let message = format!("{end} is not a character boundary of a text of {} bytes", text.len());
+        return Err(RecordError::at(at("end"), message));
+    }
+    if start >= end || !text.is_char_boundary(start) {
+        let message = format!("{start} is not a character boundary before the end, {end}");
+        return Err(RecordError::at(at("start"), message));
+    }
+    Ok(Labelled { kind: kind.to_owned(), range: start..end })
+}
+
+/// The fields of one record.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    fn has(self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    fn text(self, name: &str) -> Result<&'a str, RecordError> {
+        match self.0.get(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(_) => Err(RecordError::at(name, "must be a text")),
+            None => Err(RecordError::at(name, "is missing")),
+        }
+    }
+
+    /// `None` for a field that is missing or null.
+    fn optional_text(self, name: &str) -> Result<Option<&'a str>, RecordError> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.text(name).map(Some),
+        }
+    }
+
+    fn flag(self, name: &str) -> Result<bool, RecordError> {
+        let value = self.0.get(name).and_then(Value::as_bool);
+        value.ok_or_else(|| RecordError::at(name, "must be true or false"))
+    }
+
+    fn one_of(self, name: &str, valid: &[&str]) -> Result<&'a str, RecordError> {
+        let value = self.text(name)?;
+        if valid.contains(&value) {
+            return Ok(value);
+        }
+        let shown: String = value.chars().take(40).flat_map(char::escape_debug).collect();
+        Err(RecordError::at(name, format!("`{shown}` is none of: {}", valid.join(", "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(line: &str) -> Record {
+        match parse(line).expect("a good line") {
+            Shape::Text(record) => *record,
+            other => panic!("{other:?} is no text record"),
+        }
+    }
+
+    #[test]
+    fn shapes_are_told_by_their_fields() {
+        let line = r#"{"id":"a","text":"x","label":"attack","category":"c","surface":"document","tier":"t"}"#;
+        let injection = record(line);
+        assert_eq!(
+            (injection.kind, injection.role, injection.tier.as_str()),
+            (Kind::Injection, Role::Tool, "t")
+        );
+        let line = r#"{"id":"a","text":"é k","label":"positive","tier":"A","neg_kind":null,
+                       "expected":[{"type":"x","start":3,"end":4}],"exact":false}"#;
+        let secret = record(line);
+        assert_eq!((secret.kind, secret.role, secret.has_exact_spans), (Kind::Secrets, Role::User, false));
+        assert_eq!(secret.spans[0].range, 3..4);
+        let line = r#"{"id":"a","text":"x","label":"negative","core":false,"neg_kind":"hard","expected":[]}"#;
+        let pii = record(line);
+        assert_eq!((pii.kind, pii.tier.as_str(), pii.is_positive), (Kind::Pii, "hard", false));
+        for (line, call) in [
+            (r#"{"id":"a","command":"ls","label":"benign"}"#, "InterceptTool"),
+            (r#"{"id":"a","path":"/x","tool":"read","label":"benign"}"#, "InterceptTool"),
+            (r#"{"id":"a","chunks":[],"label":"benign"}"#, "StreamMonitor"),
+            (r#"{"bundle":"a.zip","expect":"reject"}"#, "ReviewBundle"),
+        ] {
+            assert_eq!(parse(line), Ok(Shape::Later { needs: call }), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_broken_record_names_its_field() {
+        for (line, field) in [
+            ("{", ""),
+            ("[]", ""),
+            (r#"{"id":"a"}"#, "text"),
+            (r#"{"id":"a","text":1,"label":"attack","surface":"user","tier":"t"}"#, "text"),
+            (r#"{"id":"a","text":"x"}"#, "surface"),
+            (r#"{"id":"a","text":"x","surface":"moon","label":"attack","tier":"t"}"#, "surface"),
+            (r#"{"id":"a","text":"x","surface":"user","label":"bad","tier":"t"}"#, "label"),
+            (r#"{"id":"a","text":"x","surface":"user","label":"attack"}"#, "tier"),
+            (r#"{"text":"x","surface":"user","label":"attack","tier":"t"}"#, "id"),
+            (r#"{"id":"a","text":"x","label":"positive","tier":"A","expected":[]}"#, "expected"),
+            (r#"{"id":"a","text":"x","label":"positive","tier":"A","expected":{}}"#, "expected"),
+            (
+                r#"{"id":"a","text":"é","label":"positive","tier":"A","expected":[{"type":"x","start":0,"end":1}]}"#,
+                "expected[0].end",
+            ),
+            (
+                r#"{"id":"a","text":"é","label":"positive","tier":"A","expected":[{"type":"x","start":2,"end":2}]}"#,
+                "expected[0].start",
+            ),
+            (
+                r#"{"id":"a","text":"é","label":"positive","tier":"A","expected":[{"type":"x","start":-1,"end":2}]}"#,
+                "expected[0].start",
+            ),
+            (r#"{"id":"a","command":"ls"}"#, "label"),
+        ] {
+            let error = parse(line).expect_err("a broken line");
+            assert_eq!(error.field, field, "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `CheckMessages`.
+
+use tonic::{Request, Response, Status};
+
+use super::deadline;
+use super::decide::{decide, refuse};
+use super::server::Shared;
+use crate::pb::v1;
+use crate::telemetry::Rpc;
+
+const RPC: Rpc = Rpc::CheckMessages;
+
+/// Answers one request.
+pub(super) async fn call(
+    shared: &Shared,
+    request: Request<v1::CheckMessagesRequest>,
+) -> Result<Response<v1::CheckMessagesResponse>, Status> {
+    let identity = shared.auth.identify(request.metadata()).map_err(|error| {
+        refuse(shared, RPC, &error);
+        error.to_status()
+    })?;
+    let deadline = deadline::of(request.metadata());
+    match decide(shared, RPC, &identity, deadline, request.into_inner()).await {
+        Ok(response) => Ok(Response::new(response)),
+        Err(error) => Err(error.to_status()),
+    }
+}

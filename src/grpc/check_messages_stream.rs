@@ -1,0 +1,94 @@
+//! `CheckMessagesStream`: the same questions in order, one answer each.
+//!
+//! A request that is refused is answered with its error inside the stream, and the stream goes on. The next request is
+//! read when the answer to the last one is on its way, so a client that does not read is slowed by flow control.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::{Stream, stream};
+use prost::Message as _;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::decide::{decide, refuse};
+use super::server::Shared;
+use super::{Identity, RequestError, deadline, status};
+use crate::pb::{google, v1};
+use crate::telemetry::Rpc;
+
+const RPC: Rpc = Rpc::CheckMessagesStream;
+
+/// The answers.
+pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<v1::CheckMessagesResponse, Status>> + Send>>;
+
+struct State {
+    shared: Arc<Shared>,
+    identity: Identity,
+    deadline: Option<Instant>,
+    inbound: Streaming<v1::CheckMessagesRequest>,
+    is_over: bool,
+}
+
+/// Opens a stream.
+pub(super) fn call(
+    shared: Arc<Shared>,
+    request: Request<Streaming<v1::CheckMessagesRequest>>,
+) -> Result<Response<Answers>, Status> {
+    let identity = shared.auth.identify(request.metadata()).map_err(|error| {
+        refuse(&shared, RPC, &error);
+        error.to_status()
+    })?;
+    let deadline = deadline::of(request.metadata());
+    let state = State { shared, identity, deadline, inbound: request.into_inner(), is_over: false };
+    Ok(Response::new(Box::pin(stream::unfold(state, next))))
+}
+
+async fn next(mut state: State) -> Option<(Result<v1::CheckMessagesResponse, Status>, State)> {
+    if state.is_over {
+        return None;
+    }
+    match state.inbound.message().await {
+        Ok(Some(request)) => {
+            let answer = judge(&state, request).await;
+            Some((Ok(answer), state))
+        }
+        Ok(None) => None,
+        Err(broken) => {
+            // What cannot be decoded leaves the transport unable to find the next message: this ends the stream.
+            state.is_over = true;
+            let status = match status::restate(broken.code(), broken.message()) {
+                Some(error) => {
+                    refuse(&state.shared, RPC, &error);
+                    error.to_status()
+                }
+                None => broken,
+            };
+            Some((Err(status), state))
+        }
+    }
+}
+
+async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMessagesResponse {
+    let shared = &*state.shared;
+    let result = match shared.in_flight.clone().try_acquire_owned() {
+        Ok(_permit) => decide(shared, RPC, &state.identity, state.deadline, request).await,
+        Err(_) => {
+            refuse(shared, RPC, &RequestError::Overloaded);
+            Err(RequestError::Overloaded)
+        }
+    };
+    result.unwrap_or_else(|error| v1::CheckMessagesResponse {
+        error: Some(as_message(&error.to_status())),
+        ..v1::CheckMessagesResponse::default()
+    })
+}
+
+/// A status as it travels inside a message.
+fn as_message(status: &Status) -> google::rpc::Status {
+    google::rpc::Status::decode(status.details()).unwrap_or_else(|_| google::rpc::Status {
+        code: Code::from(status.code()) as i32,
+        message: status.message().to_owned(),
+        details: Vec::new(),
+    })
+}

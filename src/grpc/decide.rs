@@ -1,0 +1,187 @@
+//! One CheckMessages request to its answer: engine, then exactly one event and one audit record.
+//!
+//! Shared by the unary call and the stream, so that the two cannot differ.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use prost::Message as _;
+use uuid::Uuid;
+
+use super::server::Shared;
+use super::{Identity, RequestError, convert};
+use crate::audit::{AuditRecord, Caller};
+use crate::decision::{Decision, Finding};
+use crate::messages::{CheckOutcome, CheckRequest};
+use crate::pb::v1;
+use crate::telemetry::{Cache, CacheLookedUp, Code, PluginRan, RequestDecided, RequestRefused, Rpc};
+
+/// Judges one request. Counts, logs and records what came of it, a refusal included.
+///
+/// # Errors
+/// Why there is no decision.
+pub(super) async fn decide(
+    shared: &Shared,
+    rpc: Rpc,
+    identity: &Identity,
+    deadline: Option<Instant>,
+    request: v1::CheckMessagesRequest,
+) -> Result<v1::CheckMessagesResponse, RequestError> {
+    let judged =
+        std::panic::AssertUnwindSafe(judge(shared, rpc, identity, deadline, request)).catch_unwind().await;
+    let result = judged.unwrap_or_else(|_| {
+        // The panic itself is in the log already; the caller must not take silence for safety.
+        Err(RequestError::Internal)
+    });
+    if let Err(error) = &result {
+        refuse(shared, rpc, error);
+    }
+    result
+}
+
+/// Counts and logs a refusal.
+pub(super) fn refuse(shared: &Shared, rpc: Rpc, error: &RequestError) {
+    let code = Code::of_number(error.code() as i32);
+    RequestRefused { rpc, code, field: error.field_path() }.emit(&shared.metrics);
+}
+
+async fn judge(
+    shared: &Shared,
+    rpc: Rpc,
+    identity: &Identity,
+    deadline: Option<Instant>,
+    request: v1::CheckMessagesRequest,
+) -> Result<v1::CheckMessagesResponse, RequestError> {
+    let started = Instant::now();
+    let found = request.encoded_len();
+    if found > shared.request_bytes_max {
+        return Err(RequestError::TooLarge {
+            what: "the request",
+            found: found as u64,
+            limit: shared.request_bytes_max as u64,
+            setting: "server.request_bytes_max",
+        });
+    }
+    let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
+    let context = request.context.as_ref();
+    let outcome = {
+        let messages = convert::conversation(&request)?;
+        let check = CheckRequest {
+            messages: &messages,
+            policy: &request.policy,
+            caller_roles: identity.roles,
+            tenant: context.map_or("", |c| &c.tenant),
+            plugins: &request.plugins,
+            direction: convert::direction(request.direction)?,
+            encoding: convert::offset_encoding(request.offset_encoding)?,
+            redact: request.redact,
+            reveal: request.reveal_matches,
+            deadline,
+        };
+        shared.engine.check(&snapshot, check).await?
+    };
+    let decision_id = Uuid::now_v7().to_string();
+    let event =
+        Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), started };
+    event.emit(shared, &outcome);
+    let messages = request.redact.then_some(request.messages);
+    Ok(convert::response(outcome, messages, decision_id, snapshot.revision()))
+}
+
+/// Everything that is told about one decision.
+struct Event<'a> {
+    rpc: Rpc,
+    identity: &'a Identity,
+    context: Option<&'a v1::CallContext>,
+    decision_id: &'a str,
+    revision: &'a Arc<str>,
+    started: Instant,
+}
+
+impl Event<'_> {
+    fn emit(&self, shared: &Shared, outcome: &CheckOutcome) {
+        let elapsed = self.started.elapsed();
+        let findings: Vec<&Finding> = outcome.reported.iter().map(|r| &r.finding).collect();
+        let would_block = would_block(outcome);
+        for (plugin, elapsed) in &outcome.ran {
+            PluginRan { plugin, elapsed: *elapsed }.emit(&shared.metrics);
+        }
+        CacheLookedUp { cache: Cache::Messages, hits: outcome.cache_hits, misses: outcome.cache_misses }
+            .emit(&shared.metrics);
+        RequestDecided {
+            rpc: self.rpc,
+            decision: outcome.verdict.decision,
+            elapsed,
+            decision_id: self.decision_id,
+            policy: outcome.policy.name(),
+            policy_revision: self.revision,
+            risk_level: outcome.verdict.risk_level,
+            findings: &findings,
+            unjudged: &outcome.unjudged,
+            would_block: &would_block,
+            scanned_bytes: outcome.bytes as u64,
+        }
+        .emit(&shared.metrics);
+        let keep = match outcome.verdict.decision {
+            Decision::Allow => outcome.policy.sample_allow(),
+            _ => 1.0,
+        };
+        shared.audit.record_sampled(self.decision_id, keep, || self.record(outcome, &findings, elapsed));
+    }
+
+    fn record<'r>(
+        &'r self,
+        outcome: &'r CheckOutcome,
+        findings: &'r [&'r Finding],
+        elapsed: std::time::Duration,
+    ) -> AuditRecord<'r> {
+        AuditRecord {
+            time: Timestamp::now(),
+            decision_id: self.decision_id,
+            policy: outcome.policy.name(),
+            policy_revision: self.revision,
+            rpc: self.rpc.as_str(),
+            decision: outcome.verdict.decision,
+            risk_level: outcome.verdict.risk_level,
+            risk_score: outcome.verdict.risk_score,
+            caller: self.context.map_or_else(
+                || Caller { roles: self.identity.role_names(), ..Caller::default() },
+                |context| Caller {
+                    roles: self.identity.role_names(),
+                    tenant: &context.tenant,
+                    agent_id: &context.agent_id,
+                    session_key: &context.session_key,
+                    request_id: &context.request_id,
+                },
+            ),
+            findings,
+            findings_total: outcome.findings_total,
+            unjudged: &outcome.unjudged,
+            elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// Plugins that would have blocked, had they not been in shadow; each once.
+fn would_block(outcome: &CheckOutcome) -> Vec<&str> {
+    if !outcome.verdict.would_block {
+        return Vec::new();
+    }
+    let found = outcome
+        .reported
+        .iter()
+        .map(|r| &r.finding)
+        .filter(|f| f.shadow && !f.suppressed && outcome.policy.decide_finding(f) == Decision::Block)
+        .map(|f| &*f.plugin);
+    let failed = outcome
+        .unjudged
+        .iter()
+        .filter(|u| u.shadow && u.fail_mode.decision() == Decision::Block)
+        .map(|u| &*u.plugin);
+    let mut plugins: Vec<&str> = found.chain(failed).collect();
+    plugins.sort_unstable();
+    plugins.dedup();
+    plugins
+}

@@ -1,0 +1,72 @@
+//! `PolicyDecisionService`: routes each RPC to its file. Those of later releases answer UNIMPLEMENTED.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status, Streaming};
+
+use super::server::Shared;
+use super::{check_messages, check_messages_stream};
+use crate::pb::v1;
+use crate::pb::v1::policy_decision_service_server::PolicyDecisionService;
+
+/// The service.
+pub(super) struct Decisions(pub(super) Arc<Shared>);
+
+fn later(rpc: &str) -> Status {
+    Status::unimplemented(format!("{rpc} is not part of this release"))
+}
+
+#[tonic::async_trait]
+impl PolicyDecisionService for Decisions {
+    type CheckMessagesStreamStream = check_messages_stream::Answers;
+    type StreamMonitorStream = futures_util::stream::Empty<Result<v1::StreamMonitorResponse, Status>>;
+
+    async fn check_messages(
+        &self,
+        request: Request<v1::CheckMessagesRequest>,
+    ) -> Result<Response<v1::CheckMessagesResponse>, Status> {
+        check_messages::call(&self.0, request).await
+    }
+
+    async fn check_messages_stream(
+        &self,
+        request: Request<Streaming<v1::CheckMessagesRequest>>,
+    ) -> Result<Response<Self::CheckMessagesStreamStream>, Status> {
+        check_messages_stream::call(self.0.clone(), request)
+    }
+
+    async fn intercept_message(
+        &self,
+        _: Request<v1::InterceptMessageRequest>,
+    ) -> Result<Response<v1::InterceptMessageResponse>, Status> {
+        Err(later("InterceptMessage"))
+    }
+
+    async fn intercept_params(
+        &self,
+        _: Request<v1::InterceptParamsRequest>,
+    ) -> Result<Response<v1::InterceptParamsResponse>, Status> {
+        Err(later("InterceptParams"))
+    }
+
+    async fn intercept_tool(
+        &self,
+        _: Request<v1::InterceptToolRequest>,
+    ) -> Result<Response<v1::InterceptToolResponse>, Status> {
+        Err(later("InterceptTool"))
+    }
+
+    async fn stream_monitor(
+        &self,
+        _: Request<Streaming<v1::StreamMonitorRequest>>,
+    ) -> Result<Response<Self::StreamMonitorStream>, Status> {
+        Err(later("StreamMonitor"))
+    }
+
+    async fn review_bundle(
+        &self,
+        _: Request<Streaming<v1::ReviewBundleRequest>>,
+    ) -> Result<Response<v1::ReviewBundleResponse>, Status> {
+        Err(later("ReviewBundle"))
+    }
+}

@@ -1,0 +1,105 @@
+//! The layers around every service, outermost first: restating what the transport refused, then shedding load.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, Request, Response};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::RequestError;
+use super::decide::refuse;
+use super::server::Shared;
+use super::status::restate;
+use crate::telemetry::{OverloadShed, Rpc, adopt};
+
+/// Path of the one unary call that is limited and counted here.
+const CHECK_MESSAGES: &str = "/portcullis.v1.PolicyDecisionService/CheckMessages";
+
+/// Where an answer without a message carries its status.
+const GRPC_STATUS: &str = "grpc-status";
+
+/// Builds [`Guarded`].
+#[derive(Clone)]
+pub(super) struct Guard(pub(super) Arc<Shared>);
+
+impl<S> Layer<S> for Guard {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Guarded { inner, shared: self.0.clone() }
+    }
+}
+
+/// Answers "busy" at once when too many calls are in flight, since a queue turns overload into late answers; opens the
+/// span of a call; and gives refusals of the transport the details that the contract promises.
+///
+/// Streams are not held here: each request in a stream asks for its own place.
+#[derive(Clone)]
+pub(super) struct Guarded<S> {
+    inner: S,
+    shared: Arc<Shared>,
+}
+
+type Answer<E> = Pin<Box<dyn Future<Output = Result<Response<Body>, E>> + Send>>;
+
+impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Answer<S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if request.uri().path() != CHECK_MESSAGES {
+            return Box::pin(self.inner.call(request));
+        }
+        let shared = self.shared.clone();
+        let Ok(permit) = shared.in_flight.clone().try_acquire_owned() else {
+            OverloadShed { rpc: Rpc::CheckMessages }.emit(&shared.metrics);
+            let response = RequestError::Overloaded.to_status().into_http();
+            return Box::pin(std::future::ready(Ok(response)));
+        };
+        let span = tracing::info_span!("CheckMessages");
+        adopt(&span, request.headers());
+        let answer = self.inner.call(request);
+        Box::pin(tracing::Instrument::instrument(
+            async move {
+                let response = answer.await?;
+                drop(permit);
+                Ok(restated(&shared, response))
+            },
+            span,
+        ))
+    }
+}
+
+/// The response, or our own words for what the transport refused.
+fn restated(shared: &Shared, response: Response<Body>) -> Response<Body> {
+    // Only answers without a message carry their status in the headers.
+    if !response.headers().contains_key(GRPC_STATUS) || has_details(response.headers()) {
+        return response;
+    }
+    let Some(status) = Status::from_header_map(response.headers()) else { return response };
+    match restate(status.code(), status.message()) {
+        Some(error) => {
+            refuse(shared, Rpc::CheckMessages, &error);
+            error.to_status().into_http()
+        }
+        None => response,
+    }
+}
+
+fn has_details(headers: &HeaderMap) -> bool {
+    headers.contains_key("grpc-status-details-bin")
+}

@@ -1,0 +1,21 @@
+//! The wire: one file per service or RPC, the status mapping, and the layers around them.
+//!
+//! Convert, call the engine, answer. No decision is made here. Everything a caller can do wrong becomes a status with
+//! `google.rpc` details in `status`; everything decided becomes one event, one set of counts and one audit record in
+//! `decide`.
+
+mod auth;
+mod check_messages;
+mod check_messages_stream;
+pub mod convert;
+mod deadline;
+mod decide;
+mod decision_service;
+mod layers;
+mod policy_service;
+mod server;
+mod status;
+
+pub use auth::{Authenticator, Identity};
+pub use server::{Bound, Health, ServeError, Shared, bind};
+pub use status::RequestError;

@@ -1,0 +1,291 @@
+//! `PolicyService`: policies and rules in force, reload, and trying out rules.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use super::server::Shared;
+use super::{RequestError, convert};
+use crate::detect::{Scanner, find_with_rule};
+use crate::messages::{
+    CacheConfig, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig, parse_role,
+};
+use crate::pb::v1;
+use crate::pb::v1::policy_service_server::PolicyService;
+use crate::policy::{CallerRole, PolicySet, Reload, Snapshot};
+use crate::rules::{CompiledRule, RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
+use crate::telemetry::{PolicyRejected, PolicyReloaded};
+
+/// Rules on one page unless asked otherwise.
+const PAGE_SIZE: usize = 100;
+/// Most rules on one page.
+const PAGE_SIZE_MAX: usize = 1_000;
+/// Largest rule file that may be tried out, in bytes: compiling is work, and anybody may ask for it.
+const TRIAL_BYTES_MAX: usize = 64 * 1024;
+/// Largest text that rules may be tried on, in bytes.
+const TRIAL_TEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// The service.
+pub(super) struct Policies(pub(super) Arc<Shared>);
+
+impl Policies {
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Status> {
+        self.0.live.snapshot().ok_or_else(|| RequestError::NotServing.to_status())
+    }
+}
+
+#[tonic::async_trait]
+impl PolicyService for Policies {
+    async fn get_policy(
+        &self,
+        request: Request<v1::GetPolicyRequest>,
+    ) -> Result<Response<v1::GetPolicyResponse>, Status> {
+        let identity = self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        let snapshot = self.snapshot()?;
+        let name = request.into_inner().name;
+        let policy =
+            snapshot.policies().get(&name).filter(|p| p.allows_caller(identity.roles)).ok_or_else(|| {
+                RequestError::NotFound { what: "policy", name: name.chars().take(60).collect() }.to_status()
+            })?;
+        let rejected = self.0.live.rejected();
+        Ok(Response::new(v1::GetPolicyResponse {
+            name: policy.name().to_string(),
+            policy_revision: snapshot.revision().to_string(),
+            yaml: policy.to_yaml(),
+            names: snapshot
+                .policies()
+                .iter()
+                .filter(|p| p.allows_caller(identity.roles))
+                .map(|p| p.name().to_string())
+                .collect(),
+            problems: rejected.as_ref().map(|r| r.problems.clone()).unwrap_or_default(),
+            load_time: Some(convert::timestamp(snapshot.loaded())),
+            reject_time: rejected.map(|r| convert::timestamp(r.time)),
+        }))
+    }
+
+    async fn reload_policy(
+        &self,
+        request: Request<v1::ReloadPolicyRequest>,
+    ) -> Result<Response<v1::ReloadPolicyResponse>, Status> {
+        let identity = self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        identity.require_admin().map_err(|e| e.to_status())?;
+        let shared = self.0.clone();
+        let reload = tokio::task::spawn_blocking(move || {
+            let reload = shared.live.reload();
+            shared.tell(&reload);
+            reload
+        })
+        .await
+        .map_err(|_| RequestError::Internal.to_status())?;
+        match reload {
+            Reload::Rejected(rejected) => {
+                Err(RequestError::PolicyRejected { problems: rejected.problems.clone() }.to_status())
+            }
+            Reload::Unchanged | Reload::Replaced(_) => Ok(Response::new(v1::ReloadPolicyResponse {
+                policy_revision: self.snapshot()?.revision().to_string(),
+                changed: matches!(reload, Reload::Replaced(_)),
+            })),
+        }
+    }
+
+    async fn list_rules(
+        &self,
+        request: Request<v1::ListRulesRequest>,
+    ) -> Result<Response<v1::ListRulesResponse>, Status> {
+        self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        let snapshot = self.snapshot()?;
+        let request = request.into_inner();
+        list(&snapshot, &request).map(Response::new).map_err(|e| e.to_status())
+    }
+
+    async fn test_rule(
+        &self,
+        request: Request<v1::TestRuleRequest>,
+    ) -> Result<Response<v1::TestRuleResponse>, Status> {
+        self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        let request = request.into_inner();
+        let _permit =
+            self.0.in_flight.clone().try_acquire_owned().map_err(|_| RequestError::Overloaded.to_status())?;
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || runtime.block_on(try_out(&request)))
+            .await
+            .map_err(|_| RequestError::Internal.to_status())?
+            .map(Response::new)
+            .map_err(|e| e.to_status())
+    }
+}
+
+impl Shared {
+    /// Counts and logs a reload, and declares what new rules can report.
+    pub fn tell(&self, reload: &Reload) {
+        match reload {
+            Reload::Unchanged => {}
+            Reload::Replaced(snapshot) => {
+                self.declare(snapshot);
+                PolicyReloaded { revision: snapshot.revision() }.emit(&self.metrics);
+            }
+            Reload::Rejected(rejected) => {
+                let kept = self.live.snapshot();
+                let kept_revision = kept.as_ref().map_or("", |s| s.revision());
+                PolicyRejected { kept_revision, problems: &rejected.problems }.emit(&self.metrics);
+            }
+        }
+    }
+
+    /// Declares the plugins of a snapshot to the metrics.
+    pub fn declare(&self, snapshot: &Snapshot) {
+        let rules = snapshot.scanner().rules();
+        for plugin in rules.plugins() {
+            let of_plugin = rules.rules().iter().filter(|r| r.info.plugin == *plugin);
+            self.metrics
+                .declare_plugin(plugin, of_plugin.map(|r| (r.info.category.as_str(), r.info.severity)));
+        }
+    }
+}
+
+fn list(snapshot: &Snapshot, request: &v1::ListRulesRequest) -> Result<v1::ListRulesResponse, RequestError> {
+    let rules = snapshot.scanner().rules();
+    if !request.plugin.is_empty() && !rules.plugins().iter().any(|p| **p == *request.plugin) {
+        let known: Vec<&str> = rules.plugins().iter().map(|p| &**p).collect();
+        return Err(RequestError::field("plugin", format!("unknown plugin; known: {}", known.join(", "))));
+    }
+    let mut wanted: Vec<&CompiledRule> = rules
+        .rules()
+        .iter()
+        .filter(|r| request.plugin.is_empty() || *r.info.plugin == *request.plugin)
+        .collect();
+    wanted.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    // The token is the last id of the page before: a reload in between can neither repeat nor skip a rule that stays.
+    if !request.page_token.is_empty() {
+        let known = rules.rule(&request.page_token).is_some();
+        if !known {
+            return Err(RequestError::field("page_token", "does not fit this list; start again without it"));
+        }
+        wanted.retain(|r| *r.info.id > *request.page_token);
+    }
+    let size = match request.page_size as usize {
+        0 => PAGE_SIZE,
+        size => size.min(PAGE_SIZE_MAX),
+    };
+    let next_page_token =
+        if wanted.len() > size { wanted[size - 1].info.id.to_string() } else { String::new() };
+    wanted.truncate(size);
+    let policy = snapshot.policies().default_policy();
+    Ok(v1::ListRulesResponse {
+        rules: wanted
+            .into_iter()
+            .map(|rule| {
+                let info = &rule.info;
+                v1::Rule {
+                    id: info.id.to_string(),
+                    plugin: info.plugin.to_string(),
+                    category: info.category.as_str().to_owned(),
+                    severity: convert::severity(info.severity).into(),
+                    confidence: info.confidence,
+                    mode: mode(policy.mode_of(&info.plugin, &info.id, &info.category, false)).into(),
+                    description: info.description.to_string(),
+                    recommendation: info.recommendation.to_string(),
+                    references: info.references.clone(),
+                    source: if info.file.starts_with("rules/") {
+                        "builtin".to_owned()
+                    } else {
+                        info.file.to_string()
+                    },
+                }
+            })
+            .collect(),
+        next_page_token,
+        policy_revision: snapshot.revision().to_string(),
+    })
+}
+
+fn mode(mode: crate::decision::Mode) -> v1::Mode {
+    match mode {
+        crate::decision::Mode::Enforce => v1::Mode::Enforce,
+        crate::decision::Mode::Shadow => v1::Mode::Shadow,
+        crate::decision::Mode::Off => v1::Mode::Off,
+    }
+}
+
+/// Compiles rules apart from those in force and runs them over a text.
+async fn try_out(request: &v1::TestRuleRequest) -> Result<v1::TestRuleResponse, RequestError> {
+    if request.rule_toml.trim().is_empty() {
+        return Err(RequestError::field("rule_toml", "is empty; send a rules file as TOML"));
+    }
+    for (what, found, limit) in [
+        ("rule_toml", request.rule_toml.len(), TRIAL_BYTES_MAX),
+        ("text", request.text.len(), TRIAL_TEXT_BYTES_MAX),
+    ] {
+        if found > limit {
+            return Err(RequestError::field(
+                what,
+                format!("has {found} bytes, more than the limit of {limit}"),
+            ));
+        }
+    }
+    let role = match request.role.as_str() {
+        "" => crate::rules::Role::User,
+        name => parse_role(name).map_err(|e| RequestError::field("role", e))?,
+    };
+    let encoding = convert::offset_encoding(request.offset_encoding)?;
+    let source = RuleSource {
+        name: "rule_toml".to_owned(),
+        default_plugin: "custom".to_owned(),
+        text: request.rule_toml.clone(),
+    };
+    let scanner = match RuleSet::compile(&[source], &RuleSetConfig::default()) {
+        Ok(set) => Scanner::new(Arc::new(set)),
+        Err(problems) => return Ok(refused(problems.0)),
+    };
+    let find = |_: &RuleSet, rule: u32, text: &str, role, surface| {
+        find_with_rule(&scanner, rule, text, Some(role), Some(surface))
+    };
+    let checked = self_check(scanner.rules(), |_| true, &find);
+    if !checked.problems.is_empty() {
+        return Ok(refused(checked.problems));
+    }
+    let fields = vec![Field { path: FieldPath::Text, text: &request.text }];
+    let messages = [Message { role, fields, media_parts: 0 }];
+    let plugins: Vec<String> = scanner.rules().plugins().iter().map(|p| p.to_string()).collect();
+    let snapshot = Snapshot::for_trial(PolicySet::built_in(), scanner);
+    let config = CacheConfig { enabled: false, ..CacheConfig::default() };
+    let engine = MessageEngine::new(MessagesConfig::default(), &config, Vec::new(), Vec::new());
+    let outcome = engine
+        .check(
+            &snapshot,
+            CheckRequest {
+                messages: &messages,
+                policy: "",
+                caller_roles: &[CallerRole::Agent],
+                tenant: "",
+                plugins: &plugins,
+                direction: crate::decision::Direction::Input,
+                encoding,
+                redact: false,
+                reveal: false,
+                deadline: None,
+            },
+        )
+        .await?;
+    let findings = outcome.reported.into_iter().map(|reported| {
+        let matched = request.text.get(reported.finding.span.start..reported.finding.span.end);
+        let mut finding = convert::finding(reported.clone());
+        finding.matched_text = matched.unwrap_or_default().to_owned();
+        finding
+    });
+    Ok(v1::TestRuleResponse { findings: findings.collect(), problems: Vec::new() })
+}
+
+fn refused(problems: Vec<RuleProblem>) -> v1::TestRuleResponse {
+    let problems = problems
+        .into_iter()
+        .map(|p| v1::RuleProblem {
+            rule_id: p.rule_id,
+            field: p.field,
+            message: p.message,
+            line: u32::try_from(p.line).unwrap_or(u32::MAX),
+        })
+        .collect();
+    v1::TestRuleResponse { findings: Vec::new(), problems }
+}

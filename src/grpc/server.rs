@@ -1,0 +1,180 @@
+//! The gRPC server: services, health, reflection, listener, drain.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use super::Authenticator;
+use super::decision_service::Decisions;
+use super::layers::Guard;
+use super::policy_service::Policies;
+use crate::audit::AuditLog;
+use crate::config::ServerConfig;
+use crate::messages::MessageEngine;
+use crate::pb;
+use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
+use crate::pb::v1::policy_service_server::PolicyServiceServer;
+use crate::policy::Live;
+use crate::telemetry::Metrics;
+
+/// How much larger than the limit a request may be and still be read, so that a stream can go on after refusing it.
+const READ_FACTOR: usize = 4;
+
+/// Services with at least one RPC, which are SERVING.
+const BUILT: [&str; 2] = ["portcullis.v1.PolicyDecisionService", "portcullis.v1.PolicyService"];
+
+/// Services whose RPCs come in later releases, which are NOT_SERVING.
+const LATER: [&str; 5] = [
+    "portcullis.v1.InterceptorRegistryService",
+    "portcullis.v1.IncidentService",
+    "portcullis.v1.SubmissionService",
+    "portcullis.v1.EntityService",
+    "portcullis.v1.AuditService",
+];
+
+/// What every call shares.
+pub struct Shared {
+    /// Checks messages.
+    pub engine: MessageEngine,
+    /// Rules and policies in force.
+    pub live: Live,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Records of decisions.
+    pub audit: AuditLog,
+    /// Tells callers apart.
+    pub auth: Authenticator,
+    /// Largest request, in bytes.
+    pub request_bytes_max: usize,
+    /// Places for requests in flight.
+    pub in_flight: Arc<Semaphore>,
+}
+
+/// Why the server ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {cause}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The transport failed.
+    #[error("the gRPC server failed: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// A listener that has its address and takes no calls yet.
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Binds the gRPC listener.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub async fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
+    let failed = |cause| ServeError::Bind { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Bound { listener, address })
+}
+
+/// Whether each service serves, as `grpc.health.v1` tells it.
+#[derive(Clone)]
+pub struct Health(HealthReporter);
+
+impl Health {
+    /// Says that the built services serve, or that they do not.
+    pub async fn set_serving(&self, is_serving: bool) {
+        let status = if is_serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for service in BUILT.into_iter().chain([""]) {
+            self.0.set_service_status(service, status).await;
+        }
+        for service in LATER {
+            self.0.set_service_status(service, ServingStatus::NotServing).await;
+        }
+    }
+}
+
+impl Bound {
+    /// The address in use, with the port that the system chose where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` ends, then lets calls in flight finish for at most `config.drain_timeout`.
+    /// `on_start` gets the health switch before the first call is taken.
+    ///
+    /// # Errors
+    /// The transport failed.
+    pub async fn serve(
+        self,
+        config: &ServerConfig,
+        shared: Arc<Shared>,
+        on_start: impl FnOnce(Health),
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let (reporter, health) = tonic_health::server::health_reporter();
+        on_start(Health(reporter));
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(pb::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let read_max = config.request_bytes_max.saturating_mul(READ_FACTOR);
+        // The unary call is refused by the transport itself above the limit; items of a stream are refused one by one.
+        let decisions = PolicyDecisionServiceServer::new(Decisions(shared.clone()))
+            .max_decoding_message_size(read_max)
+            .max_encoding_message_size(usize::MAX);
+        let policies = PolicyServiceServer::new(Policies(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max);
+        let (draining, drained) = tokio::sync::oneshot::channel::<()>();
+        let server = Server::builder()
+            // Half-open connections would stay for ever otherwise.
+            .http2_keepalive_interval(Some(config.keepalive_interval))
+            .http2_keepalive_timeout(Some(config.keepalive_timeout))
+            .layer(Guard(shared))
+            .add_service(health)
+            .add_optional_service(reflection().build_v1().ok())
+            // Older tools such as grpcurl 1.8 know only this one.
+            .add_optional_service(reflection().build_v1alpha().ok())
+            .add_service(decisions)
+            .add_service(policies)
+            .serve_with_incoming_shutdown(
+                // With Nagle's algorithm the tail of a 16 KB call waits 40 ms for an acknowledgement.
+                TcpIncoming::from(self.listener).with_nodelay(Some(true)),
+                async move {
+                    shutdown.await;
+                    let _ = draining.send(());
+                },
+            );
+        tokio::select! {
+            ended = server => ended?,
+            () = cut_off(drained, config.drain_timeout) => {
+                tracing::warn!(timeout = ?config.drain_timeout, "calls cut off while stopping");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends when the drain has lasted too long.
+async fn cut_off(drained: tokio::sync::oneshot::Receiver<()>, timeout: Duration) {
+    match drained.await {
+        Ok(()) => tokio::time::sleep(timeout).await,
+        Err(_) => std::future::pending().await,
+    }
+}

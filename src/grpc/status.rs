@@ -1,0 +1,228 @@
+//! What a caller can do wrong, and the one place that turns it into a gRPC status.
+//!
+//! Every refusal carries machine-readable details of `google.rpc`: the field for a bad argument, the numbers for a
+//! limit. Our own faults tell the caller nothing but that they are ours.
+
+use std::collections::HashMap;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::messages::CheckError;
+
+/// Domain of our `google.rpc.ErrorInfo`.
+pub(super) const DOMAIN: &str = "portcullis";
+
+/// Why a request gets no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RequestError {
+    /// A field is wrong.
+    #[error("{field}: {message}")]
+    Field {
+        /// Path of the field as in the contract, such as `messages[0].role`.
+        field: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A field is too large.
+    #[error(
+        "{what} has {found} bytes, more than the limit of {limit}; send less at once or raise `{setting}`"
+    )]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Bytes found.
+        found: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// The setting that holds the limit.
+        setting: &'static str,
+    },
+    /// The token is not known.
+    #[error("the token in `authorization` is not valid; leave it out, or send `Bearer` and the admin token")]
+    BadToken,
+    /// The caller is no admin.
+    #[error("this call changes state and needs the admin token; send `authorization: Bearer <token>`")]
+    NeedsAdmin,
+    /// The policy is not for callers of this role.
+    #[error("policy `{name}` is not for your role")]
+    PolicyNotAllowed {
+        /// Its name.
+        name: String,
+    },
+    /// There is no such thing, or none that the caller may see.
+    #[error("{what} `{name}` not found")]
+    NotFound {
+        /// Kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The new policies have problems.
+    #[error("the policies were not reloaded; the last good ones stay in force")]
+    PolicyRejected {
+        /// One line a problem.
+        problems: Vec<String>,
+    },
+    /// The caller's deadline passed.
+    #[error("the deadline passed before the answer was ready")]
+    DeadlineExceeded,
+    /// More requests in flight than the limit.
+    #[error("too many requests in flight; try again")]
+    Overloaded,
+    /// No rules and policies are loaded.
+    #[error("no usable policy is loaded; the log says why")]
+    NotServing,
+    /// A bug.
+    #[error("internal error")]
+    Internal,
+}
+
+impl RequestError {
+    /// A wrong field.
+    pub(super) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Field { field: field.into(), message: message.into() }
+    }
+
+    /// Path of the wrong field; empty when it is not about one.
+    pub(super) fn field_path(&self) -> &str {
+        match self {
+            Self::Field { field, .. } => field,
+            _ => "",
+        }
+    }
+
+    /// The gRPC code.
+    pub(super) fn code(&self) -> Code {
+        match self {
+            Self::Field { .. } => Code::InvalidArgument,
+            Self::TooLarge { .. } => Code::ResourceExhausted,
+            Self::BadToken => Code::Unauthenticated,
+            Self::NeedsAdmin | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::PolicyRejected { .. } => Code::FailedPrecondition,
+            Self::DeadlineExceeded => Code::DeadlineExceeded,
+            Self::Overloaded | Self::NotServing => Code::Unavailable,
+            Self::Internal => Code::Internal,
+        }
+    }
+
+    /// The status with its details.
+    pub(super) fn to_status(&self) -> Status {
+        let mut details = ErrorDetails::new();
+        match self {
+            Self::Field { field, message } => {
+                details.add_bad_request_violation(field.clone(), message.clone());
+            }
+            Self::TooLarge { found, limit, .. } => {
+                details.set_error_info(
+                    "REQUEST_TOO_LARGE",
+                    DOMAIN,
+                    numbers(&[("limit_bytes", *limit), ("found_bytes", *found)]),
+                );
+            }
+            Self::PolicyRejected { problems } => {
+                for problem in problems {
+                    details.add_precondition_failure_violation("POLICY", "policy", problem.clone());
+                }
+            }
+            Self::NotFound { what, name } => {
+                details.set_resource_info(*what, name.clone(), "", "");
+            }
+            Self::PolicyNotAllowed { .. } => {
+                details.set_error_info("POLICY_NOT_ALLOWED", DOMAIN, HashMap::new());
+            }
+            Self::BadToken => {
+                details.set_error_info("BAD_TOKEN", DOMAIN, HashMap::new());
+            }
+            Self::NeedsAdmin => {
+                details.set_error_info("NEEDS_ADMIN", DOMAIN, HashMap::new());
+            }
+            Self::Overloaded => {
+                details.set_error_info("OVERLOADED", DOMAIN, HashMap::new());
+            }
+            Self::NotServing => {
+                details.set_error_info("NO_USABLE_POLICY", DOMAIN, HashMap::new());
+            }
+            Self::DeadlineExceeded | Self::Internal => {}
+        }
+        Status::with_error_details(self.code(), self.to_string(), details)
+    }
+}
+
+fn numbers(of: &[(&str, u64)]) -> HashMap<String, String> {
+    of.iter().map(|(name, number)| ((*name).to_owned(), number.to_string())).collect()
+}
+
+impl From<CheckError> for RequestError {
+    fn from(error: CheckError) -> Self {
+        let message = error.to_string();
+        match error {
+            CheckError::NoMessages => Self::field("messages", message),
+            CheckError::UnknownPolicy { .. } => Self::field("policy", message),
+            CheckError::PolicyNotAllowed { name } => Self::PolicyNotAllowed { name },
+            CheckError::UnknownPlugin { index, .. } | CheckError::PluginOff { index, .. } => {
+                Self::field(format!("plugins[{index}]"), message)
+            }
+            CheckError::DeadlineExceeded => Self::DeadlineExceeded,
+        }
+    }
+}
+
+/// What the transport refused before we saw it, restated in our own terms; `None` for a status that is not of its making.
+///
+/// The transport knows no details, so they are read back from its two fixed messages.
+pub(super) fn restate(code: Code, message: &str) -> Option<RequestError> {
+    match code {
+        Code::OutOfRange => {
+            let rest = message.split_once("message length too large: found ")?.1;
+            let (found, rest) = rest.split_once(" bytes, the limit is: ")?;
+            let limit = rest.split_once(' ')?.0;
+            Some(RequestError::TooLarge {
+                what: "the request",
+                found: found.parse().ok()?,
+                limit: limit.parse().ok()?,
+                setting: "server.request_bytes_max",
+            })
+        }
+        Code::Internal => {
+            let rest = message.strip_prefix("failed to decode Protobuf message: ")?;
+            let (path, what) = rest.rsplit_once(": ").unwrap_or(("", rest));
+            Some(RequestError::Field { field: field_of(path), message: format!("cannot be decoded: {what}") })
+        }
+        Code::Cancelled if message == "Timeout expired" => Some(RequestError::DeadlineExceeded),
+        _ => None,
+    }
+}
+
+/// `messages.text` of prost's `CheckMessagesRequest.messages: Message.content: Message.text: invalid string value`.
+fn field_of(path: &str) -> String {
+    let fields: Vec<&str> = path
+        .split(": ")
+        .filter_map(|part| part.split_once('.'))
+        .map(|(_, field)| field)
+        .filter(|field| !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+        .collect();
+    fields.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restates_what_the_transport_refused() {
+        let large =
+            "Error, decoded message length too large: found 5242880 bytes, the limit is: 4194304 bytes";
+        assert!(matches!(
+            restate(Code::OutOfRange, large),
+            Some(RequestError::TooLarge { found: 5_242_880, limit: 4_194_304, .. })
+        ));
+        let broken = "failed to decode Protobuf message: Message.text: CheckMessagesRequest.messages: \
+                      invalid string value: data is not UTF-8 encoded";
+        let restated = restate(Code::Internal, broken).expect("it is the transport's");
+        assert_eq!(restated.code(), Code::InvalidArgument);
+        assert!(restate(Code::Internal, "something else").is_none());
+        assert!(restate(Code::OutOfRange, "beyond the end").is_none());
+    }
+}

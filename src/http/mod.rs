@@ -1,0 +1,93 @@
+//! The HTTP side: metrics and probes, for the machines that look after the service.
+//!
+//! Every request must name a host that is configured (or this machine), so that a web page in somebody's browser cannot
+//! reach the service by letting its own name resolve here. Reads only: nothing served here changes state.
+//!
+//! HTTP/1.1 alone, with a limit on headers, on the time they take and on connections: probes come from anywhere.
+
+mod config;
+mod host;
+mod readiness;
+mod server;
+
+#[cfg(test)]
+mod tests;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+pub use config::Config;
+pub use host::AllowedHosts;
+pub use readiness::{NotServing, Readiness};
+pub use server::serve;
+
+use crate::telemetry::MetricsHandle;
+
+/// The text format of Prometheus.
+const METRICS_TYPE: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// What the HTTP side shows.
+#[derive(Clone, Debug)]
+pub struct AppState {
+    /// What `/metrics` renders.
+    pub metrics: MetricsHandle,
+    /// What `/readyz` tells.
+    pub readiness: Readiness,
+}
+
+/// The routes, behind the check of the host.
+pub fn router(state: AppState, hosts: AllowedHosts) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(state)
+        // Outermost: a stranger's page learns nothing, not even which routes there are.
+        .layer(middleware::from_fn_with_state(hosts, check_host))
+}
+
+async fn metrics(State(state): State<AppState>) -> Response {
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], state.metrics.render()).into_response()
+}
+
+/// Whether the process runs at all; a supervisor restarts it when this fails.
+async fn livez() -> &'static str {
+    "ok\n"
+}
+
+/// Whether requests should be sent here.
+async fn readyz(State(state): State<AppState>) -> Response {
+    match state.readiness.get() {
+        Ok(()) => "ok\n".into_response(),
+        Err(NotServing { reason }) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("not serving: {reason}\n")).into_response()
+        }
+    }
+}
+
+async fn not_found() -> Response {
+    refusal(StatusCode::NOT_FOUND, "not_found", "no such page; there are /metrics, /livez and /readyz")
+}
+
+async fn method_not_allowed() -> Response {
+    refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "only GET and HEAD are allowed here")
+}
+
+async fn check_host(State(hosts): State<AllowedHosts>, request: Request, next: Next) -> Response {
+    match hosts.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => refusal(error.status(), error.code(), &error.to_string()),
+    }
+}
+
+/// `{"error":{"code","message"}}`.
+fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    (status, Json(serde_json::json!({ "error": { "code": code, "message": message } }))).into_response()
+}

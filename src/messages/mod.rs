@@ -1,0 +1,30 @@
+//! CheckMessages: are these chat messages safe?
+//!
+//! The way of a message: fields -> cache or scan -> findings on the text as sent -> mode and suppressions of the policy ->
+//! asynchronous plugins under one deadline -> decision -> redaction where it was asked for.
+//!
+//! Built-in plugins share one pass over each field. Every message and every role is scanned; what could not be looked
+//! into or did not end in time is listed as unjudged and fails the way the policy says.
+//!
+//! Not here: the wire (`grpc`), who the caller is, and the record of the decision (`audit`).
+
+mod cache;
+mod config;
+mod engine;
+mod input;
+mod json;
+mod plugin;
+mod redact;
+mod report;
+mod structure;
+
+pub use cache::FindingCache;
+pub use config::{CacheConfig, MessagesConfig};
+pub use engine::{CheckError, CheckOutcome, CheckRequest, MessageEngine};
+pub use input::{Conversation, Field, FieldPath, Message, parse_role};
+pub use plugin::{Descriptor, Plugin, PluginAnswer, PluginError, PluginFuture};
+pub use redact::RedactedField;
+pub use report::{Reported, fingerprint};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The rules and policies in force, and how they are replaced while requests run.
+//!
+//! A request takes one [`Snapshot`] and keeps it to its end. A reload builds a whole new one beside it and swaps it in
+//! at once, or, when anything in it is wrong, leaves the last good one in force and says why.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
+
+use super::{FolderWatch, PolicyProblems, PolicySet, Vocabulary, load_dir};
+use crate::detect::Scanner;
+use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, builtin_sources, load_folder};
+
+/// Where rules and policies come from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Folder of policy files; none means the embedded default alone.
+    pub policies: Option<PathBuf>,
+    /// Folders or files of rules, besides those that ship with the binary.
+    pub rules: Vec<PathBuf>,
+    /// Ids of configured asynchronous plugins, which policies may name.
+    pub plugins: Vec<String>,
+}
+
+/// Rules and policies of one moment. Immutable.
+pub struct Snapshot {
+    policies: PolicySet,
+    scanner: Arc<Scanner>,
+    revision: Arc<str>,
+    loaded: Timestamp,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    /// Rules on trial under given policies. Its revision is not that of anything in force.
+    pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
+        Self { policies, scanner: Arc::new(scanner), revision: "trial".into(), loaded: Timestamp::now() }
+    }
+
+    /// The policies.
+    pub fn policies(&self) -> &PolicySet {
+        &self.policies
+    }
+
+    /// The scanner over the rules.
+    pub fn scanner(&self) -> &Scanner {
+        &self.scanner
+    }
+
+    /// Revision of policies and rules together, as answers carry it: 12 hex digits each.
+    pub fn revision(&self) -> &Arc<str> {
+        &self.revision
+    }
+
+    /// When it came into force.
+    pub fn loaded(&self) -> Timestamp {
+        self.loaded
+    }
+}
+
+/// Why rules and policies could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Something is wrong with the rules.
+    #[error("{0}")]
+    Rules(#[from] RuleProblems),
+    /// Something is wrong with the policies.
+    #[error("{0}")]
+    Policies(#[from] PolicyProblems),
+}
+
+/// Loads rules and policies from `sources`; `before` gives its rules back when they did not change, since compiling them
+/// is most of the work.
+///
+/// # Errors
+/// Every problem of the rules, else every problem of the policies.
+pub fn load(sources: &Sources, before: Option<&Snapshot>) -> Result<Snapshot, LoadError> {
+    let mut rule_files = builtin_sources();
+    for path in &sources.rules {
+        rule_files.extend(load_folder(path)?);
+    }
+    let revision = RuleSet::revision_of(&rule_files);
+    let scanner = match before.filter(|b| b.scanner.rules().revision() == revision) {
+        Some(before) => before.scanner.clone(),
+        None => {
+            let set = RuleSet::compile(&rule_files, &RuleSetConfig::default())?;
+            Arc::new(Scanner::new(Arc::new(set)))
+        }
+    };
+    let rules = scanner.rules();
+    let rule_ids: Vec<&str> =
+        rules.rules().iter().map(|r| &*r.info.id).chain(scanner.coded_rule_ids()).collect();
+    let plugins: Vec<&str> =
+        rules.plugins().iter().map(|p| &**p).chain(sources.plugins.iter().map(String::as_str)).collect();
+    let vocabulary = Vocabulary { plugins: &plugins, rules: Some(&rule_ids) };
+    let policies = load_dir(sources.policies.as_deref(), &vocabulary)?;
+    let revision = format!("{}-{}", policies.revision(), rules.revision()).into();
+    Ok(Snapshot { policies, scanner, revision, loaded: Timestamp::now() })
+}
+
+/// What the last reload that failed had to say.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// When.
+    pub time: Timestamp,
+    /// One line a problem.
+    pub problems: Vec<String>,
+}
+
+/// Outcome of a reload.
+#[derive(Debug)]
+pub enum Reload {
+    /// Nothing had changed.
+    Unchanged,
+    /// A new snapshot is in force.
+    Replaced(Arc<Snapshot>),
+    /// The last good snapshot stays in force.
+    Rejected(Arc<Rejected>),
+}
+
+/// The snapshot in force.
+pub struct Live {
+    sources: Sources,
+    /// `None` until rules and policies loaded for the first time: then nothing can be decided.
+    current: ArcSwapOption<Snapshot>,
+    rejected: ArcSwapOption<Rejected>,
+    /// Held while a reload runs: two at once could swap in the older one last.
+    watch: Mutex<FolderWatch>,
+}
+
+impl Live {
+    /// Loads the first snapshot. When that fails there is none, [`Self::rejected`] says why, and a later reload may
+    /// still bring one.
+    pub fn start(sources: Sources) -> Self {
+        // The watch looks first: a change during the load then shows at the next look.
+        let paths = sources.policies.iter().chain(&sources.rules).cloned().collect();
+        let live = Self {
+            watch: Mutex::new(FolderWatch::new(paths)),
+            sources,
+            current: ArcSwapOption::empty(),
+            rejected: ArcSwapOption::empty(),
+        };
+        live.replace();
+        live
+    }
+
+    /// The snapshot in force now.
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.current.load_full()
+    }
+
+    /// What the last reload said, when it was rejected and none has succeeded since.
+    pub fn rejected(&self) -> Option<Arc<Rejected>> {
+        self.rejected.load_full()
+    }
+
+    /// Reloads when a file has changed since the last look.
+    pub fn reload_if_changed(&self) -> Reload {
+        // A poisoned lock means that a reload panicked; the watch in it is whole.
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.changed() { self.replace() } else { Reload::Unchanged }
+    }
+
+    /// Reloads now.
+    pub fn reload(&self) -> Reload {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        // The look only brings the watch up to date with what is about to be read.
+        watch.changed();
+        self.replace()
+    }
+
+    fn replace(&self) -> Reload {
+        let before = self.snapshot();
+        match load(&self.sources, before.as_deref()) {
+            Ok(after) if before.as_ref().is_some_and(|b| b.revision == after.revision) => {
+                self.rejected.store(None);
+                Reload::Unchanged
+            }
+            Ok(after) => {
+                let after = Arc::new(after);
+                self.current.store(Some(after.clone()));
+                self.rejected.store(None);
+                Reload::Replaced(after)
+            }
+            Err(error) => {
+                let problems = error.to_string().lines().map(str::to_owned).collect();
+                let rejected = Arc::new(Rejected { time: Timestamp::now(), problems });
+                self.rejected.store(Some(rejected.clone()));
+                Reload::Rejected(rejected)
+            }
+        }
+    }
+}

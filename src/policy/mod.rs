@@ -1,0 +1,43 @@
+//! Policies: what is checked, how strictly, for whom, and what is excused.
+//!
+//! A policy file is a thin layer over the policy it extends; the built-in default lies below all of them. Files are read
+//! into layers (`tree`, `decode`), layers are merged and compiled (`resolve`) into an immutable [`Policy`], and a
+//! request holds one snapshot (`live`) from its first byte to its last, so that a reload never splits a decision.
+//!
+//! Everything but `live`, `load` and `watch` is pure: no IO, no clock (the caller passes `now`).
+//!
+//! Invariants: a set holds a policy named `default`; a set is either wholly valid or not built at all, and then every
+//! problem of every file is told at once; two sets with the same digest decide alike.
+//!
+//! Not here: running plugins, and who a caller is.
+
+mod decide;
+mod decode;
+mod live;
+mod load;
+mod problem;
+mod resolve;
+mod schema;
+mod set;
+mod snapshot;
+mod suppression;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod values;
+mod watch;
+mod yaml;
+
+pub use decide::Verdict;
+pub use live::{Live, LoadError, Rejected, Reload, Snapshot, Sources, load};
+pub use load::{FILE_BYTES_MAX, FILES_MAX, load_dir};
+pub use problem::{Place, PolicyProblems, Problem};
+pub use resolve::{Source, compile};
+pub use schema::{BUILT_IN_PLUGINS, CallerRole, Vocabulary};
+pub use set::PolicySet;
+pub use snapshot::{Policy, TIMEOUT_DEFAULT};
+pub use suppression::{Suppression, SuppressionQuery};
+pub use watch::FolderWatch;
+
+/// Name of the policy that a request without a policy name gets.
+pub const DEFAULT_POLICY: &str = "default";

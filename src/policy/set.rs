@@ -1,0 +1,84 @@
+//! All policies of one moment, by name.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{DEFAULT_POLICY, Policy, Suppression, Vocabulary, compile};
+
+/// Hex digits of a revision: enough to tell the revisions of an installation apart, short enough to read aloud.
+const REVISION_DIGITS: usize = 12;
+
+/// The policies that are in force together. Immutable; always holds a policy named `default`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicySet {
+    policies: BTreeMap<Arc<str>, Arc<Policy>>,
+    digest: String,
+}
+
+impl PolicySet {
+    /// A set of `policies`, one of which is named `default`.
+    pub(super) fn new(policies: impl IntoIterator<Item = Policy>) -> Self {
+        let policies = policies.into_iter().map(|policy| (policy.name().clone(), Arc::new(policy))).collect();
+        let digest = digest(&policies);
+        Self { policies, digest }
+    }
+
+    /// The built-in default alone.
+    pub fn built_in() -> Self {
+        compile(&[], &Vocabulary::default()).expect("the embedded policy is valid: a test compiles it")
+    }
+
+    /// The policy of that name; the empty name means `default`.
+    pub fn get(&self, name: &str) -> Option<&Arc<Policy>> {
+        self.policies.get(if name.is_empty() { DEFAULT_POLICY } else { name })
+    }
+
+    /// The policy for requests that name none.
+    pub fn default_policy(&self) -> &Arc<Policy> {
+        self.get(DEFAULT_POLICY).expect("every set is built over the embedded default")
+    }
+
+    /// Every policy, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.policies.values()
+    }
+
+    /// SHA-256, in 64 hex digits, over what every policy says once everything inherited is written out. Comments and
+    /// the order of keys do not change it.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The first 12 digits of [`Self::digest`].
+    pub fn revision(&self) -> &str {
+        &self.digest[..REVISION_DIGITS]
+    }
+
+    /// Suppressions that no longer have an effect at `now`, with the policy that holds them: worth a warning, since
+    /// their findings count again.
+    pub fn expired_suppressions(&self, now: Timestamp) -> impl Iterator<Item = (&Policy, &Suppression)> {
+        self.iter().flat_map(move |policy| {
+            let expired = policy.suppressions().iter().filter(move |suppression| !suppression.is_active(now));
+            expired.map(move |suppression| (policy.as_ref(), suppression))
+        })
+    }
+}
+
+fn digest(policies: &BTreeMap<Arc<str>, Arc<Policy>>) -> String {
+    let mut hash = Sha256::new();
+    for (name, policy) in policies {
+        // Lengths keep the borders: no two different sets feed the same bytes.
+        for piece in [name.as_ref(), policy.to_yaml().as_str()] {
+            hash.update((piece.len() as u64).to_le_bytes());
+            hash.update(piece);
+        }
+    }
+    hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}"); // writing to a String cannot fail
+        hex
+    })
+}

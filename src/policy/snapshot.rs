@@ -1,0 +1,168 @@
+//! A compiled policy: immutable, complete, and cheap to ask.
+//!
+//! Everything inherited is already written in, so a question is one look-up and never a walk over parents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::schema::CallerRole;
+use super::suppression::{self, Suppression, SuppressionQuery};
+use super::yaml;
+use crate::decision::{Category, FailModes, Mode, Thresholds};
+
+/// Time-out of a plugin whose policy names none.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+
+/// A policy with everything it inherits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    pub(super) name: Arc<str>,
+    pub(super) description: String,
+    /// Sorted; `None` lets everybody ask for this policy.
+    pub(super) allowed_callers: Option<Vec<CallerRole>>,
+    /// `None` requires every plugin that is not off.
+    pub(super) required_plugins: Option<Vec<String>>,
+    pub(super) thresholds: Thresholds,
+    /// Only categories that a file names, each with what it inherits from those above.
+    pub(super) categories: BTreeMap<String, CategorySettings>,
+    pub(super) rules: BTreeMap<String, Mode>,
+    pub(super) plugins: BTreeMap<String, PluginSettings>,
+    pub(super) system_role: Mode,
+    pub(super) reveal: bool,
+    pub(super) sample_allow: f64,
+    pub(super) suppressions: Vec<Suppression>,
+}
+
+/// What holds for a category and everything below it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CategorySettings {
+    pub(super) mode: Mode,
+    pub(super) thresholds: Thresholds,
+}
+
+/// What holds for a plugin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PluginSettings {
+    pub(super) mode: Mode,
+    pub(super) fail: FailModes,
+    pub(super) timeout: Duration,
+}
+
+impl Default for PluginSettings {
+    fn default() -> Self {
+        Self { mode: Mode::Enforce, fail: FailModes::default(), timeout: TIMEOUT_DEFAULT }
+    }
+}
+
+impl Policy {
+    /// The name by which requests ask for it.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What it is for, in the words of its author; may be empty.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// From which scores a finding of `category` warns and blocks: the nearest category above that names one wins.
+    pub fn thresholds_for(&self, category: &Category) -> Thresholds {
+        self.category(category).map_or(self.thresholds, |settings| settings.thresholds)
+    }
+
+    /// What a rule's findings may do: the weakest mode of plugin, rule and category.
+    ///
+    /// `role_is_system` says that the text is the operator's own, for which the injection family has a mode of its own.
+    pub fn mode_of(&self, plugin: &str, rule_id: &str, category: &Category, role_is_system: bool) -> Mode {
+        let rule = self.rules.get(rule_id).copied().unwrap_or_default();
+        let category = self.category(category).map_or(Mode::Enforce, |settings| settings.mode);
+        let role = if role_is_system && plugin == "injection" { self.system_role } else { Mode::Enforce };
+        weaker(weaker(self.plugin_mode(plugin), rule), weaker(category, role))
+    }
+
+    /// The mode of a plugin; enforce for one that the policy does not know.
+    pub fn plugin_mode(&self, plugin: &str) -> Mode {
+        self.plugin(plugin).mode
+    }
+
+    /// What happens when a plugin cannot judge; closed for one that the policy does not know.
+    pub fn fail_modes(&self, plugin: &str) -> FailModes {
+        self.plugin(plugin).fail
+    }
+
+    /// How long a plugin may take.
+    pub fn timeout(&self, plugin: &str) -> Duration {
+        self.plugin(plugin).timeout
+    }
+
+    /// Those of `known` that run whether a caller asks for them or not, in the order of `known`.
+    ///
+    /// Without a list in the policy these are all that are not off: plugins in shadow run too, or nobody would learn
+    /// what they would do.
+    pub fn required_plugins<'k>(&self, known: &[&'k str]) -> Vec<&'k str> {
+        let is_required = |plugin: &&&str| match &self.required_plugins {
+            Some(list) => list.iter().any(|required| required == **plugin),
+            None => self.plugin_mode(plugin) != Mode::Off,
+        };
+        known.iter().filter(is_required).copied().collect()
+    }
+
+    /// Whether a caller with these roles may ask for this policy.
+    pub fn allows_caller(&self, roles: &[CallerRole]) -> bool {
+        self.allowed_callers.as_ref().is_none_or(|allowed| roles.iter().any(|role| allowed.contains(role)))
+    }
+
+    /// Whether a caller may see the text that a finding matched.
+    pub fn reveal(&self) -> bool {
+        self.reveal
+    }
+
+    /// Share of ALLOW decisions that are recorded, from 0.0 to 1.0. Other decisions always are.
+    pub fn sample_allow(&self) -> f64 {
+        self.sample_allow
+    }
+
+    /// The suppression that excuses a finding at `now`, if any.
+    pub fn suppression(&self, query: &SuppressionQuery<'_>, now: Timestamp) -> Option<&Suppression> {
+        suppression::first_fitting(&self.suppressions, query, now)
+    }
+
+    /// Every suppression, the expired ones included, parents' first.
+    pub fn suppressions(&self) -> &[Suppression] {
+        &self.suppressions
+    }
+
+    /// The policy as a file, every value written out. Reading it gives this policy again.
+    pub fn to_yaml(&self) -> String {
+        yaml::write(self)
+    }
+
+    /// Settings of the nearest category at or above `category` that a file names.
+    fn category(&self, category: &Category) -> Option<&CategorySettings> {
+        if self.categories.is_empty() {
+            return None;
+        }
+        ancestors(category.as_str()).find_map(|ancestor| self.categories.get(ancestor))
+    }
+
+    fn plugin(&self, plugin: &str) -> PluginSettings {
+        self.plugins.get(plugin).copied().unwrap_or_default()
+    }
+}
+
+/// `a.b.c`, `a.b`, `a`.
+pub(super) fn ancestors(category: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(category), |name| name.rsplit_once('.').map(|(parent, _)| parent))
+}
+
+/// The weaker of two modes: off, then shadow, then enforce.
+fn weaker(a: Mode, b: Mode) -> Mode {
+    match (a, b) {
+        (Mode::Off, _) | (_, Mode::Off) => Mode::Off,
+        (Mode::Shadow, _) | (_, Mode::Shadow) => Mode::Shadow,
+        (Mode::Enforce, Mode::Enforce) => Mode::Enforce,
+    }
+}

@@ -1,0 +1,131 @@
+//! Writes a compiled policy as a policy file.
+//!
+//! Invariant: the output names every value, so it does not matter what the default policy says where it is read again.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::Policy;
+use super::schema::{self, ENFORCED, EVERYBODY};
+use super::snapshot::PluginSettings;
+use super::suppression::Suppression;
+use crate::decision::{FailMode, Mode, Thresholds};
+
+/// The policy as YAML.
+pub(super) fn write(policy: &Policy) -> String {
+    let mut out = String::new();
+    let callers = policy.allowed_callers.as_ref().map(|roles| roles.iter().map(|role| role.as_str()));
+    let required = policy.required_plugins.as_ref().map(|plugins| plugins.iter().map(|plugin| quote(plugin)));
+    line(&mut out, 0, "name", &quote(&policy.name));
+    line(&mut out, 0, "description", &quote(&policy.description));
+    line(&mut out, 0, "allowed_callers", &callers.map_or(EVERYBODY.to_owned(), flow_list));
+    line(&mut out, 0, "required_plugins", &required.map_or(ENFORCED.to_owned(), flow_list));
+    section(&mut out, "thresholds", Some(()), |out, ()| thresholds(out, 1, policy.thresholds));
+    section(&mut out, "categories", &policy.categories, |out, (name, settings)| {
+        line(out, 1, &quote(name), "");
+        line(out, 2, "mode", mode(settings.mode));
+        thresholds(out, 2, settings.thresholds);
+    });
+    section(&mut out, "rules", &policy.rules, |out, (id, rule_mode)| {
+        line(out, 1, &quote(id), &format!("{{ mode: {} }}", mode(*rule_mode)));
+    });
+    section(&mut out, "plugins", &policy.plugins, |out, (id, settings)| plugin(out, id, settings));
+    section(&mut out, "injection", Some(policy.system_role), |out, role| {
+        line(out, 1, "system_role", mode(role))
+    });
+    line(&mut out, 0, "reveal", &policy.reveal.to_string());
+    section(&mut out, "audit", Some(policy.sample_allow), |out, share| {
+        line(out, 1, "sample_allow", &share.to_string());
+    });
+    section(&mut out, "suppressions", &policy.suppressions, suppression);
+    out
+}
+
+/// `key: value`, or `key:` when there is no value.
+fn line(out: &mut String, level: usize, key: &str, value: &str) {
+    let space = if value.is_empty() { "" } else { " " };
+    let _ = writeln!(out, "{:indent$}{key}:{space}{value}", "", indent = 2 * level); // a String takes every write
+}
+
+/// A heading and its items; nothing at all when there are none.
+fn section<T>(
+    out: &mut String,
+    key: &str,
+    items: impl IntoIterator<Item = T>,
+    write_item: impl Fn(&mut String, T),
+) {
+    let mut items = items.into_iter().peekable();
+    if items.peek().is_some() {
+        line(out, 0, key, "");
+        items.for_each(|item| write_item(out, item));
+    }
+}
+
+fn thresholds(out: &mut String, level: usize, thresholds: Thresholds) {
+    line(out, level, "warn", &thresholds.warn.to_string());
+    line(out, level, "block", &thresholds.block.to_string());
+}
+
+fn plugin(out: &mut String, id: &str, settings: &PluginSettings) {
+    let (input, output) = (fail(settings.fail.input), fail(settings.fail.output));
+    line(out, 1, &quote(id), "");
+    line(out, 2, "mode", mode(settings.mode));
+    line(out, 2, "fail", &format!("{{ input: {input}, output: {output} }}"));
+    line(out, 2, "timeout", &duration(settings.timeout));
+}
+
+fn suppression(out: &mut String, suppression: &Suppression) {
+    // The reason stands first because it is always there: it carries the dash.
+    let _ = writeln!(out, "  - reason: {}", quote(&suppression.reason)); // a String takes every write
+    let scopes = [
+        ("rule", &suppression.rule),
+        ("category", &suppression.category),
+        ("fingerprint", &suppression.fingerprint),
+        ("path", &suppression.path),
+        ("tenant", &suppression.tenant),
+    ];
+    for (key, scope) in scopes {
+        if let Some(scope) = scope {
+            line(out, 2, key, &quote(scope));
+        }
+    }
+    line(out, 2, "expires", &quote(&suppression.expires.to_string()));
+}
+
+fn flow_list(items: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let items: Vec<_> = items.map(|item| item.as_ref().to_owned()).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn mode(mode: Mode) -> &'static str {
+    schema::word_of(schema::MODES, mode)
+}
+
+fn fail(fail: FailMode) -> &'static str {
+    schema::word_of(schema::FAIL_MODES, fail)
+}
+
+/// The largest unit that leaves nothing over.
+fn duration(duration: Duration) -> String {
+    match duration.as_millis() {
+        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
+        ms => format!("{ms}ms"),
+    }
+}
+
+/// A double-quoted scalar. Everything that YAML could read as more than itself is escaped.
+fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        let _ = match character {
+            '"' | '\\' => write!(out, "\\{character}"),
+            ' '..='~' => write!(out, "{character}"),
+            other if other.is_alphanumeric() => write!(out, "{other}"),
+            other => write!(out, "\\U{:08X}", u32::from(other)),
+        };
+    }
+    out.push('"');
+    out
+}

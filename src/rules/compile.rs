@@ -1,0 +1,507 @@
+//! Rules compiled into one set: gate, regexes, validators.
+//!
+//! Everything that can be wrong with a rule is said at once, with its file and line. Limits bound what a rule file can
+//! cost: number of rules, size of each compiled regex, nesting of each pattern, length of each match.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regex_automata::meta;
+use regex_automata::util::syntax;
+use sha2::{Digest, Sha256};
+
+use super::gate::{Gate, GateRule, TOKEN_MIN};
+use super::load::{LoadedRule, RuleSource, parse_file};
+use super::problem::{RuleProblem, RuleProblems};
+use super::scan::ScratchPool;
+use super::schema::{Role, RuleDef, Surface, Trigger};
+use super::validate::Validator;
+use super::window;
+use crate::decision::{Category, Severity};
+
+/// Most rules in one set.
+const RULES_MAX: usize = 5_000;
+/// Most bytes of a compiled regex (its NFA).
+const REGEX_BYTES_MAX: usize = 4 << 20;
+/// Deepest nesting of a pattern.
+const NEST_MAX: u32 = 64;
+/// Longest match a rule may ask for, in bytes: PEM blocks of large RSA keys need 7 KiB, with room for headers.
+const MATCH_BYTES_MAX: usize = 16 * 1024;
+/// Most bytes of lazily built DFA states one rule may hold in one worker.
+const LAZY_DFA_BYTES_MAX: usize = 256 * 1024;
+
+/// What a set is made of besides the rules.
+#[derive(Clone, Debug)]
+pub struct RuleSetConfig {
+    /// Version reported in findings of built-in plugins.
+    pub version: Arc<str>,
+}
+
+impl Default for RuleSetConfig {
+    fn default() -> Self {
+        Self { version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
+/// The parts of a rule that its findings carry.
+#[derive(Debug)]
+pub struct MetaInfo {
+    /// Stable id.
+    pub id: Arc<str>,
+    /// Plugin the rule belongs to.
+    pub plugin: Arc<str>,
+    /// Category of its findings.
+    pub category: Category,
+    /// Severity of its findings.
+    pub severity: Severity,
+    /// Severity score times confidence.
+    pub score: f64,
+    /// As written in the rule.
+    pub confidence: f64,
+    /// One sentence for a person.
+    pub description: Arc<str>,
+    /// What to do.
+    pub recommendation: Arc<str>,
+    /// Sources.
+    pub references: Vec<String>,
+    /// File of the rule.
+    pub file: Arc<str>,
+    /// 1-based line of the rule in its file.
+    pub line: usize,
+}
+
+/// Context words that must stand near a match.
+#[derive(Debug)]
+pub(super) struct Near {
+    pub words: meta::Regex,
+    pub distance: usize,
+}
+
+/// A rule ready to run.
+#[derive(Debug)]
+pub struct CompiledRule {
+    /// What its findings carry.
+    pub info: Arc<MetaInfo>,
+    /// The rule as written, for examples and for showing it.
+    pub def: RuleDef,
+    pub(super) regex: meta::Regex,
+    pub(super) value_group: Option<usize>,
+    /// Bytes before a candidate at which a match may begin.
+    pub(super) before: usize,
+    /// Bytes after a candidate at which a match may end.
+    pub(super) after: usize,
+    /// Whether every match begins exactly at a literal.
+    pub(super) is_prefix: bool,
+    pub(super) validators: Vec<Validator>,
+    pub(super) exclude: Vec<meta::Regex>,
+    pub(super) exclude_before: Option<meta::Regex>,
+    pub(super) exclude_after: Option<meta::Regex>,
+    pub(super) near: Option<Near>,
+    pub(super) roles: u8,
+    pub(super) surfaces: u8,
+    /// Bit of the rule's plugin in `RuleSet::plugins`.
+    pub(super) plugin_bit: u32,
+}
+
+impl CompiledRule {
+    /// Whether the rule applies to messages of `role`.
+    pub fn applies_to_role(&self, role: Role) -> bool {
+        self.roles & (1 << role as u8) != 0
+    }
+
+    /// Whether the rule applies to texts of `surface`.
+    pub fn applies_to_surface(&self, surface: Surface) -> bool {
+        self.surfaces & (1 << surface as u8) != 0
+    }
+}
+
+/// All rules, compiled together. Immutable; share it behind an `Arc`.
+pub struct RuleSet {
+    pub(super) rules: Vec<CompiledRule>,
+    pub(super) gate: Gate,
+    plugins: Vec<Arc<str>>,
+    version: Arc<str>,
+    revision: String,
+    pub(super) scratches: ScratchPool,
+}
+
+impl std::fmt::Debug for RuleSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuleSet").field("rules", &self.rules.len()).field("revision", &self.revision).finish()
+    }
+}
+
+impl RuleSet {
+    /// Compiles the rules of all sources.
+    ///
+    /// # Errors
+    /// Every problem of every rule.
+    pub fn compile(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
+        let mut loaded = Vec::new();
+        let mut problems = Vec::new();
+        for source in sources {
+            match parse_file(source) {
+                Ok(rules) => loaded.extend(rules),
+                Err(RuleProblems(found)) => problems.extend(found),
+            }
+        }
+        check_together(&loaded, &mut problems);
+        let mut plugins: Vec<Arc<str>> = Vec::new();
+        let bits: Vec<u32> = loaded
+            .iter()
+            .map(|rule| {
+                let at = plugins.iter().position(|p| **p == *rule.plugin).unwrap_or_else(|| {
+                    plugins.push(rule.plugin.as_str().into());
+                    plugins.len() - 1
+                });
+                u32::try_from(at).unwrap_or(u32::MAX)
+            })
+            .collect();
+        if plugins.len() > 32 {
+            problems.push(set_problem(format!("{} plugins; a rule set has at most 32", plugins.len())));
+            return Err(RuleProblems(problems));
+        }
+        let mut rules = Vec::with_capacity(loaded.len());
+        for (result, bit) in compile_all(&loaded).into_iter().zip(bits) {
+            match result {
+                Ok(mut rule) => {
+                    rule.plugin_bit = 1 << bit;
+                    rules.push(rule);
+                }
+                Err(found) => problems.extend(found),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(RuleProblems(problems));
+        }
+        let gate = Gate::build(rules.iter().enumerate().map(|(index, rule)| GateRule {
+            index: index as u32,
+            literals: &rule.def.literals,
+            trigger: rule.def.trigger,
+            trigger_min: trigger_min(&rule.def),
+            separators: &rule.def.separators,
+            is_phrase: &*rule.info.plugin == crate::detect::INJECTION,
+        }))
+        .map_err(|e| RuleProblems(vec![set_problem(e.to_string())]))?;
+        Ok(Self {
+            rules,
+            gate,
+            plugins,
+            version: config.version.clone(),
+            revision: Self::revision_of(sources),
+            scratches: ScratchPool::default(),
+        })
+    }
+
+    /// The rules, in the order of their files.
+    pub fn rules(&self) -> &[CompiledRule] {
+        &self.rules
+    }
+
+    /// The rule of that id.
+    pub fn rule(&self, id: &str) -> Option<&CompiledRule> {
+        self.rules.iter().find(|r| &*r.info.id == id)
+    }
+
+    /// Plugins that have rules.
+    pub fn plugins(&self) -> &[Arc<str>] {
+        &self.plugins
+    }
+
+    /// Version of the rule plugins.
+    pub fn version(&self) -> &Arc<str> {
+        &self.version
+    }
+
+    /// Hash of all rule texts, 12 hex digits.
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// The revision that a set compiled from `sources` has.
+    pub fn revision_of(sources: &[RuleSource]) -> String {
+        let mut hash = Sha256::new();
+        for source in sources {
+            for part in [&source.name, &source.text] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part.as_bytes());
+            }
+        }
+        hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Heap used by the literal automaton, in bytes.
+    pub fn gate_memory(&self) -> usize {
+        self.gate.memory_usage()
+    }
+
+    /// The set of plugins as bits, for those named that have rules.
+    pub fn plugin_bits<'p>(&self, names: impl IntoIterator<Item = &'p str>) -> u32 {
+        names
+            .into_iter()
+            .filter_map(|name| self.plugins.iter().position(|p| &**p == name))
+            .fold(0, |bits, at| bits | 1 << at)
+    }
+}
+
+fn set_problem(message: String) -> RuleProblem {
+    RuleProblem {
+        file: "all rules".to_owned(),
+        line: 0,
+        rule_id: String::new(),
+        field: String::new(),
+        message,
+    }
+}
+
+fn check_together(loaded: &[LoadedRule], problems: &mut Vec<RuleProblem>) {
+    if loaded.len() > RULES_MAX {
+        problems.push(set_problem(format!("{} rules; a set has at most {RULES_MAX}", loaded.len())));
+    }
+    let mut seen: BTreeMap<&str, &LoadedRule> = BTreeMap::new();
+    for rule in loaded {
+        if let Some(first) = seen.insert(&rule.def.id, rule) {
+            problems.push(RuleProblem {
+                file: rule.file.clone(),
+                line: rule.line,
+                rule_id: rule.def.id.clone(),
+                field: "id".to_owned(),
+                message: format!(
+                    "already used at {}:{}; ids are unique over all files",
+                    first.file, first.line
+                ),
+            });
+        }
+    }
+}
+
+/// Compiles every rule, on all cores: regexes are most of a cold start.
+fn compile_all(loaded: &[LoadedRule]) -> Vec<Result<CompiledRule, Vec<RuleProblem>>> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let per_worker = loaded.len().div_ceil(workers).max(1);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = loaded
+            .chunks(per_worker)
+            .map(|part| (part, scope.spawn(move || part.iter().map(compile_one).collect::<Vec<_>>())))
+            .collect();
+        handles
+            .into_iter()
+            .flat_map(|(part, handle)| {
+                handle.join().unwrap_or_else(|_| {
+                    // A panic inside the regex compiler is a bug there; the rules of this part are refused, not lost.
+                    part.iter()
+                        .map(|r| Err(vec![problem_at(r, "pattern", "could not be compiled".into())]))
+                        .collect()
+                })
+            })
+            .collect()
+    })
+}
+
+fn problem_at(rule: &LoadedRule, field: &str, message: String) -> RuleProblem {
+    RuleProblem {
+        file: rule.file.clone(),
+        line: rule.line,
+        rule_id: rule.def.id.clone(),
+        field: field.to_owned(),
+        message,
+    }
+}
+
+fn trigger_min(def: &RuleDef) -> usize {
+    def.trigger_min.unwrap_or(match def.trigger {
+        Some(Trigger::Token) => 20,
+        _ => 4,
+    })
+}
+
+fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
+    let mut problems = Vec::new();
+    let def = &rule.def;
+    check_fields(rule, &mut problems);
+    let mut regex_of = |field: &str, pattern: &str| match build_regex(pattern) {
+        Ok(regex) => Some(regex),
+        Err(message) => {
+            problems.push(problem_at(rule, field, message));
+            None
+        }
+    };
+    let main = regex_of("pattern", &def.pattern);
+    let exclude: Vec<_> = def.exclude.as_slice().iter().filter_map(|p| regex_of("exclude", p)).collect();
+    let exclude_before = def.exclude_before.as_deref().and_then(|p| regex_of("exclude_before", p));
+    let exclude_after = def.exclude_after.as_deref().and_then(|p| regex_of("exclude_after", p));
+    let near = (!def.near.is_empty())
+        .then(|| regex_of("near", &near_pattern(&def.near)))
+        .flatten()
+        .map(|words| Near { words, distance: def.near_distance });
+    let validators: Vec<_> = def
+        .validator
+        .as_slice()
+        .iter()
+        .filter_map(|name| match Validator::parse(name) {
+            Ok(validator) => Some(validator),
+            Err(error) => {
+                problems.push(problem_at(rule, "validator", error.to_string()));
+                None
+            }
+        })
+        .collect();
+    let extent = main.as_ref().and_then(|_| match extent(def) {
+        Ok(extent) => Some(extent),
+        Err(message) => {
+            problems.push(problem_at(rule, "match_length_max", message));
+            None
+        }
+    });
+    let (Some(regex), Some(extent), true) = (main, extent, problems.is_empty()) else { return Err(problems) };
+    let value_group = regex.group_info().to_index(regex_automata::PatternID::ZERO, "value");
+    Ok(CompiledRule {
+        info: Arc::new(MetaInfo {
+            id: def.id.as_str().into(),
+            plugin: rule.plugin.as_str().into(),
+            category: Category::new(&def.category),
+            severity: def.severity,
+            score: def.severity.score() * def.confidence,
+            confidence: def.confidence,
+            description: def.description.as_str().into(),
+            recommendation: def.recommendation.as_str().into(),
+            references: def.references.clone(),
+            file: rule.file.as_str().into(),
+            line: rule.line,
+        }),
+        value_group,
+        before: extent.before,
+        after: extent.after,
+        is_prefix: extent.is_prefix,
+        validators,
+        exclude,
+        exclude_before,
+        exclude_after,
+        near,
+        roles: mask(def.roles.as_deref(), |r| *r as u8),
+        surfaces: mask(def.surfaces.as_deref(), |s| *s as u8),
+        plugin_bit: 0,
+        regex,
+        def: def.clone(),
+    })
+}
+
+fn mask<T>(of: Option<&[T]>, bit: impl Fn(&T) -> u8) -> u8 {
+    of.map_or(u8::MAX, |list| list.iter().fold(0, |bits, item| bits | 1 << bit(item)))
+}
+
+fn near_pattern(words: &[String]) -> String {
+    let alternatives: Vec<String> = words.iter().map(|w| regex_syntax::escape(w)).collect();
+    format!(r"(?i)(?:^|[^A-Za-z0-9])(?:{})(?:$|[^A-Za-z0-9])", alternatives.join("|"))
+}
+
+fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
+    meta::Regex::builder()
+        .syntax(syntax::Config::new().unicode(false).utf8(false).nest_limit(NEST_MAX))
+        .configure(
+            meta::Regex::config()
+                .utf8_empty(false)
+                .nfa_size_limit(Some(REGEX_BYTES_MAX))
+                .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX)
+                // Whole DFAs cost load time and memory per rule; the lazy one builds what texts really visit.
+                .dfa(false),
+        )
+        .build(pattern)
+        .map_err(|error| error.syntax_error().map_or_else(|| error.to_string(), |e| format!("{e}")))
+}
+
+struct Extent {
+    before: usize,
+    after: usize,
+    is_prefix: bool,
+}
+
+fn extent(def: &RuleDef) -> Result<Extent, String> {
+    let hir = regex_syntax::ParserBuilder::new()
+        .unicode(false)
+        .utf8(false)
+        .nest_limit(NEST_MAX)
+        .build()
+        .parse(&def.pattern)
+        .map_err(|e| e.to_string())?;
+    if hir.properties().minimum_len().unwrap_or(0) == 0 {
+        return Err("the pattern can match nothing at all; make one part of it mandatory".to_owned());
+    }
+    let bound = match (def.match_length_max, hir.properties().maximum_len()) {
+        (Some(written), Some(own)) => written.min(own),
+        (Some(written), None) => written,
+        (None, Some(own)) => own,
+        (None, None) => {
+            return Err(
+                "the pattern has no bound (`*`, `+` or `{n,}`); say how long a match may be".to_owned()
+            );
+        }
+    };
+    if bound > MATCH_BYTES_MAX {
+        return Err(format!("a match of {bound} bytes is longer than the limit of {MATCH_BYTES_MAX}"));
+    }
+    if def.literals.is_empty() {
+        return Ok(Extent { before: bound, after: bound, is_prefix: false });
+    }
+    let literals: Vec<String> = def.literals.iter().map(|l| l.to_ascii_lowercase()).collect();
+    let lookback = window::lookback(&hir, &literals, bound);
+    Ok(Extent { before: lookback.bytes, after: bound, is_prefix: lookback.is_prefix })
+}
+
+fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
+    let def = &rule.def;
+    let mut wrong = |field: &str, message: &str| problems.push(problem_at(rule, field, message.to_owned()));
+    let id_ok = def.id.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && def.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+    if !id_ok {
+        wrong("id", "use lower-case letters, digits, dots and hyphens, beginning with a letter or digit");
+    }
+    if rule.plugin.is_empty()
+        || !rule.plugin.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    {
+        wrong("plugin", "use lower-case letters, digits and underscores");
+    }
+    if def.category.is_empty() {
+        wrong("category", "is empty");
+    }
+    if !(def.confidence > 0.0 && def.confidence <= 1.0) {
+        wrong("confidence", "must be above 0.0 and at most 1.0");
+    }
+    match (def.literals.is_empty(), def.trigger) {
+        (true, None) => wrong("literals", "name literals, one of which every match holds, or a trigger"),
+        (false, Some(_)) => wrong("trigger", "a rule has literals or a trigger, not both"),
+        _ => {}
+    }
+    if def.literals.iter().any(|l| l.len() < 3) {
+        wrong("literals", "each literal has at least 3 bytes; shorter ones occur everywhere");
+    }
+    if def.trigger == Some(Trigger::Separator)
+        && (def.separators.is_empty() || !def.separators.bytes().all(|b| b.is_ascii_punctuation()))
+    {
+        wrong("separators", "name the ASCII punctuation that starts this rule");
+    }
+    if def.trigger != Some(Trigger::Separator) && !def.separators.is_empty() {
+        wrong("separators", "only for trigger = \"separator\"");
+    }
+    if def.trigger == Some(Trigger::Token) && trigger_min(def) < TOKEN_MIN {
+        wrong("trigger_min", "a token trigger needs at least 12 bytes; shorter runs are ordinary words");
+    }
+    if trigger_min(def) == 0 {
+        wrong("trigger_min", "must be at least 1");
+    }
+    if def.description.trim().is_empty() {
+        wrong("description", "say in one sentence what is found");
+    }
+    if def.recommendation.trim().is_empty() {
+        wrong("recommendation", "say what to do about it");
+    }
+    if def.roles.as_ref().is_some_and(Vec::is_empty) {
+        wrong("roles", "an empty list switches the rule off; leave it out to mean all roles");
+    }
+    if def.surfaces.as_ref().is_some_and(Vec::is_empty) {
+        wrong("surfaces", "an empty list switches the rule off; leave it out to mean all surfaces");
+    }
+    if def.near_distance > 1_000 {
+        wrong("near_distance", "at most 1000 bytes");
+    }
+}

@@ -1,0 +1,330 @@
+//! The gate: one pass over a text that tells which rules may match, and where.
+//!
+//! Literals of all rules stand in one Aho-Corasick automaton, always as a DFA: its contiguous NFA, which the builder
+//! would choose at this size, is three times slower. Rules without a literal are started by digit clusters, long
+//! tokens or single separators, each found by a loop that skips most of a text. Letters of phrases written backwards
+//! or in ROT13 stand in the same automaton, so that those two views of a text are made only where they can pay.
+
+use std::ops::Range;
+
+use aho_corasick::automaton::Automaton;
+use aho_corasick::{Anchored, dfa};
+use memchr::memchr_iter;
+
+use super::schema::Trigger;
+
+/// Text kinds that only make sense when a phrase of a rule shows through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// A literal of a phrase rule was seen in ROT13.
+    pub rot13: bool,
+    /// A literal of a phrase rule was seen backwards.
+    pub reversed: bool,
+}
+
+/// Shortest literal that is also looked for in ROT13 and backwards; shorter ones are seen by chance.
+const DISGUISED_LITERAL_MIN: usize = 8;
+/// Shortest run of token characters that a token rule may ask for.
+pub(super) const TOKEN_MIN: usize = 12;
+
+/// What one pattern of the automaton stands for.
+#[derive(Clone, Debug)]
+enum Sense {
+    /// Literal of these rules.
+    Rules(Range<u32>),
+    /// A phrase literal in ROT13.
+    Rot13,
+    /// A phrase literal backwards.
+    Reversed,
+}
+
+/// A rule without literals.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    rule: u32,
+    min: usize,
+}
+
+/// What the gate needs to know of a rule.
+pub(super) struct GateRule<'r> {
+    pub index: u32,
+    pub literals: &'r [String],
+    pub trigger: Option<Trigger>,
+    pub trigger_min: usize,
+    pub separators: &'r str,
+    /// Whether the rule reads phrases, which are worth looking for in ROT13 and backwards.
+    pub is_phrase: bool,
+}
+
+/// Told about each candidate.
+pub(super) trait Sink {
+    /// `rule` may match around `at`; for literals `at` is exactly the literal.
+    fn candidate(&mut self, rule: u32, at: Range<usize>);
+    /// A disguised literal was seen.
+    fn hint(&mut self, rot13: bool, reversed: bool);
+}
+
+/// The compiled gate of a rule set.
+pub(super) struct Gate {
+    automaton: Option<dfa::DFA>,
+    senses: Vec<Sense>,
+    /// Rule indices, cut up by `Sense::Rules`.
+    rules: Vec<u32>,
+    digits: Vec<Shape>,
+    tokens: Vec<Shape>,
+    separators: Vec<(u8, u32)>,
+    /// Length of the longest literal in bytes, for overlapping slices.
+    literal_bytes_max: usize,
+}
+
+/// Why a gate could not be built.
+#[derive(Debug, thiserror::Error)]
+#[error("the literals of all rules together do not fit the automaton: {0}")]
+pub struct GateError(#[from] aho_corasick::BuildError);
+
+impl Gate {
+    pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Result<Self, GateError> {
+        let mut by_literal: std::collections::BTreeMap<Vec<u8>, (Vec<u32>, bool, bool)> = Default::default();
+        let (mut digits, mut tokens, mut separators) = (Vec::new(), Vec::new(), Vec::new());
+        for rule in rules {
+            for literal in rule.literals {
+                let lower = literal.to_ascii_lowercase().into_bytes();
+                if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN && lower.is_ascii() {
+                    by_literal.entry(rot13(&lower)).or_default().1 = true;
+                    by_literal.entry(lower.iter().rev().copied().collect()).or_default().2 = true;
+                }
+                let of = &mut by_literal.entry(lower).or_default().0;
+                if !of.contains(&rule.index) {
+                    of.push(rule.index);
+                }
+            }
+            match rule.trigger {
+                Some(Trigger::Digits) => digits.push(Shape { rule: rule.index, min: rule.trigger_min }),
+                Some(Trigger::Token) => tokens.push(Shape { rule: rule.index, min: rule.trigger_min }),
+                Some(Trigger::Separator) => {
+                    separators.extend(rule.separators.bytes().map(|b| (b, rule.index)))
+                }
+                None => {}
+            }
+        }
+        digits.sort_by_key(|s| s.min);
+        tokens.sort_by_key(|s| s.min);
+        separators.sort_unstable();
+        let mut patterns = Vec::new();
+        let mut senses = Vec::new();
+        let mut flat = Vec::new();
+        let literal_bytes_max = by_literal.keys().map(Vec::len).max().unwrap_or(0);
+        for (literal, (of, rot13, reversed)) in by_literal {
+            if !of.is_empty() {
+                let start = flat.len() as u32;
+                flat.extend(of);
+                patterns.push(literal.clone());
+                senses.push(Sense::Rules(start..flat.len() as u32));
+            }
+            if rot13 {
+                patterns.push(literal.clone());
+                senses.push(Sense::Rot13);
+            }
+            if reversed {
+                patterns.push(literal);
+                senses.push(Sense::Reversed);
+            }
+        }
+        let automaton = if patterns.is_empty() {
+            None
+        } else {
+            Some(dfa::Builder::new().ascii_case_insensitive(true).build(&patterns)?)
+        };
+        Ok(Self { automaton, senses, rules: flat, digits, tokens, separators, literal_bytes_max })
+    }
+
+    /// Longest literal in bytes: slices of a text must overlap by this much less one.
+    pub(super) fn literal_bytes_max(&self) -> usize {
+        self.literal_bytes_max
+    }
+
+    /// Heap used by the automaton, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.automaton.as_ref().map_or(0, Automaton::memory_usage)
+    }
+
+    /// Reports every literal whose last byte lies in `slice`, reading from far enough before it.
+    pub(super) fn literals(&self, text: &[u8], slice: Range<usize>, sink: &mut impl Sink) {
+        let Some(dfa) = &self.automaton else { return };
+        let from = slice.start.saturating_sub(self.literal_bytes_max.saturating_sub(1));
+        let Ok(mut state) = dfa.start_state(Anchored::No) else { return };
+        for (offset, byte) in text[from..slice.end].iter().enumerate() {
+            state = dfa.next_state(Anchored::No, state, *byte);
+            // Dead and match states are numbered first, so that this one test skips nearly every byte.
+            if dfa.is_special(state) && dfa.is_match(state) {
+                let end = from + offset + 1;
+                if end > slice.start || slice.start == 0 {
+                    self.report(dfa, state, end, sink);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn report(
+        &self,
+        dfa: &dfa::DFA,
+        state: aho_corasick::automaton::StateID,
+        end: usize,
+        sink: &mut impl Sink,
+    ) {
+        for nth in 0..dfa.match_len(state) {
+            let pattern = dfa.match_pattern(state, nth);
+            let start = end - dfa.pattern_len(pattern);
+            match &self.senses[pattern.as_usize()] {
+                Sense::Rules(of) => {
+                    for rule in &self.rules[of.start as usize..of.end as usize] {
+                        sink.candidate(*rule, start..end);
+                    }
+                }
+                Sense::Rot13 => sink.hint(true, false),
+                Sense::Reversed => sink.hint(false, true),
+            }
+        }
+    }
+
+    /// Reports digit clusters, long tokens and separators of the whole text.
+    pub(super) fn shapes(&self, text: &[u8], sink: &mut impl Sink) {
+        if let Some(least) = self.digits.first() {
+            digit_clusters(text, least.min, |at, count| {
+                for shape in self.digits.iter().take_while(|s| s.min <= count) {
+                    sink.candidate(shape.rule, at.clone());
+                }
+            });
+        }
+        if let Some(least) = self.tokens.first() {
+            tokens(text, least.min, |at| {
+                for shape in self.tokens.iter().take_while(|s| s.min <= at.len()) {
+                    sink.candidate(shape.rule, at.clone());
+                }
+            });
+        }
+        for group in self.separators.chunk_by(|a, b| a.0 == b.0) {
+            for at in memchr_iter(group[0].0, text) {
+                // A separator between two blanks joins nothing.
+                let joins = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace());
+                if joins(text.get(at + 1)) && at > 0 && joins(text.get(at - 1)) {
+                    for (_, rule) in group {
+                        sink.candidate(*rule, at..at + 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn rot13(bytes: &[u8]) -> Vec<u8> {
+    bytes
+        .iter()
+        .map(|b| match b {
+            b'a'..=b'z' => (b - b'a' + 13) % 26 + b'a',
+            other => *other,
+        })
+        .collect()
+}
+
+/// Calls `found(range, number of digits)` for each cluster of at least `min` digits.
+fn digit_clusters(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>, usize)) {
+    let mut at = 0;
+    while let Some(start) = next_digit(text, at) {
+        let mut end = start;
+        let mut count = 0;
+        let mut probe = start;
+        // A cluster goes on over at most two separators in a row, as in `(020) 7946`.
+        while probe < text.len() {
+            if text[probe].is_ascii_digit() {
+                count += 1;
+                end = probe + 1;
+            } else if probe - end >= 2 || !is_digit_separator(text[probe]) {
+                break;
+            }
+            probe += 1;
+        }
+        if count >= min {
+            found(start..end, count);
+        }
+        at = end;
+    }
+}
+
+fn is_digit_separator(b: u8) -> bool {
+    matches!(b, b' ' | b'.' | b',' | b'-' | b'/' | b'(' | b')' | b'+' | b':' | b'_')
+}
+
+/// The first digit at or after `from`.
+fn next_digit(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let mut base = from;
+    // Whole blocks are tested without branches, which the compiler turns into vector code.
+    for block in rest.chunks(32) {
+        if block.iter().fold(false, |any, b| any | (b.wrapping_sub(b'0') < 10)) {
+            return block.iter().position(u8::is_ascii_digit).map(|i| base + i);
+        }
+        base += block.len();
+    }
+    None
+}
+
+const fn token_table() -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut b = 0usize;
+    while b < 256 {
+        let c = b as u8;
+        table[b] = c.is_ascii_alphanumeric() || matches!(c, b'_' | b'+' | b'/' | b'=' | b'-');
+        b += 1;
+    }
+    table
+}
+
+static TOKEN: [bool; 256] = token_table();
+
+/// Calls `found(range)` for each run of at least `min` token characters.
+fn tokens(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>)) {
+    // A run of `min` bytes holds a multiple of `min`, so looking at every `min`-th byte misses none.
+    let mut at = min - 1;
+    while at < text.len() {
+        if !TOKEN[usize::from(text[at])] {
+            at += min;
+            continue;
+        }
+        let start = text[..at].iter().rposition(|b| !TOKEN[usize::from(*b)]).map_or(0, |i| i + 1);
+        let end = text[at..].iter().position(|b| !TOKEN[usize::from(*b)]).map_or(text.len(), |i| at + i);
+        if end - start >= min {
+            found(start..end);
+        }
+        at = end + min;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_digit_clusters() {
+        let clusters = |text: &str, min| {
+            let mut out = Vec::new();
+            digit_clusters(text.as_bytes(), min, |at, n| out.push((text[at].to_owned(), n)));
+            out
+        };
+        assert_eq!(clusters("call (020) 7946-0958 now, 12", 4), [("020) 7946-0958".to_owned(), 11)]);
+        assert_eq!(clusters("a1b2c3d4", 2), []);
+        assert_eq!(clusters(&format!("{}123", "x".repeat(100)), 3), [("123".to_owned(), 3)]);
+        assert_eq!(clusters("1   2", 1), [("1".to_owned(), 1), ("2".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn finds_every_long_token_wherever_it_stands() {
+        for pad in 0..40 {
+            let text = format!("{} {} end", "a b ".repeat(pad), "T0ken_".repeat(4));
+            let mut out = Vec::new();
+            tokens(text.as_bytes(), 20, |at| out.push(text[at].to_owned()));
+            assert_eq!(out, ["T0ken_".repeat(4)], "{pad}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Rule files from text or from a folder.
+
+use std::fs;
+use std::path::Path;
+
+use super::define;
+use super::problem::{RuleProblem, RuleProblems};
+use super::schema::{RuleDef, RuleFile};
+
+/// Largest rule file, in bytes. The largest of the built-in ones has a twentieth of it.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most files in one folder tree.
+const FILES_MAX: usize = 2_000;
+/// Deepest folder.
+const DEPTH_MAX: usize = 8;
+
+/// The text of one rule file and where it came from.
+#[derive(Clone, Debug)]
+pub struct RuleSource {
+    /// Name for messages: a path as the user gave it, or `rules/…` for built-in ones.
+    pub name: String,
+    /// Plugin when the file names none: the folder it lies in.
+    pub default_plugin: String,
+    /// The TOML.
+    pub text: String,
+}
+
+/// A rule with what its file says about it.
+#[derive(Clone, Debug)]
+pub struct LoadedRule {
+    /// Plugin the rule belongs to.
+    pub plugin: String,
+    /// File it stands in.
+    pub file: String,
+    /// 1-based line of its `[[rule]]`.
+    pub line: usize,
+    /// The rule, its patterns expanded.
+    pub def: RuleDef,
+}
+
+/// Reads one rule file.
+///
+/// # Errors
+/// Every problem of the file that shows without compiling its patterns.
+pub fn parse_file(source: &RuleSource) -> Result<Vec<LoadedRule>, RuleProblems> {
+    let file: RuleFile = match toml::from_str(&source.text) {
+        Ok(file) => file,
+        Err(error) => {
+            let line = error.span().map_or(0, |s| line_of(&source.text, s.start));
+            let problem = RuleProblem {
+                file: source.name.clone(),
+                line,
+                rule_id: String::new(),
+                field: String::new(),
+                message: error.message().trim().replace('\n', "; "),
+            };
+            return Err(RuleProblems(vec![problem]));
+        }
+    };
+    let plugin = file.plugin.unwrap_or_else(|| source.default_plugin.clone());
+    let mut rules = Vec::with_capacity(file.rules.len());
+    let mut problems = Vec::new();
+    for spanned in file.rules {
+        let line = line_of(&source.text, spanned.span().start);
+        let mut def = spanned.into_inner();
+        let mut put = |field: &str, pattern: &mut String| match define::expand(pattern, &file.define) {
+            Ok(expanded) => *pattern = expanded,
+            Err(message) => problems.push(RuleProblem {
+                file: source.name.clone(),
+                line,
+                rule_id: def.id.clone(),
+                field: field.to_owned(),
+                message,
+            }),
+        };
+        put("pattern", &mut def.pattern);
+        if let Some(p) = def.exclude_before.as_mut() {
+            put("exclude_before", p);
+        }
+        if let Some(p) = def.exclude_after.as_mut() {
+            put("exclude_after", p);
+        }
+        rules.push(LoadedRule { plugin: plugin.clone(), file: source.name.clone(), line, def });
+    }
+    if problems.is_empty() { Ok(rules) } else { Err(RuleProblems(problems)) }
+}
+
+fn line_of(text: &str, byte: usize) -> usize {
+    text.as_bytes()[..byte.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1
+}
+
+/// Reads every `*.toml` file under `folder`, in the order of their paths.
+///
+/// # Errors
+/// A folder or file that cannot be read, is too large or is not UTF-8; too many files.
+pub fn load_folder(folder: &Path) -> Result<Vec<RuleSource>, RuleProblems> {
+    let mut sources = Vec::new();
+    let mut problems = Vec::new();
+    walk(folder, 0, &mut sources, &mut problems);
+    if problems.is_empty() {
+        sources.sort_by(|a: &RuleSource, b| a.name.cmp(&b.name));
+        Ok(sources)
+    } else {
+        Err(RuleProblems(problems))
+    }
+}
+
+fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut Vec<RuleProblem>) {
+    let problem = |message: String| RuleProblem {
+        file: path.display().to_string(),
+        line: 0,
+        rule_id: String::new(),
+        field: String::new(),
+        message,
+    };
+    if depth > DEPTH_MAX {
+        problems.push(problem(format!("folders nest deeper than {DEPTH_MAX} levels")));
+        return;
+    }
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) => {
+            problems.push(problem(format!("cannot be read: {error}")));
+            return;
+        }
+    };
+    if meta.is_dir() {
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                problems.push(problem(format!("folder cannot be read: {error}")));
+                return;
+            }
+        };
+        let mut children: Vec<_> = entries.flatten().map(|e| e.path()).collect();
+        children.sort();
+        for child in children {
+            let name = child.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+            // Kubernetes mounts keep their data under `..data`; hidden files are editors' leftovers.
+            let hidden = name.starts_with('.');
+            let wanted = child.is_dir() || child.extension().is_some_and(|e| e == "toml");
+            if !hidden && wanted {
+                walk(&child, depth + 1, sources, problems);
+            }
+        }
+        return;
+    }
+    if sources.len() >= FILES_MAX {
+        problems.push(problem(format!("more than {FILES_MAX} rule files")));
+        return;
+    }
+    if meta.len() > FILE_BYTES_MAX {
+        problems.push(problem(format!("{} bytes; a rule file has at most {FILE_BYTES_MAX}", meta.len())));
+        return;
+    }
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let default_plugin = path
+                .parent()
+                .and_then(Path::file_name)
+                .and_then(|n| n.to_str())
+                .unwrap_or("custom")
+                .to_owned();
+            sources.push(RuleSource { name: path.display().to_string(), default_plugin, text });
+        }
+        Err(error) => problems.push(problem(format!("cannot be read: {error}"))),
+    }
+}

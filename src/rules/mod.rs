@@ -1,0 +1,30 @@
+//! Detectors as data: TOML rules, compiled into one set that reads a text once.
+//!
+//! A rule names literals (or a trigger) without which it cannot match. One Aho-Corasick pass over the literals of *all*
+//! rules selects candidates; only candidates are confirmed by their regex, inside a window as wide as the rule's longest
+//! match; what the regex finds must still satisfy the rule's validators. Every step is linear in the text: the regexes
+//! cannot backtrack and overlapping windows of one rule are merged before they are searched.
+//!
+//! Not here: text layers (`text`), which views to scan and how overlapping findings are settled (`detect`).
+
+mod builtin;
+mod compile;
+mod define;
+mod gate;
+mod load;
+mod problem;
+mod scan;
+mod schema;
+mod selfcheck;
+pub mod validate;
+mod window;
+
+pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
+pub use gate::Hints;
+pub use load::{LoadedRule, RuleSource, load_folder, parse_file};
+pub use problem::{RuleProblem, RuleProblems};
+pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
+pub use schema::{Role, RuleDef, Surface, Trigger};
+pub use selfcheck::{FindWith, SelfCheck, self_check};
+
+pub use builtin::builtin_sources;

@@ -1,0 +1,357 @@
+//! One text through the set: gate, then regexes on the candidates only, then validators.
+//!
+//! Linear in the text for any input: the gate reads each byte once, windows of one rule are merged before its regex
+//! reads them, and a match that a validator rejects is retried one byte later only a bounded number of times.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use regex_automata::meta::Cache;
+use regex_automata::{Anchored, Input};
+
+use super::compile::{CompiledRule, RuleSet};
+use super::gate::{Hints, Sink};
+use super::schema::{Role, Surface};
+
+/// Bytes the gate reads between two looks at the budget.
+const SLICE_BYTES: usize = 64 * 1024;
+/// Candidates of a prefix rule that are tried one by one; beyond it their windows are merged.
+const POINTS_MAX: usize = 64;
+/// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
+const CONTEXT_BYTES: usize = 64;
+/// Bytes to which a match that fills its window is followed.
+const FOLLOW_BYTES_MAX: usize = 16 * 1024;
+/// Scratches kept for reuse. More scans than this at once make new ones and drop them afterwards.
+const POOLED_MAX: usize = 8;
+
+/// Which rules take part in a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// Plugins as bits of [`RuleSet::plugin_bits`].
+    pub plugins: u32,
+    /// Role of the message; `None` applies the rules of every role.
+    pub role: Option<Role>,
+    /// Kind of text; `None` applies the rules of every surface.
+    pub surface: Option<Surface>,
+}
+
+impl Scope {
+    fn admits(&self, rule: &CompiledRule) -> bool {
+        rule.plugin_bit & self.plugins != 0
+            && self.role.is_none_or(|r| rule.applies_to_role(r))
+            && self.surface.is_none_or(|s| rule.applies_to_surface(s))
+    }
+}
+
+/// Asked now and then whether the scan may go on; keeps the clock out of the core.
+pub struct Budget<'b> {
+    /// True once the time is up.
+    pub is_spent: &'b dyn Fn() -> bool,
+}
+
+impl Budget<'_> {
+    /// A budget without end.
+    pub const UNLIMITED: Budget<'static> = Budget { is_spent: &|| false };
+
+    fn check(&self) -> Result<(), ScanStop> {
+        if (self.is_spent)() { Err(ScanStop) } else { Ok(()) }
+    }
+}
+
+/// The budget was spent before the text was read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the time for this text was up before it was read to its end")]
+pub struct ScanStop;
+
+/// One confirmed match of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Index into [`RuleSet::rules`].
+    pub rule: u32,
+    /// The reported value, in bytes of the scanned text, on character boundaries.
+    pub range: Range<usize>,
+}
+
+/// Candidates of one rule in the text at hand.
+#[derive(Default)]
+struct Candidates {
+    /// Windows to search, in no order while they are collected.
+    windows: Vec<Range<usize>>,
+    /// Whether each window begins at a literal and is tried there only.
+    anchored: bool,
+}
+
+/// Memory a scan needs: lazily built automaton states and candidate lists. Reused from text to text.
+pub struct Scratch {
+    caches: Vec<Option<Box<Cache>>>,
+    candidates: Vec<Candidates>,
+    touched: Vec<u32>,
+}
+
+/// Scratches at rest, handed to one scan at a time.
+#[derive(Default)]
+pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+
+impl RuleSet {
+    /// Runs `f` with a scratch of this set.
+    pub fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+        // A poisoned lock only means that another scan panicked while it took or gave back a scratch; the list is whole.
+        let pooled = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        let mut scratch = pooled.unwrap_or_else(|| Scratch {
+            caches: (0..self.rules.len()).map(|_| None).collect(),
+            candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
+            touched: Vec::new(),
+        });
+        let out = f(&mut scratch);
+        let mut pool = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if pool.len() < POOLED_MAX {
+            pool.push(scratch);
+        }
+        out
+    }
+
+    /// Finds every match of the rules in `scope`, appends them to `matches` in the order of rules, and says which
+    /// disguised phrases showed through.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent; `matches` then holds what was found so far.
+    pub fn scan(
+        &self,
+        text: &str,
+        scope: Scope,
+        scratch: &mut Scratch,
+        budget: &Budget<'_>,
+        matches: &mut Vec<Match>,
+    ) -> Result<Hints, ScanStop> {
+        let mut collect =
+            Collect { set: self, scope, scratch, hints: Hints::default(), text_len: text.len() };
+        let gated = collect.gate(text, budget);
+        let hints = collect.hints;
+        let result = gated.and_then(|()| self.confirm(text, scratch, budget, matches));
+        for rule in scratch.touched.drain(..) {
+            scratch.candidates[rule as usize].windows.clear();
+        }
+        result.map(|()| hints)
+    }
+
+    fn confirm(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        budget: &Budget<'_>,
+        matches: &mut Vec<Match>,
+    ) -> Result<(), ScanStop> {
+        scratch.touched.sort_unstable();
+        for index in &scratch.touched {
+            budget.check()?;
+            let index = *index as usize;
+            let rule = &self.rules[index];
+            let candidates = &mut scratch.candidates[index];
+            let cache = scratch.caches[index].get_or_insert_with(|| Box::new(rule.regex.create_cache()));
+            settle(candidates);
+            let mut search =
+                Search { rule, index: index as u32, text, cache, budget, retries: 64 + text.len() / 64 };
+            if candidates.anchored {
+                search.at_points(&candidates.windows, matches)?;
+            } else {
+                search.in_windows(&candidates.windows, matches)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts windows; merges them unless each is tried at its beginning only.
+fn settle(candidates: &mut Candidates) {
+    let windows = &mut candidates.windows;
+    windows.sort_unstable_by_key(|w| (w.start, w.end));
+    if candidates.anchored && windows.len() <= POINTS_MAX {
+        windows.dedup_by_key(|w| w.start);
+        return;
+    }
+    candidates.anchored = false;
+    windows.dedup_by(|next, kept| {
+        let joins = next.start <= kept.end;
+        if joins {
+            kept.end = kept.end.max(next.end);
+        }
+        joins
+    });
+}
+
+struct Collect<'s, 'r> {
+    set: &'r RuleSet,
+    scope: Scope,
+    scratch: &'s mut Scratch,
+    hints: Hints,
+    text_len: usize,
+}
+
+impl Collect<'_, '_> {
+    fn gate(&mut self, text: &str, budget: &Budget<'_>) -> Result<(), ScanStop> {
+        let bytes = text.as_bytes();
+        let set = self.set;
+        let mut start = 0;
+        while start < bytes.len() {
+            let end = (start + SLICE_BYTES).min(bytes.len());
+            set.gate.literals(bytes, start..end, self);
+            start = end;
+            if start < bytes.len() {
+                budget.check()?;
+            }
+        }
+        set.gate.shapes(bytes, self);
+        Ok(())
+    }
+}
+
+impl Sink for Collect<'_, '_> {
+    fn candidate(&mut self, index: u32, at: Range<usize>) {
+        let rule = &self.set.rules[index as usize];
+        if !self.scope.admits(rule) {
+            return;
+        }
+        let candidates = &mut self.scratch.candidates[index as usize];
+        // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
+        let anchor = if rule.def.literals.is_empty() { at.end } else { at.start };
+        let window = at.start.saturating_sub(rule.before)..(anchor + rule.after).min(self.text_len);
+        match candidates.windows.last_mut() {
+            None => {
+                self.scratch.touched.push(index);
+                candidates.anchored = rule.is_prefix;
+                candidates.windows.push(window);
+            }
+            // Merging as they come keeps a literal that repeats a million times from costing a million windows.
+            Some(last) if !candidates.anchored && window.start <= last.end && window.start >= last.start => {
+                last.end = last.end.max(window.end);
+            }
+            Some(_) => {
+                candidates.windows.push(window);
+                if candidates.windows.len() > POINTS_MAX {
+                    settle(candidates);
+                }
+            }
+        }
+    }
+
+    fn hint(&mut self, rot13: bool, reversed: bool) {
+        self.hints.rot13 |= rot13;
+        self.hints.reversed |= reversed;
+    }
+}
+
+/// One rule's regex at work on one text.
+struct Search<'s, 't> {
+    rule: &'s CompiledRule,
+    index: u32,
+    text: &'t str,
+    cache: &'s mut Cache,
+    budget: &'s Budget<'s>,
+    /// How many rejected matches may still be retried one byte later.
+    retries: usize,
+}
+
+impl Search<'_, '_> {
+    fn at_points(&mut self, points: &[Range<usize>], matches: &mut Vec<Match>) -> Result<(), ScanStop> {
+        let mut done = 0;
+        for point in points {
+            if point.start < done {
+                continue;
+            }
+            if let Some(found) = self.find(point.clone(), Anchored::Yes)
+                && self.accept(&found, matches)
+            {
+                done = found.end;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_windows(&mut self, windows: &[Range<usize>], matches: &mut Vec<Match>) -> Result<(), ScanStop> {
+        for window in windows {
+            let mut at = window.start;
+            while at < window.end {
+                let Some(found) = self.find(at..window.end, Anchored::No) else { break };
+                if self.accept(&found, matches) || self.retries == 0 {
+                    at = found.end;
+                } else {
+                    self.retries -= 1;
+                    at = found.start + 1;
+                }
+                if matches.len() % 256 == 255 {
+                    self.budget.check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next match in `window`, followed to its real end where the window cut it.
+    fn find(&mut self, window: Range<usize>, anchored: Anchored) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let edge = window.end;
+        let input = Input::new(bytes).range(window).anchored(anchored);
+        let found = self.rule.regex.search_with(self.cache, &input)?.range();
+        if found.end < edge || edge == bytes.len() {
+            return Some(found);
+        }
+        let far = (found.start + FOLLOW_BYTES_MAX).min(bytes.len());
+        let input = Input::new(bytes).range(found.start..far.max(edge)).anchored(Anchored::Yes);
+        Some(self.rule.regex.search_with(self.cache, &input).map_or(found, |m| m.range()))
+    }
+
+    /// Pushes the match unless the rule's own conditions reject it.
+    fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
+        let Some(value) = self.value_of(whole) else { return false };
+        let value = on_boundaries(self.text, value);
+        let rule = self.rule;
+        let text = &self.text[value.clone()];
+        if rule.exclude.iter().any(|r| r.is_match(text)) {
+            return false;
+        }
+        let (before, after) = context(self.text, whole, CONTEXT_BYTES);
+        if rule.exclude_before.as_ref().is_some_and(|r| r.is_match(before))
+            || rule.exclude_after.as_ref().is_some_and(|r| r.is_match(after))
+        {
+            return false;
+        }
+        if let Some(near) = &rule.near {
+            let (left, right) = context(self.text, whole, near.distance);
+            let within = &self.text[on_boundaries(self.text, whole.clone())];
+            if ![left, right, within].into_iter().any(|side| near.words.is_match(side)) {
+                return false;
+            }
+        }
+        if !rule.validators.is_empty() {
+            let (before, after) = context(self.text, &value, CONTEXT_BYTES);
+            if !rule.validators.iter().all(|v| v.accepts(text, before, after)) {
+                return false;
+            }
+        }
+        matches.push(Match { rule: self.index, range: value });
+        true
+    }
+
+    /// Range of the group `value`, or the whole match for a rule without that group.
+    fn value_of(&mut self, whole: &Range<usize>) -> Option<Range<usize>> {
+        let Some(group) = self.rule.value_group else { return Some(whole.clone()) };
+        let mut captures = self.rule.regex.create_captures();
+        let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
+        self.rule.regex.search_captures_with(self.cache, &input, &mut captures);
+        let span = captures.get_group(group)?;
+        (!span.is_empty()).then(|| span.range())
+    }
+}
+
+/// Up to `bytes` of text either side of `range`, cut inwards to character boundaries.
+fn context<'t>(text: &'t str, range: &Range<usize>, bytes: usize) -> (&'t str, &'t str) {
+    let inner = on_boundaries(text, range.clone());
+    let left = text.ceil_char_boundary(inner.start.saturating_sub(bytes)).min(inner.start);
+    let right = text.floor_char_boundary((inner.end + bytes).min(text.len())).max(inner.end);
+    (&text[left..inner.start], &text[inner.end..right])
+}
+
+/// `range` widened to character boundaries: an ASCII regex may stop inside a character.
+fn on_boundaries(text: &str, range: Range<usize>) -> Range<usize> {
+    text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end)
+}

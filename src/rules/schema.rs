@@ -1,0 +1,182 @@
+//! The shape of a rule file.
+//!
+//! Unknown keys are errors: a misspelt `validator` must not silently make a rule looser.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::decision::Severity;
+
+/// A rule file: named pieces and rules.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleFile {
+    /// Plugin the rules belong to; default: name of the folder the file lies in.
+    pub plugin: Option<String>,
+    /// Named pieces of patterns, used as `(?&name)`.
+    #[serde(default)]
+    pub define: BTreeMap<String, String>,
+    /// The rules.
+    #[serde(default, rename = "rule")]
+    pub rules: Vec<Spanned<RuleDef>>,
+}
+
+/// Who speaks in a message, as rules see it. Aliases of the wire (`human`, `developer`, `function`, …) are mapped first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The operator.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's result: the least trusted.
+    Tool,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 4] = [Self::System, Self::User, Self::Assistant, Self::Tool];
+
+    /// The lower-case name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// What kind of text is scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// Text of a message that is no tool result.
+    Text,
+    /// Arguments of a tool call.
+    ToolArgs,
+    /// Result of a tool.
+    ToolResult,
+    /// A file of a bundle.
+    Document,
+    /// Live output of an agent.
+    Stream,
+}
+
+impl Surface {
+    /// Every surface.
+    pub const ALL: [Self; 5] = [Self::Text, Self::ToolArgs, Self::ToolResult, Self::Document, Self::Stream];
+}
+
+/// What starts a rule that has no literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trigger {
+    /// A cluster of digits joined by single separators.
+    Digits,
+    /// A long run of token characters (`A-Z a-z 0-9 _ + / = -`).
+    Token,
+    /// One of the rule's `separators`.
+    Separator,
+}
+
+/// A string, or a list of strings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    pub(super) fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(s) => std::slice::from_ref(s),
+            Self::Many(v) => v,
+        }
+    }
+}
+
+impl Default for OneOrMany {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+/// One rule as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleDef {
+    /// Stable id, `[a-z0-9][a-z0-9.-]*`, unique over all files: dashboards and suppressions name it.
+    pub id: String,
+    /// Dotted category, for example `pii.email`.
+    pub category: String,
+    /// How bad a certain finding is.
+    pub severity: Severity,
+    /// How certain a finding is, above 0.0 up to 1.0; multiplies the severity's score.
+    #[serde(default = "one")]
+    pub confidence: f64,
+    /// Gate: the pattern runs only near an occurrence of one of these, in any ASCII case. At least 3 bytes each.
+    #[serde(default)]
+    pub literals: Vec<String>,
+    /// Gate of a rule that has no literal.
+    pub trigger: Option<Trigger>,
+    /// Digits: least number of digits in the cluster (default 4). Token: least number of bytes (default 20).
+    pub trigger_min: Option<usize>,
+    /// ASCII punctuation for `trigger = "separator"`.
+    #[serde(default)]
+    pub separators: String,
+    /// The regex, ASCII by default (`(?-u)`); a group named `value` is the reported span.
+    pub pattern: String,
+    /// Longest match in bytes; required when the pattern itself has no bound. A longer match is not found.
+    pub match_length_max: Option<usize>,
+    /// Checks that a regex cannot make; all must accept the reported value.
+    #[serde(default)]
+    pub(super) validator: OneOrMany,
+    /// Regexes over the reported value; a match drops the finding.
+    #[serde(default)]
+    pub(super) exclude: OneOrMany,
+    /// Regex over up to 64 bytes before the match; a match drops the finding.
+    pub exclude_before: Option<String>,
+    /// Regex over up to 64 bytes after the match; a match drops the finding.
+    pub exclude_after: Option<String>,
+    /// Context words: one must stand near the match.
+    #[serde(default)]
+    pub near: Vec<String>,
+    /// How near, in bytes either side of the match.
+    #[serde(default = "sixty")]
+    pub near_distance: usize,
+    /// Roles the rule applies to; absent means all.
+    pub roles: Option<Vec<Role>>,
+    /// Surfaces the rule applies to; absent means all.
+    pub surfaces: Option<Vec<Surface>>,
+    /// One sentence for a person.
+    pub description: String,
+    /// What to do.
+    pub recommendation: String,
+    /// Where the format or the attack is described.
+    #[serde(default)]
+    pub references: Vec<String>,
+    /// Texts in which this rule must find something.
+    #[serde(default)]
+    pub examples: Vec<String>,
+    /// Texts in which this rule must find nothing.
+    #[serde(default)]
+    pub negative_examples: Vec<String>,
+    /// Texts in which this rule ought to find something and does not yet; checked, so that a fix shows up.
+    #[serde(default)]
+    pub known_misses: Vec<String>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn sixty() -> usize {
+    60
+}

@@ -1,0 +1,229 @@
+//! Checks on a matched value that a regex cannot make.
+//!
+//! A pattern says how a value looks; a validator says whether it can be one: check digits, issued ranges, decodable
+//! structure, randomness, and the neighbourhood that turns a dotted quad into a version number.
+//!
+//! Invariants: every check is pure, total (no input panics) and linear in the value; none looks further than the value
+//! and the neighbourhood it is given. Not done here: asking an issuer whether a credential is live.
+
+mod bank;
+mod digits;
+mod encoded;
+mod mail;
+mod national;
+mod network;
+mod phone;
+mod placeholder;
+mod randomness;
+mod tokens;
+mod wallet;
+
+#[cfg(test)]
+mod tests;
+
+use national::Scheme;
+
+/// A check on a matched value that a regex cannot make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Validator {
+    /// The digits pass the Luhn check.
+    Luhn,
+    /// Prefix and length belong to a card network, and the digits do not stand inside a decimal number or a UUID.
+    CardIssuer,
+    /// Area, group and serial were or could be issued as a United States social security number.
+    UsSsn,
+    /// International bank account number: length of its country and the check of ISO 7064 mod 97-10.
+    Iban,
+    /// United States bank routing number: district prefix and weighted check.
+    AbaRouting,
+    /// 15 or 16 digits of a mobile device identity: Luhn over the first 15, and not one repeated digit.
+    Imei,
+    /// Telephone number of the North American plan: area code and exchange that can exist.
+    PhoneNanp,
+    /// International telephone number: known country calling code and a length in use there.
+    PhoneE164,
+    /// Digit count of a national telephone number, and not a date, an epoch time or one repeated digit.
+    PhoneLocal,
+    /// A dotted quad that is an address: octets in range, and no version or section number by its neighbourhood.
+    Ipv4,
+    /// An IPv6 address with at least two groups, not a time and not a scope operator.
+    Ipv6,
+    /// A hardware address that is neither all zeros nor all ones, nor part of a longer octet list.
+    Mac,
+    /// An e-mail address with a plausible top-level domain; not a remote of a version control system, not `user@host`
+    /// of a shell command, not the user part of a URL.
+    Email,
+    /// Base58 with a double SHA-256 check (Bitcoin and its relatives, WIF keys).
+    Base58Check,
+    /// Bech32 or Bech32m with a valid checksum.
+    Bech32,
+    /// A hexadecimal wallet address that is not one repeated pattern.
+    HexWallet,
+    /// Shannon entropy of at least so many bits for each character.
+    Entropy {
+        /// Least entropy accepted, in bits per character.
+        min_bits_per_char: f32,
+    },
+    /// Holds at least one letter and one digit.
+    MixedClasses,
+    /// Looks drawn at random: no word, identifier, path, or call.
+    RandomLooking,
+    /// Letters with a digit or a symbol among them, and no identifier or path: what people choose as a password.
+    PasswordLike,
+    /// Is no stand-in for a value: `your_api_key`, `<token>`, `${VAR}`, `xxxx`, `changeme`, `[SECRET_1]`, 12345678.
+    NotPlaceholder,
+    /// Is not masked or filled: no long run of one character, no placeholder word. Milder than `NotPlaceholder`.
+    NotFiller,
+    /// Is no hexadecimal digest of a usual length and no UUID.
+    NotHash,
+    /// Is no code: member access, call, template, path or environment lookup.
+    NotCode,
+    /// Last six characters of a GitHub token are the base62 CRC-32 of its random part.
+    GithubCrc32,
+    /// Last six characters of an npm token are the base62 CRC-32 of its random part.
+    NpmCrc32,
+    /// First segment decodes to a JSON object that names an algorithm.
+    Jwt,
+    /// Base64 that decodes to printable `user:password`.
+    BasicAuth,
+    /// Base64 that decodes to printable text or JSON beginning with `{` or `[`.
+    Base64Json,
+    /// Day, month and year of a birth date that can exist, 1900 to 2030.
+    BirthDate,
+    /// The check of one country's personal, tax or company number.
+    NationalId(&'static Scheme),
+}
+
+/// A validator name that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown validator `{name}`; valid names are {}", Validator::NAMES.join(", "))]
+pub struct UnknownValidator {
+    /// The name as the rule gave it.
+    pub name: String,
+}
+
+/// Validators without a parameter, by the name rules use.
+const PLAIN: &[(&str, Validator)] = &[
+    ("luhn", Validator::Luhn),
+    ("card-issuer", Validator::CardIssuer),
+    ("us-ssn", Validator::UsSsn),
+    ("iban", Validator::Iban),
+    ("aba-routing", Validator::AbaRouting),
+    ("imei", Validator::Imei),
+    ("phone-nanp", Validator::PhoneNanp),
+    ("phone-e164", Validator::PhoneE164),
+    ("phone-local", Validator::PhoneLocal),
+    ("ipv4", Validator::Ipv4),
+    ("ipv6", Validator::Ipv6),
+    ("mac", Validator::Mac),
+    ("email", Validator::Email),
+    ("base58check", Validator::Base58Check),
+    ("bech32", Validator::Bech32),
+    ("hex-wallet", Validator::HexWallet),
+    ("mixed-classes", Validator::MixedClasses),
+    ("random-looking", Validator::RandomLooking),
+    ("password-like", Validator::PasswordLike),
+    ("not-placeholder", Validator::NotPlaceholder),
+    ("not-filler", Validator::NotFiller),
+    ("not-hash", Validator::NotHash),
+    ("not-code", Validator::NotCode),
+    ("github-crc32", Validator::GithubCrc32),
+    ("npm-crc32", Validator::NpmCrc32),
+    ("jwt", Validator::Jwt),
+    ("basic-auth", Validator::BasicAuth),
+    ("base64-json", Validator::Base64Json),
+    ("birth-date", Validator::BirthDate),
+];
+
+impl Validator {
+    /// Every name `parse` understands; a part in angle brackets is a parameter.
+    pub const NAMES: &'static [&'static str] = &[
+        "luhn",
+        "card-issuer",
+        "us-ssn",
+        "iban",
+        "aba-routing",
+        "imei",
+        "phone-nanp",
+        "phone-e164",
+        "phone-local",
+        "ipv4",
+        "ipv6",
+        "mac",
+        "email",
+        "base58check",
+        "bech32",
+        "hex-wallet",
+        "mixed-classes",
+        "random-looking",
+        "password-like",
+        "not-placeholder",
+        "not-filler",
+        "not-hash",
+        "not-code",
+        "github-crc32",
+        "npm-crc32",
+        "jwt",
+        "basic-auth",
+        "base64-json",
+        "birth-date",
+        "entropy:<bits per character>",
+        "national-id:<scheme>",
+    ];
+
+    /// Reads a validator as a rule names it: `luhn`, `entropy:3.2`, `national-id:pl-pesel`.
+    pub fn parse(name: &str) -> Result<Self, UnknownValidator> {
+        let unknown = || UnknownValidator { name: name.to_owned() };
+        if let Some((_, validator)) = PLAIN.iter().find(|(known, _)| *known == name) {
+            return Ok(*validator);
+        }
+        match name.split_once(':') {
+            Some(("entropy", bits)) => match bits.parse::<f32>() {
+                Ok(bits) if bits > 0.0 && bits <= 8.0 => Ok(Self::Entropy { min_bits_per_char: bits }),
+                _ => Err(unknown()),
+            },
+            Some(("national-id", scheme)) => Scheme::find(scheme).map(Self::NationalId).ok_or_else(unknown),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Whether `value` can be what the rule takes it for.
+    ///
+    /// `value` is the reported value (group `value`, else the whole match); `before` and `after` are up to 64 bytes of
+    /// text either side of it.
+    pub fn accepts(&self, value: &str, before: &str, after: &str) -> bool {
+        match self {
+            Self::Luhn => digits::is_luhn(value),
+            Self::CardIssuer => bank::is_card(value, before, after),
+            Self::UsSsn => national::is_us_ssn(value, before, after),
+            Self::Iban => bank::is_iban(value),
+            Self::AbaRouting => bank::is_aba_routing(value),
+            Self::Imei => network::is_imei(value),
+            Self::PhoneNanp => phone::is_nanp(value, before, after),
+            Self::PhoneE164 => phone::is_e164(value, before, after),
+            Self::PhoneLocal => phone::is_local(value, before, after),
+            Self::Ipv4 => network::is_ipv4(value, before, after),
+            Self::Ipv6 => network::is_ipv6(value, before, after),
+            Self::Mac => network::is_mac(value, before, after),
+            Self::Email => mail::is_email(value, before, after),
+            Self::Base58Check => wallet::is_base58check(value),
+            Self::Bech32 => wallet::is_bech32(value),
+            Self::HexWallet => wallet::is_hex_wallet(value),
+            Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
+            Self::MixedClasses => randomness::has_letter_and_digit(value),
+            Self::RandomLooking => randomness::looks_random(value),
+            Self::PasswordLike => randomness::is_password_like(value),
+            Self::NotPlaceholder => !placeholder::is_placeholder(value),
+            Self::NotFiller => !placeholder::is_filler(value),
+            Self::NotHash => !randomness::is_hash_or_uuid(value),
+            Self::NotCode => !placeholder::is_code(value, after),
+            Self::GithubCrc32 => tokens::is_github(value),
+            Self::NpmCrc32 => tokens::is_npm(value),
+            Self::Jwt => tokens::is_jwt(value),
+            Self::BasicAuth => tokens::is_basic_auth(value),
+            Self::Base64Json => tokens::is_base64_json(value),
+            Self::BirthDate => national::is_birth_date(value),
+            Self::NationalId(scheme) => scheme.accepts(value),
+        }
+    }
+}

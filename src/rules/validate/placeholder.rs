@@ -1,0 +1,335 @@
+//! Values that stand for a value: masks, samples, templates, references and other code.
+
+/// Words that only people who write documentation put into a credential.
+const SAMPLE_WORDS: &[&str] = &[
+    "example",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "changeit",
+    "replaceme",
+    "replace_me",
+    "replace-me",
+    "replace_with",
+    "replace-with",
+    "redacted",
+    "dummy",
+    "goes-here",
+    "goes_here",
+    "goeshere",
+    "goes here",
+    "insert-",
+    "insert_",
+    "your-",
+    "your_",
+    "yourapi",
+    "yourkey",
+    "yoursecret",
+    "yourtoken",
+    "yourpassword",
+    "your.",
+    "my-api-key",
+    "my_api_key",
+    "myapikey",
+    "fixme",
+    "put-your",
+    "put_your",
+    "enter-your",
+    "enter_your",
+    "some-key",
+    "some_key",
+    "fake-",
+    "fake_",
+    "not-a-real",
+    "notreal",
+    "not_real",
+    "test-key",
+    "test_key",
+    "testkey",
+    "sample",
+    "masked",
+    "xxxx",
+    "****",
+    "....",
+    "••••",
+    "____",
+    "-here",
+    "_here",
+    "todo",
+    "undefined",
+    "foobar",
+    "foo-bar",
+    "foo_bar",
+];
+
+/// Whole values that are no secret.
+const SAMPLE_VALUES: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "apikey",
+    "api_key",
+    "api-key",
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "string",
+    "str",
+    "bytes",
+    "text",
+    "value",
+    "required",
+    "optional",
+    "default",
+    "empty",
+    "unknown",
+    "hidden",
+    "credentials",
+    "username",
+    "user",
+    "login",
+    "test",
+    "testing",
+    "test123",
+    "secret123",
+    "mysecret",
+    "mypassword",
+    "my-secret",
+    "my_secret",
+    "mytoken",
+    "abc123",
+    "abcdef",
+    "foo",
+    "bar",
+    "baz",
+    "foobar",
+    "asdf",
+    "asdfasdf",
+    "qwerty",
+    "hunter2",
+    "letmein",
+    "admin",
+    "root",
+    "postgres",
+    "guest",
+    "s3cr3t",
+    "s3cret",
+    "pa55word",
+    "passw0rd",
+    "p@ssw0rd",
+    "password1",
+    "password123",
+    "secretpassword",
+    "supersecret",
+    "topsecret",
+    "super-secret",
+    "super_secret",
+    "disabled",
+    "enabled",
+    "localhost",
+    "development",
+    "production",
+    "staging",
+    "environment",
+    "encrypted",
+    "protected",
+    "private",
+    "public",
+    "bearer",
+    "basic",
+    "n/a",
+    "tbd",
+    "nan",
+];
+
+/// Whether `value` stands for a value somebody else is to fill in, or was taken out.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let trimmed = value.trim_matches(|c: char| "\"'` \t;,".contains(c));
+    let lower = trimmed.to_ascii_lowercase();
+    is_filler(trimmed)
+        || SAMPLE_VALUES.contains(&lower.as_str())
+        || is_template(trimmed)
+        || is_redacted(trimmed)
+        || sequence_chars(&lower) * 10 >= lower.len() * 6
+}
+
+/// Whether `value` is masked, filled with few characters, or says that it is a sample.
+pub(super) fn is_filler(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let mut seen = [false; 256];
+    for byte in lower.bytes() {
+        seen[usize::from(byte)] = true;
+    }
+    let distinct = seen.iter().filter(|seen| **seen).count();
+    lower.is_empty()
+        || (lower.len() >= 8 && distinct <= 3)
+        || (lower.len() >= 24 && distinct <= 5)
+        || longest_run(&lower) >= 7
+        || SAMPLE_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Whether `value` is filled in later: `<token>`, `${TOKEN}`, `{{ token }}`, `$TOKEN`, `%TOKEN%`, `%s`.
+fn is_template(value: &str) -> bool {
+    let encloses =
+        |open: &str, close: &str| value.find(open).is_some_and(|at| value[at + open.len()..].contains(close));
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    encloses("${", "}")
+        || encloses("$(", ")")
+        || encloses("{{", "}}")
+        || encloses("#{", "}")
+        || encloses("@{", "}")
+        || encloses("<%", "%>")
+        || (value.starts_with('<') && value.ends_with('>'))
+        || (value.starts_with('{') && value.ends_with('}'))
+        || value
+            .strip_prefix('$')
+            .is_some_and(|name| is_name(name) && name.bytes().all(|b| !b.is_ascii_lowercase()))
+        || value.strip_prefix('%').and_then(|rest| rest.strip_suffix('%')).is_some_and(is_name)
+        || matches!(value, "%s" | "%d" | "%v" | "{}" | "?" | ":password" | "$1" | "$2")
+}
+
+/// Whether `value` is what a redactor leaves: `[SECRET_1]`, `[REDACTED]`, `<hidden>`.
+fn is_redacted(value: &str) -> bool {
+    value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(|name| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b"_ -:".contains(&b))
+    })
+}
+
+/// The longest row of one repeated byte.
+fn longest_run(value: &str) -> usize {
+    let (mut longest, mut row, mut last) = (0, 0, None);
+    for byte in value.bytes() {
+        row = if Some(byte) == last { row + 1 } else { 1 };
+        last = Some(byte);
+        longest = longest.max(row);
+    }
+    longest
+}
+
+/// How many characters stand in rows of at least four that count up or down: `abcd`, `6543`.
+fn sequence_chars(value: &str) -> usize {
+    let bytes = value.as_bytes();
+    let (mut total, mut start) = (0, 0);
+    for at in 1..=bytes.len() {
+        let continues = bytes.get(at).is_some_and(|byte| {
+            let step = i16::from(*byte) - i16::from(bytes[at - 1]);
+            let is_wrapped = bytes[at - 1] == b'9' && *byte == b'0';
+            let was =
+                if at - start >= 2 { i16::from(bytes[start + 1]) - i16::from(bytes[start]) } else { step };
+            byte.is_ascii_alphanumeric() && ((step.abs() == 1 && step == was) || is_wrapped)
+        });
+        if !continues {
+            total += if at - start >= 4 { at - start } else { 0 };
+            start = at;
+        }
+    }
+    total
+}
+
+/// Beginnings of values that are read from somewhere else.
+const LOOKUPS: &[&str] = &[
+    "process.env",
+    "os.environ",
+    "os.getenv",
+    "getenv",
+    "env.",
+    "env[",
+    "env(",
+    "secrets.",
+    "config.",
+    "config[",
+    "settings.",
+    "self.",
+    "this.",
+    "vault.",
+    "vars.",
+    "var.",
+    "local.",
+    "data.",
+    "params.",
+    "request.",
+    "req.",
+    "args.",
+    "options.",
+    "opts.",
+    "props.",
+    "ctx.",
+    "context.",
+    "system.",
+    "deno.env",
+    "import.meta",
+    "std::env",
+    "new ",
+    "await ",
+    "function",
+    "lambda",
+    "async ",
+    "return",
+    "ref:",
+    "file:",
+    "arn:aws",
+    "/run/secrets",
+    "!ref",
+    "!sub",
+    "!getatt",
+    "random_password",
+    "module.",
+    "output.",
+    "inputs.",
+    "matrix.",
+    "steps.",
+    "github.",
+    "node.",
+    "values.",
+    "http://",
+    "https://",
+];
+
+/// Whether `value` is code or a reference: member access, call, lookup, path, URL.
+///
+/// `after` tells a call: an opening bracket right behind the value.
+pub(super) fn is_code(value: &str, after: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let is_identifier = |part: &str| {
+        part.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    };
+    let is_path_of_names = (value.contains('.') || value.contains("::") || value.contains("->"))
+        && value
+            .split(['.', ':', '>'])
+            .map(|part| part.trim_end_matches(['-', '?', '!']))
+            .filter(|part| !part.is_empty())
+            .all(|part| is_identifier(part) && !super::randomness::looks_random(part));
+    let is_call =
+        after.starts_with('(') || after.starts_with('[') || value.contains("()") || value.contains(")(");
+    let opens_call = value.find(['(', '[']).is_some_and(|at| at > 0 && is_identifier_like(&value[..at]));
+    let is_file_path = (value.starts_with("./")
+        || value.starts_with("../")
+        || value.starts_with("~/")
+        || value.starts_with('/'))
+        && value.matches('/').count() >= 2
+        && !super::randomness::looks_random(value);
+    LOOKUPS.iter().any(|lookup| lower.starts_with(lookup))
+        || is_path_of_names
+        || is_call
+        || opens_call
+        || is_file_path
+}
+
+/// Whether `text` is a name such as stands before a call: four or more letters, digits, `_`, `.`, `:`.
+fn is_identifier_like(text: &str) -> bool {
+    text.len() >= 4
+        && text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:>-".contains(&b))
+        && !super::randomness::looks_random(text)
+}

@@ -1,0 +1,363 @@
+//! Tables of values each validator takes and refuses.
+
+use super::Validator;
+
+/// Checks one validator over values without a neighbourhood.
+fn check(name: &str, accepted: &[&str], refused: &[&str]) {
+    let validator = Validator::parse(name).expect("the table names a known validator");
+    for value in accepted {
+        assert!(validator.accepts(value, "", ""), "{name} has to accept {value}");
+    }
+    for value in refused {
+        assert!(!validator.accepts(value, "", ""), "{name} has to refuse {value}");
+    }
+}
+
+/// Checks one validator over (before, value, after).
+fn check_in_place(name: &str, accepted: &[(&str, &str, &str)], refused: &[(&str, &str, &str)]) {
+    let validator = Validator::parse(name).expect("the table names a known validator");
+    for (before, value, after) in accepted {
+        assert!(validator.accepts(value, before, after), "{name} has to accept {before}|{value}|{after}");
+    }
+    for (before, value, after) in refused {
+        assert!(!validator.accepts(value, before, after), "{name} has to refuse {before}|{value}|{after}");
+    }
+}
+
+#[test]
+fn every_name_parses_and_an_unknown_one_lists_them() {
+    for name in Validator::NAMES.iter().filter(|name| !name.contains('<')) {
+        Validator::parse(name).expect("a listed name parses");
+    }
+    let error = Validator::parse("luhm").expect_err("a misspelt name is refused");
+    assert!(error.to_string().contains("luhn"), "{error}");
+    for bad in ["entropy:", "entropy:abc", "entropy:9", "entropy:NaN", "national-id:xx-none"] {
+        assert!(Validator::parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn no_validator_panics_on_odd_values() {
+    let odd = [
+        "",
+        "é",
+        "ß:é@é.é",
+        "::",
+        "_",
+        "ghp_",
+        "ghp_é12345",
+        "+",
+        "0",
+        "\u{1F600}\u{1F600}",
+        "1.",
+        "=",
+        "a@",
+        "@b",
+    ];
+    let schemes = super::national::SCHEMES.iter().map(|scheme| format!("national-id:{}", scheme.name));
+    let plain = Validator::NAMES.iter().filter(|name| !name.contains('<')).map(|name| (*name).to_owned());
+    for name in plain.chain(schemes).chain(["entropy:3".to_owned()]) {
+        let validator = Validator::parse(&name).expect("a listed name parses");
+        for value in odd {
+            for around in odd {
+                validator.accepts(value, around, around);
+            }
+        }
+        for length in 0..24 {
+            validator.accepts(&"7".repeat(length), "", "");
+            validator.accepts(&"é".repeat(length), "é", "é");
+            validator.accepts(&"A1".repeat(length), "", "");
+        }
+    }
+}
+
+#[test]
+fn cards() {
+    check("luhn", &["4111 1111 1111 1111", "79927398713"], &["4111 1111 1111 1112", "0000", "7"]);
+    check(
+        "card-issuer",
+        &["4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005", "2223003122003222"],
+        &["9999888877776666", "411111111111111", "1234567890123456", "4444444444444444"],
+    );
+    check_in_place(
+        "card-issuer",
+        &[("card: ", "4111111111111111", "."), ("(", "4111111111111111", ")")],
+        &[("0.", "4111111111111111", ""), ("c9f0-", "4111111111111111", ""), ("", "4111111111111111", ".25")],
+    );
+}
+
+#[test]
+fn bank_numbers() {
+    check(
+        "iban",
+        &["GB82 WEST 1234 5698 7654 32", "DE89370400440532013000", "de89 3704 0044 0532 0130 00"],
+        &["GB82 WEST 1234 5698 7654 33", "XX89370400440532013000", "DE8937040044053201300", ""],
+    );
+    check("aba-routing", &["021000021", "011401533"], &["021000022", "991000021"]);
+}
+
+#[test]
+fn social_security_numbers() {
+    check(
+        "us-ssn",
+        &["536-90-4399", "001-01-0001", "899 99 9999"],
+        &[
+            "666-12-3456",
+            "900-12-3456",
+            "000-12-3456",
+            "123-00-4567",
+            "123-45-0000",
+            "078-05-1120",
+            "111-11-1111",
+        ],
+    );
+}
+
+#[test]
+fn phones() {
+    check(
+        "phone-nanp",
+        &["(212) 555-0123", "1-415-867-5309"],
+        &["123-456-7890", "212-155-0123", "911-555-0123"],
+    );
+    check(
+        "phone-e164",
+        &["+44 20 7946 0958", "+44 (0)20 7946 0958", "+1 212 555 0123", "0049 30 901820", "+5511987654321"],
+        &["+1 112 555 0123", "+999 123456", "+44 123", "+1111111111"],
+    );
+    check(
+        "phone-local",
+        &["030 901820", "01 23 45 67 89"],
+        &["2024-05-17", "17.05.2024", "1111111", "12345"],
+    );
+}
+
+#[test]
+fn addresses() {
+    check_in_place(
+        "ipv4",
+        &[
+            ("from ", "145.61.13.33", " port"),
+            ("http://", "8.8.8.8", "/x"),
+            ("host=", "10.4.2.1", ":80"),
+            ("(", "9.9.9.9", ")."),
+        ],
+        &[
+            ("a version ", "10.4.2.1", ""),
+            ("v", "10.4.2.1", ""),
+            ("Chrome/", "118.0.6916.47", " Safari"),
+            ("OID 1.", "3.6.1.4", ".1.2"),
+            ("foo==", "1.2.3.4", ""),
+            ("", "1.2.3.4", "-beta"),
+            ("section ", "3.1.4.1", ""),
+            ("", "256.1.1.1", ""),
+            ("", "1.2.3.4", ".5"),
+        ],
+    );
+    check_in_place(
+        "ipv6",
+        &[
+            ("", "2001:db8::8a2e:370:7334", ""),
+            ("[", "fe80::1", "]"),
+            ("from ", "::1", ""),
+            ("", "::ffff:10.0.0.1", ""),
+        ],
+        &[
+            ("std", "::", "vec"),
+            ("", "::", ""),
+            ("at ", "12:34:56", ""),
+            ("", "dead::beef", "("),
+            ("", "a::b", ""),
+        ],
+    );
+    check_in_place(
+        "mac",
+        &[("", "3c:5a:b4:12:9e:0f", ""), ("", "3C-5A-B4-12-9E-0F", " "), ("", "3c5a.b412.9e0f", "")],
+        &[
+            ("", "00:00:00:00:00:00", ""),
+            ("", "ff:ff:ff:ff:ff:ff", ""),
+            ("aa:", "3c:5a:b4:12:9e:0f", ""),
+            ("", "3c:5a:b4:12:9e:0f", ":01"),
+        ],
+    );
+    check(
+        "imei",
+        &["490154203237518", "49-015420-323751-8"],
+        &["490154203237519", "000000000000000", "12345"],
+    );
+}
+
+#[test]
+fn mail_addresses() {
+    check_in_place(
+        "email",
+        &[
+            ("", "ann.lee@mail.test.org", ""),
+            ("<", "o'neil@uni-bonn.de", ">"),
+            ("mailto:", "a@b.co", "?x"),
+            ("", "x@sub.xn--p1ai", ""),
+        ],
+        &[
+            ("", "git@github.com", ":org/repo"),
+            ("https://user:pw", "x@host.com", "/"),
+            ("https://", "user@host.com", "/"),
+            ("", "icon@2x.png", ""),
+            ("", "root@web1", ""),
+            ("", "root@web1.example.com", ":~#"),
+            ("ssh ", "deploy@web1.example.com", ""),
+            ("", "getty@tty1.service", ""),
+            ("", "a..b@c.com", ""),
+            ("", "pkg@1.2.3", ""),
+            ("node_modules/", "x@scope.com", ""),
+        ],
+    );
+}
+
+#[test]
+fn wallets() {
+    check(
+        "base58check",
+        &["1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"],
+        &["1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3", "0OIl"],
+    );
+    check(
+        "bech32",
+        &["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"],
+        &["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5", "bc1", "Bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"],
+    );
+    check(
+        "hex-wallet",
+        &["0x52908400098527886E0F7030069857D2E4169EE7"],
+        &["0x0000000000000000000000000000000000000001", "0x1234"],
+    );
+}
+
+#[test]
+fn randomness() {
+    check("entropy:3.5", &["q8Zr2Lm9Vx4Tb7Nc"], &["aaaaaaaabbbbbbbb", ""]);
+    check("mixed-classes", &["a1"], &["abc", "123", ""]);
+    check(
+        "random-looking",
+        &["q8Zr2Lm9Vx4Tb7Nc", "hG5$kP9!wz", "9f8b7c6d5e4f3a2b1c", "xkqjzvwbnmtr", "Tr0ub4dor&3x"],
+        &[
+            "getUserPassword",
+            "user_password_field",
+            "Password",
+            "correct-horse-battery",
+            "my-service-name",
+            "v1",
+        ],
+    );
+    check(
+        "password-like",
+        &["hunter2Xk9!vQ", "mycoin!1", "Tr0ub4dor&3"],
+        &["Passwort", "reset_password_1", "v1.2.3", "user/login", "12345678"],
+    );
+    check(
+        "not-hash",
+        &["q8Zr2Lm9Vx4Tb7Nc", "9f8b7c6d5e"],
+        &[
+            "9f8b7c6d5e4f3a2b9f8b7c6d5e4f3a2b",
+            "123e4567-e89b-42d3-a456-426614174000",
+            "sha512-q8Zr2Lm9Vx4Tb7Nc==",
+        ],
+    );
+}
+
+#[test]
+fn placeholders() {
+    check(
+        "not-placeholder",
+        &["q8Zr2Lm9Vx4Tb7Nc", "hunter2Xk9!vQ", "pa$$w0rd-Zk3"],
+        &[
+            "your_api_key",
+            "sk-your-api-key-goes-here",
+            "xxxxxxxxxxxx",
+            "<YOUR_TOKEN>",
+            "${TOKEN}",
+            "{{ token }}",
+            "$TOKEN",
+            "%TOKEN%",
+            "changeme",
+            "[SECRET_1]",
+            "[REDACTED]",
+            "********",
+            "12345678",
+            "abcdefgh",
+            "password",
+            "none",
+            "",
+            "11111111",
+            "${{ secrets.X }}",
+        ],
+    );
+    check(
+        "not-filler",
+        &["abcdefgh12345678", "password"],
+        &["ghp_xxxxxxxxxxxxxxxx", "sk-aaaaaaaaaaaaaaaaaaaa", "sk-your-key"],
+    );
+    check_in_place(
+        "not-code",
+        &[("", "q8Zr2Lm9Vx4Tb7Nc", ""), ("", "a.q8Zr2Lm9Vx4Tb7Nc", ""), ("", "hG5(kP9!wz", "")],
+        &[
+            ("", "settings.GITHUB_API_SECRET", ""),
+            ("", "getPassword", "()"),
+            ("", "os.environ", "["),
+            ("", "process.env.TOKEN", ""),
+            ("", "user.password", ""),
+            ("", "crypto::Secret", ""),
+            ("", "/run/secrets/db", ""),
+            ("", "decrypt(value", ""),
+        ],
+    );
+}
+
+#[test]
+fn structured_tokens() {
+    check(
+        "jwt",
+        &["eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl"],
+        &["eyJzdWIiOiI0MiJ9.eyJzdWIiOiI0MiJ9.c2ln", "eyJ", "abc.def.ghi"],
+    );
+    check("basic-auth", &["c3ZjOlprM3AhOXZR"], &["bm9jb2xvbmhlcmU=", "!!!!", "dXNlcjpwYXNzd29yZA=="]);
+    check("base64-json", &["eyJhIjoxfQ"], &["aGVsbG8gd29ybGQ"]);
+}
+
+#[test]
+fn national_numbers() {
+    check("national-id:es-dni", &["12345678Z", "X1234567L"], &["12345678A", "X1234567A"]);
+    check("national-id:pl-pesel", &["44051401359"], &["44051401358"]);
+    check("national-id:se-pnr", &["811218-9876", "19811218-9876"], &["811218-9875", "811318-9876"]);
+    check("national-id:br-cpf", &["529.982.247-25"], &["529.982.247-26", "111.111.111-11"]);
+    check("national-id:br-cnpj", &["11.222.333/0001-81"], &["11.222.333/0001-82"]);
+    check("national-id:uk-nhs", &["943 476 5919"], &["943 476 5918"]);
+    check("national-id:uk-nino", &["AB 12 34 56 C"], &["BG 12 34 56 C", "AB123456E"]);
+    check("national-id:in-aadhaar", &["2341 2341 2346"], &["2341 2341 2347", "1341 2341 2346"]);
+    check("national-id:nl-bsn", &["111222333"], &["111222334"]);
+    check("national-id:no-fnr", &["01010750160"], &["01010750161"]);
+    check("national-id:fi-hetu", &["131052-308T", "131052A308T"], &["131052-308U"]);
+    check("national-id:fr-nir", &["2 55 08 14 168 025 38"], &["2 55 08 14 168 025 39"]);
+    check("national-id:it-fiscal-code", &["RSSMRA85T10A562S"], &["RSSMRA85T10A562T"]);
+    check("national-id:de-tax-id", &["36574261809"], &["36574261890", "12345678901"]);
+    check("national-id:tr-id", &["10000000146"], &["10000000147"]);
+    check("national-id:cn-id", &["11010519491231002X"], &["110105194912310021"]);
+    check("national-id:sg-nric", &["S1234567D"], &["S1234567A"]);
+    check("national-id:hk-id", &["A123456(3)"], &["A123456(4)"]);
+    check("national-id:tw-id", &["A123456789"], &["A123456788"]);
+    check("national-id:th-id", &["1-1017-00230-70-8"], &["1-1017-00230-70-4"]);
+    check("national-id:cl-rut", &["12.345.678-5", "11.111.112-K"], &["12.345.678-6"]);
+    check("national-id:au-tfn", &["123 456 782"], &["123 456 783"]);
+    check("national-id:au-abn", &["51 824 753 556"], &["51 824 753 557"]);
+    check("national-id:ca-sin", &["130 692 544"], &["130 692 545"]);
+    check("national-id:za-id", &["8001015009087"], &["8001015009088"]);
+    check("national-id:us-npi", &["1234567893"], &["1234567894"]);
+    check("national-id:be-nn", &["85.07.30-033.28"], &["85.07.30-033.29"]);
+    check("national-id:ro-cnp", &["1630615123457"], &["1630615123458"]);
+    check("national-id:ch-ahv", &["756.1234.5678.97"], &["756.1234.5678.98"]);
+    check("national-id:hr-oib", &["33392005961"], &["33392005962"]);
+    check(
+        "birth-date",
+        &["1985-07-30", "30.07.1985", "07/30/85"],
+        &["1785-07-30", "31.02.1985", "13/13/1985"],
+    );
+}

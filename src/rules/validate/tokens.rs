@@ -1,0 +1,60 @@
+//! Tokens with a structure of their own: checksums of issuers, JSON web tokens, basic credentials.
+
+use super::encoded::{base64_decode, base64_text};
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// `sum` in base62, digits before capitals before small letters, six characters with leading zeros.
+fn base62_of(mut sum: u32) -> [u8; 6] {
+    let mut out = [b'0'; 6];
+    for place in out.iter_mut().rev() {
+        *place = BASE62[(sum % 62) as usize];
+        sum /= 62;
+    }
+    out
+}
+
+/// Whether the last six characters of `value` are the CRC-32 of `covered`.
+fn ends_in_crc(value: &str, covered: &str) -> bool {
+    value.as_bytes().ends_with(&base62_of(crc32fast::hash(covered.as_bytes())))
+}
+
+/// Whether a classic GitHub token (`ghp_` and its family) carries the checksum of its random part.
+pub(super) fn is_github(value: &str) -> bool {
+    let Some((_, body)) = value.split_once('_') else { return false };
+    body.len() > 6 && body.is_char_boundary(body.len() - 6) && ends_in_crc(value, &body[..body.len() - 6])
+}
+
+/// Whether an npm token carries the checksum of its random part, or of prefix and random part.
+pub(super) fn is_npm(value: &str) -> bool {
+    let Some(cut) = value.len().checked_sub(6).filter(|cut| value.is_char_boundary(*cut)) else {
+        return false;
+    };
+    let covered = &value[..cut];
+    ends_in_crc(value, covered) || covered.split_once('_').is_some_and(|(_, body)| ends_in_crc(value, body))
+}
+
+/// Whether the first segment decodes to a JSON object with an algorithm (or an encryption) in it.
+pub(super) fn is_jwt(value: &str) -> bool {
+    let header = value.split('.').next().unwrap_or_default();
+    let Some(text) = base64_text(header) else { return false };
+    let parsed: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).ok();
+    parsed.is_some_and(|header| header.contains_key("alg") || header.contains_key("enc"))
+}
+
+/// Whether base64 decodes to printable `user:password` with at least one of the two filled.
+pub(super) fn is_basic_auth(value: &str) -> bool {
+    let Some(text) = base64_text(value) else { return false };
+    text.split_once(':').is_some_and(|(user, password)| {
+        (!user.is_empty() || !password.is_empty())
+            && !super::placeholder::is_placeholder(password)
+            && !(user.eq_ignore_ascii_case("username") && password.eq_ignore_ascii_case("password"))
+    })
+}
+
+/// Whether base64 decodes to something that opens like JSON.
+pub(super) fn is_base64_json(value: &str) -> bool {
+    // OK to cut at a multiple of four: every four characters decode by themselves.
+    let head = value.get(..value.len().min(64) / 4 * 4).unwrap_or_default();
+    base64_decode(head).is_some_and(|bytes| matches!(bytes.first(), Some(b'{' | b'[')))
+}

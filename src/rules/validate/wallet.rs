@@ -1,0 +1,87 @@
+//! Wallet addresses and keys that carry their own checksum.
+
+use sha2::{Digest, Sha256};
+
+const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+/// Longer text is no address; decoding is quadratic, so it is bounded here.
+const BASE58_CHARS_MAX: usize = 120;
+
+/// Decodes base58 as in Bitcoin; `None` for a foreign character or over-long text.
+fn base58_decode(text: &str) -> Option<Vec<u8>> {
+    if text.is_empty() || text.len() > BASE58_CHARS_MAX {
+        return None;
+    }
+    // Little-endian while decoding, reversed at the end.
+    let mut out: Vec<u8> = Vec::with_capacity(text.len());
+    for byte in text.bytes() {
+        let mut carry = BASE58.iter().position(|known| *known == byte)?;
+        for place in &mut out {
+            carry += usize::from(*place) * 58;
+            *place = (carry & 0xff) as u8;
+            carry >>= 8;
+        }
+        while carry > 0 {
+            out.push((carry & 0xff) as u8);
+            carry >>= 8;
+        }
+    }
+    out.extend(text.bytes().take_while(|byte| *byte == b'1').map(|_| 0));
+    out.reverse();
+    Some(out)
+}
+
+/// Whether the last four bytes are the head of the double SHA-256 of the rest.
+pub(super) fn is_base58check(value: &str) -> bool {
+    let Some(bytes) = base58_decode(value) else { return false };
+    let Some(cut) = bytes.len().checked_sub(4).filter(|cut| *cut >= 20) else { return false };
+    let (payload, check) = bytes.split_at(cut);
+    Sha256::digest(Sha256::digest(payload))[..4] == *check
+}
+
+const BECH32: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+
+/// Whether `value` is Bech32 or Bech32m; letters of one case only.
+pub(super) fn is_bech32(value: &str) -> bool {
+    let is_mixed =
+        value.bytes().any(|b| b.is_ascii_lowercase()) && value.bytes().any(|b| b.is_ascii_uppercase());
+    let lower = value.to_ascii_lowercase();
+    let Some((prefix, data)) = lower.rsplit_once('1') else { return false };
+    if is_mixed || prefix.is_empty() || data.len() < 6 || !prefix.is_ascii() {
+        return false;
+    }
+    let mut sum = 1u32;
+    for byte in prefix.bytes() {
+        sum = bech32_step(sum, byte >> 5);
+    }
+    sum = bech32_step(sum, 0);
+    for byte in prefix.bytes() {
+        sum = bech32_step(sum, byte & 31);
+    }
+    for byte in data.bytes() {
+        let Some(value) = BECH32.iter().position(|known| *known == byte) else { return false };
+        sum = bech32_step(sum, value as u8);
+    }
+    sum == 1 || sum == 0x2bc8_30a3
+}
+
+fn bech32_step(sum: u32, value: u8) -> u32 {
+    const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+    let top = sum >> 25;
+    let mut next = ((sum & 0x01ff_ffff) << 5) ^ u32::from(value);
+    for (bit, generator) in GENERATOR.iter().enumerate() {
+        if (top >> bit) & 1 == 1 {
+            next ^= generator;
+        }
+    }
+    next
+}
+
+/// Whether `0x` and forty hexadecimal digits hold enough different digits to be an address in use.
+pub(super) fn is_hex_wallet(value: &str) -> bool {
+    let hex = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")).unwrap_or(value);
+    let mut seen = [false; 256];
+    for byte in hex.bytes() {
+        seen[usize::from(byte.to_ascii_lowercase())] = true;
+    }
+    hex.len() == 40 && seen.iter().filter(|seen| **seen).count() >= 8
+}

@@ -1,0 +1,265 @@
+//! What can happen, one struct per event. `emit` does the counting and the log line together.
+//!
+//! Architecture invariant: no field holds text of a caller. What a caller wrote is in its own logs; ours go to people
+//! and systems that may not see it.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
+
+use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
+use super::metrics::Metrics;
+use crate::decision::{Decision, Finding, Reason, RiskLevel, Unjudged};
+
+/// A request got its decision.
+#[derive(Clone, Debug)]
+pub struct RequestDecided<'a> {
+    /// Which RPC.
+    pub rpc: Rpc,
+    /// The decision in the answer.
+    pub decision: Decision,
+    /// From the request read to the answer ready.
+    pub elapsed: Duration,
+    /// Id of the decision, as the caller got it.
+    pub decision_id: &'a str,
+    /// Name of the policy that decided; one that exists, never what a caller asked for in vain.
+    pub policy: &'a str,
+    /// Revision of that policy.
+    pub policy_revision: &'a str,
+    /// Risk as a word.
+    pub risk_level: RiskLevel,
+    /// Everything that was reported.
+    pub findings: &'a [&'a Finding],
+    /// Every check that did not run to its end.
+    pub unjudged: &'a [Unjudged],
+    /// Plugins that shadow only, and would have made this BLOCK; each once.
+    pub would_block: &'a [&'a str],
+    /// Bytes of text that were scanned, in UTF-8.
+    pub scanned_bytes: u64,
+}
+
+impl RequestDecided<'_> {
+    /// Counts the request, its findings and its unjudged checks; logs ALLOW at debug, everything else at info.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.decided(self.rpc, self.decision).increment(1);
+        metrics.request_duration(self.rpc).record(self.elapsed);
+        metrics.scanned_bytes(self.rpc).increment(self.scanned_bytes);
+        for finding in self.findings {
+            metrics.count_finding(&finding.plugin, finding.category.as_str(), finding.severity);
+        }
+        for source in self.would_block {
+            metrics.with_plugin(source, |series| series.would_block.increment(1));
+        }
+        for unjudged in self.unjudged {
+            metrics.with_plugin(&unjudged.plugin, |series| series.unjudged(unjudged.reason).increment(1));
+            if unjudged.failed_open() {
+                CheckFailedOpen { plugin: &unjudged.plugin, reason: unjudged.reason }.emit(metrics);
+            }
+        }
+        self.log();
+    }
+
+    fn log(&self) {
+        // The level of a callsite is fixed when it is compiled, hence two of them.
+        macro_rules! line {
+            ($level:ident) => {
+                $level!(
+                    rpc = self.rpc.as_str(),
+                    decision = self.decision.as_str(),
+                    risk_level = self.risk_level.as_str(),
+                    decision_id = self.decision_id,
+                    policy = self.policy,
+                    policy_revision = self.policy_revision,
+                    findings = self.findings.len(),
+                    unjudged = self.unjudged.len(),
+                    elapsed_us = micros(self.elapsed),
+                    "request decided"
+                )
+            };
+        }
+        match self.decision {
+            Decision::Allow => line!(debug),
+            Decision::Warn | Decision::Ask | Decision::Block => line!(info),
+        }
+    }
+}
+
+/// A request was refused with a gRPC error: there is no decision.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestRefused<'a> {
+    /// Which RPC.
+    pub rpc: Rpc,
+    /// The status code that the caller got.
+    pub code: Code,
+    /// Path of the offending field as in the contract, such as `messages[0].role`; empty when it is not about one.
+    pub field: &'a str,
+}
+
+impl RequestRefused<'_> {
+    /// Counts the refusal. Logs our own faults at error, the caller's at info, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.refused(self.rpc, self.code).increment(1);
+        let (rpc, code, field) = (self.rpc.as_str(), self.code.as_str(), self.field);
+        if matches!(self.code, Code::Internal | Code::Unknown | Code::DataLoss) {
+            error!(rpc, code, field, "request failed");
+        } else if let Some(held_back) = metrics.lines.refused.pass() {
+            info!(rpc, code, field, held_back, "request refused");
+        }
+    }
+}
+
+/// More requests were in flight than the limit; this one was answered UNAVAILABLE at once.
+#[derive(Clone, Copy, Debug)]
+pub struct OverloadShed {
+    /// Which RPC.
+    pub rpc: Rpc,
+}
+
+impl OverloadShed {
+    /// Counts the refusal; logs at warn, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.refused(self.rpc, Code::Unavailable).increment(1);
+        if let Some(held_back) = metrics.lines.shed.pass() {
+            warn!(rpc = self.rpc.as_str(), held_back, "overloaded, request shed");
+        }
+    }
+}
+
+/// A check did not run to its end and the decision went on without it. `RequestDecided` emits it.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckFailedOpen<'a> {
+    /// Which plugin.
+    pub plugin: &'a str,
+    /// Why it did not run to its end.
+    pub reason: Reason,
+}
+
+impl CheckFailedOpen<'_> {
+    /// Counts it; logs at warn, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.with_plugin(self.plugin, |series| series.fail_open.increment(1));
+        if let Some(held_back) = metrics.lines.fail_open.pass() {
+            warn!(plugin = self.plugin, reason = self.reason.as_str(), held_back, "check failed open");
+        }
+    }
+}
+
+/// A plugin ran for one request, to its end or not.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginRan<'a> {
+    /// Which plugin.
+    pub plugin: &'a str,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl PluginRan<'_> {
+    /// Records the time; no log line.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.with_plugin(self.plugin, |series| series.duration.record(self.elapsed));
+    }
+}
+
+/// Somebody looked into a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheLookedUp {
+    /// Which cache.
+    pub cache: Cache,
+    /// How many look-ups found what they looked for.
+    pub hits: u64,
+    /// How many did not.
+    pub misses: u64,
+}
+
+impl CacheLookedUp {
+    /// Counts the look-ups; no log line.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.cache_requests(self.cache, CacheOutcome::Hit).increment(self.hits);
+        metrics.cache_requests(self.cache, CacheOutcome::Miss).increment(self.misses);
+    }
+}
+
+/// A first policy is in force, at the start. Reloads are counted apart.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyLoaded<'a> {
+    /// Its revision.
+    pub revision: &'a str,
+}
+
+impl PolicyLoaded<'_> {
+    /// Shows the revision in `portcullis_policy_info`; logs at info.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.set_policy_revision(self.revision);
+        info!(policy_revision = self.revision, "policy loaded");
+    }
+}
+
+/// A changed policy is in force.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyReloaded<'a> {
+    /// Its revision.
+    pub revision: &'a str,
+}
+
+impl PolicyReloaded<'_> {
+    /// Counts the reload and shows the revision in `portcullis_policy_info`; logs at info.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.policy_reloads(ReloadOutcome::Applied).increment(1);
+        metrics.set_policy_revision(self.revision);
+        info!(policy_revision = self.revision, "policy reloaded");
+    }
+}
+
+/// A changed policy has problems; the last good one stays in force.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyRejected<'a, P> {
+    /// Revision of the policy that stays; empty when there is none yet.
+    pub kept_revision: &'a str,
+    /// What is wrong, with file and line.
+    pub problems: &'a [P],
+}
+
+impl<P: Display> PolicyRejected<'_, P> {
+    /// Counts the rejection; logs every problem at error, up to a limit, and how many there are.
+    pub fn emit(self, metrics: &Metrics) {
+        /// A broken generator can make thousands; the first ones tell what is wrong with it.
+        const LINES_MAX: usize = 20;
+        metrics.policy_reloads(ReloadOutcome::Rejected).increment(1);
+        for problem in self.problems.iter().take(LINES_MAX) {
+            error!(problem = %problem, "policy problem");
+        }
+        let kept_revision = self.kept_revision;
+        error!(
+            kept_revision,
+            problems = self.problems.len(),
+            "policy rejected, the last good one stays in force"
+        );
+    }
+}
+
+/// Audit records were lost.
+#[derive(Clone, Copy)]
+pub struct AuditDropped<'a> {
+    /// How many.
+    pub count: u64,
+    /// Why, for a person: `buffer full`, or the error of the sink.
+    pub cause: &'a dyn Display,
+}
+
+impl AuditDropped<'_> {
+    /// Counts the records; logs at error, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.audit_dropped().increment(self.count);
+        if let Some(held_back) = metrics.lines.audit_dropped.pass() {
+            error!(count = self.count, cause = %self.cause, held_back, "audit records dropped");
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

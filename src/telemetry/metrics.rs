@@ -1,0 +1,391 @@
+//! Every metric: its name, its help text, its labels, and handles to its series.
+//!
+//! Series of bounded sets are registered at the start and stand in arrays indexed by enums, so that counting is one
+//! atomic addition. Plugins and categories are known when rules and policies load: `declare_plugin` registers theirs.
+//! What was never declared is counted under `other`, so that no caller can make new series.
+//!
+//! The recorder is a value, not the global one: two servers in one process, or two tests, do not mix their counts.
+//!
+//! Samples of histograms pile up until they are summed: call `MetricsHandle::run_upkeep` every `UPKEEP_INTERVAL`.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, Rpc, reason_index};
+use super::limiter::LineLimiter;
+use crate::decision::{Decision, Reason, Severity};
+
+/// How often the caller of `install` runs the upkeep.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Label value for whatever was not declared.
+const OTHER: &str = "other";
+
+/// Label value of `decision` for a request that got none.
+const NO_DECISION: &str = "NONE";
+
+/// Upper bounds of every duration histogram, in seconds: 25 us, where a short check ends, to the 10 s of a slow model.
+const SECONDS_BUCKETS: [f64; 18] = [
+    25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
+    1.0, 2.5, 5.0, 10.0,
+];
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    /// In seconds, with `SECONDS_BUCKETS`.
+    Seconds,
+}
+
+/// One metric: name, kind, help.
+struct Definition(&'static str, Kind, &'static str);
+
+const REQUESTS: &str = "portcullis_requests_total";
+const REQUEST_DURATION: &str = "portcullis_request_duration_seconds";
+const FINDINGS: &str = "portcullis_findings_total";
+const WOULD_BLOCK: &str = "portcullis_would_block_total";
+const PLUGIN_DURATION: &str = "portcullis_plugin_duration_seconds";
+const UNJUDGED: &str = "portcullis_unjudged_total";
+const FAIL_OPEN: &str = "portcullis_fail_open_total";
+const SCANNED_BYTES: &str = "portcullis_scanned_bytes_total";
+const CACHE_REQUESTS: &str = "portcullis_cache_requests_total";
+const POLICY_RELOADS: &str = "portcullis_policy_reloads_total";
+const POLICY_INFO: &str = "portcullis_policy_info";
+const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
+const AUDIT_DROPPED: &str = "portcullis_audit_dropped_total";
+const AUDIT_SAMPLED_OUT: &str = "portcullis_audit_sampled_out_total";
+const BUILD_INFO: &str = "portcullis_build_info";
+
+/// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
+const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
+
+const DEFINITIONS: [Definition; 14] = [
+    Definition(
+        REQUESTS,
+        Kind::Counter,
+        "Requests answered, by decision (NONE when refused) and gRPC status code.",
+    ),
+    Definition(
+        REQUEST_DURATION,
+        Kind::Seconds,
+        "Time from a request read to its answer ready, decided requests only.",
+    ),
+    Definition(FINDINGS, Kind::Counter, "Findings reported, shadow and suppressed ones included."),
+    Definition(
+        WOULD_BLOCK,
+        Kind::Counter,
+        "Decisions that would have been BLOCK had a shadow check been enforced.",
+    ),
+    Definition(PLUGIN_DURATION, Kind::Seconds, "Time one plugin took for one request."),
+    Definition(UNJUDGED, Kind::Counter, "Checks that did not run to their end, by reason."),
+    Definition(FAIL_OPEN, Kind::Counter, "Checks that did not run to their end and were let pass."),
+    Definition(
+        SCANNED_BYTES,
+        Kind::Counter,
+        "Bytes of text that were scanned; what a cache answered is not.",
+    ),
+    Definition(CACHE_REQUESTS, Kind::Counter, "Look-ups in a cache, by outcome."),
+    Definition(
+        POLICY_RELOADS,
+        Kind::Counter,
+        "Loads of a changed policy; rejected ones kept the last good policy.",
+    ),
+    Definition(AUDIT_RECORDS, Kind::Counter, "Audit records taken for writing."),
+    Definition(AUDIT_DROPPED, Kind::Counter, "Audit records lost: the buffer was full or the sink failed."),
+    Definition(
+        AUDIT_SAMPLED_OUT,
+        Kind::Counter,
+        "ALLOW decisions without an audit record, as the policy asks.",
+    ),
+    Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
+];
+
+/// Builds a recorder and every handle. Nothing global is touched, so it may be called any number of times.
+pub fn install() -> (Arc<Metrics>, MetricsHandle) {
+    let mut builder = PrometheusBuilder::new();
+    for Definition(name, _, _) in DEFINITIONS.iter().filter(|definition| definition.1 == Kind::Seconds) {
+        builder = builder
+            .set_buckets_for_metric(Matcher::Full((*name).to_owned()), &SECONDS_BUCKETS)
+            .expect("the list of buckets is not empty");
+    }
+    let recorder = builder.build_recorder();
+    let handle = recorder.handle();
+    let policy_revision = Arc::new(ArcSwapOption::empty());
+    let metrics = Arc::new(Metrics::new(recorder, Arc::clone(&policy_revision)));
+    (metrics, MetricsHandle { handle, policy_revision })
+}
+
+/// Reads what was counted.
+#[derive(Clone, Debug)]
+pub struct MetricsHandle {
+    handle: PrometheusHandle,
+    policy_revision: Arc<ArcSwapOption<Box<str>>>,
+}
+
+impl MetricsHandle {
+    /// Every series in the Prometheus text format 0.0.4.
+    pub fn render(&self) -> String {
+        let mut text = self.handle.render();
+        if let Some(revision) = self.policy_revision.load().as_deref() {
+            let revision = escape_label(revision);
+            // OK because writing to a String cannot fail.
+            let _ = write!(
+                text,
+                "# HELP {POLICY_INFO} {POLICY_INFO_HELP}\n# TYPE {POLICY_INFO} gauge\n\
+                 {POLICY_INFO}{{revision=\"{revision}\"}} 1\n"
+            );
+        }
+        text
+    }
+
+    /// Sums up the samples of histograms. Without it they stay in memory until the next scrape.
+    pub fn run_upkeep(&self) {
+        self.handle.run_upkeep();
+    }
+}
+
+/// Handles to every series. Cheap to share, safe to use from any thread.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Kept because plugins and categories are declared after the start.
+    recorder: PrometheusRecorder,
+    decided: [[Counter; Decision::ALL.len()]; Rpc::ALL.len()],
+    refused: [[Counter; Code::ALL.len()]; Rpc::ALL.len()],
+    request_duration: [Histogram; Rpc::ALL.len()],
+    scanned_bytes: [Counter; Rpc::ALL.len()],
+    cache_requests: [[Counter; CacheOutcome::ALL.len()]; Cache::ALL.len()],
+    policy_reloads: [Counter; ReloadOutcome::ALL.len()],
+    audit_records: Counter,
+    audit_dropped: Counter,
+    audit_sampled_out: Counter,
+    plugins: ArcSwap<HashMap<Arc<str>, Arc<PluginSeries>>>,
+    /// Where undeclared plugins are counted.
+    other_plugin: Arc<PluginSeries>,
+    policy_revision: Arc<ArcSwapOption<Box<str>>>,
+    pub(super) lines: Lines,
+}
+
+/// Log lines that could come thousands of times a second.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) fail_open: LineLimiter,
+    pub(super) audit_dropped: LineLimiter,
+    pub(super) refused: LineLimiter,
+    pub(super) shed: LineLimiter,
+}
+
+/// The series of one plugin.
+#[derive(Debug)]
+pub(super) struct PluginSeries {
+    id: Arc<str>,
+    pub(super) duration: Histogram,
+    pub(super) fail_open: Counter,
+    pub(super) would_block: Counter,
+    unjudged: [Counter; REASONS.len()],
+    categories: HashMap<Arc<str>, [OnceLock<Counter>; Severity::ALL.len()]>,
+    other_category: [OnceLock<Counter>; Severity::ALL.len()],
+}
+
+impl Metrics {
+    fn new(recorder: PrometheusRecorder, policy_revision: Arc<ArcSwapOption<Box<str>>>) -> Self {
+        describe(&recorder);
+        let r = &recorder;
+        gauge(r, BUILD_INFO, &[("version", env!("CARGO_PKG_VERSION"))]).set(1.0);
+        let requests = |rpc: Rpc, decision, code: Code| {
+            counter(r, REQUESTS, &[("rpc", rpc.as_str()), ("decision", decision), ("code", code.as_str())])
+        };
+        Self {
+            decided: Rpc::ALL.map(|rpc| Decision::ALL.map(|d| requests(rpc, d.as_str(), Code::Ok))),
+            // A refusal is never OK, so that this one slot has no series.
+            refused: Rpc::ALL.map(|rpc| {
+                Code::ALL.map(|code| match code {
+                    Code::Ok => Counter::noop(),
+                    code => requests(rpc, NO_DECISION, code),
+                })
+            }),
+            request_duration: Rpc::ALL.map(|rpc| histogram(r, REQUEST_DURATION, &[("rpc", rpc.as_str())])),
+            scanned_bytes: Rpc::ALL.map(|rpc| counter(r, SCANNED_BYTES, &[("rpc", rpc.as_str())])),
+            cache_requests: Cache::ALL.map(|cache| {
+                CacheOutcome::ALL.map(|outcome| {
+                    counter(r, CACHE_REQUESTS, &[("cache", cache.as_str()), ("outcome", outcome.as_str())])
+                })
+            }),
+            policy_reloads: ReloadOutcome::ALL
+                .map(|outcome| counter(r, POLICY_RELOADS, &[("outcome", outcome.as_str())])),
+            audit_records: counter(r, AUDIT_RECORDS, &[]),
+            audit_dropped: counter(r, AUDIT_DROPPED, &[]),
+            audit_sampled_out: counter(r, AUDIT_SAMPLED_OUT, &[]),
+            plugins: ArcSwap::default(),
+            other_plugin: Arc::new(PluginSeries::new(r, OTHER, [])),
+            policy_revision,
+            lines: Lines {
+                fail_open: LineLimiter::new(),
+                audit_dropped: LineLimiter::new(),
+                refused: LineLimiter::new(),
+                shed: LineLimiter::new(),
+            },
+            recorder,
+        }
+    }
+
+    /// Registers the series of a plugin and of the categories and severities that its rules can report.
+    ///
+    /// Called when rules or policies load, never for names that a caller gave. Declaring a plugin again replaces its
+    /// categories; its counts go on.
+    pub fn declare_plugin<'a>(&self, id: &str, categories: impl IntoIterator<Item = (&'a str, Severity)>) {
+        let series = Arc::new(PluginSeries::new(&self.recorder, id, categories));
+        self.plugins.rcu(|plugins| {
+            let mut plugins = HashMap::clone(plugins);
+            plugins.insert(Arc::clone(&series.id), Arc::clone(&series));
+            plugins
+        });
+    }
+
+    /// Counter of audit records, for the audit log.
+    pub fn audit_records(&self) -> Counter {
+        self.audit_records.clone()
+    }
+
+    /// Counter of decisions that were sampled out of the audit log.
+    pub fn audit_sampled_out(&self) -> Counter {
+        self.audit_sampled_out.clone()
+    }
+
+    pub(super) fn audit_dropped(&self) -> &Counter {
+        &self.audit_dropped
+    }
+
+    pub(super) fn decided(&self, rpc: Rpc, decision: Decision) -> &Counter {
+        &self.decided[rpc as usize][decision as usize]
+    }
+
+    pub(super) fn refused(&self, rpc: Rpc, code: Code) -> &Counter {
+        &self.refused[rpc as usize][code as usize]
+    }
+
+    pub(super) fn request_duration(&self, rpc: Rpc) -> &Histogram {
+        &self.request_duration[rpc as usize]
+    }
+
+    pub(super) fn scanned_bytes(&self, rpc: Rpc) -> &Counter {
+        &self.scanned_bytes[rpc as usize]
+    }
+
+    pub(super) fn cache_requests(&self, cache: Cache, outcome: CacheOutcome) -> &Counter {
+        &self.cache_requests[cache as usize][outcome as usize]
+    }
+
+    pub(super) fn policy_reloads(&self, outcome: ReloadOutcome) -> &Counter {
+        &self.policy_reloads[outcome as usize]
+    }
+
+    pub(super) fn set_policy_revision(&self, revision: &str) {
+        self.policy_revision.store(Some(Arc::new(revision.into())));
+    }
+
+    /// Gives the series of a plugin to `use_series`; those of `other` when it was not declared.
+    pub(super) fn with_plugin<T>(&self, id: &str, use_series: impl FnOnce(&PluginSeries) -> T) -> T {
+        let plugins = self.plugins.load();
+        use_series(plugins.get(id).unwrap_or(&self.other_plugin))
+    }
+
+    pub(super) fn count_finding(&self, plugin: &str, category: &str, severity: Severity) {
+        self.with_plugin(plugin, |series| {
+            let (category, slots) = match series.categories.get_key_value(category) {
+                Some((category, slots)) => (&**category, slots),
+                None => (OTHER, &series.other_category),
+            };
+            slots[severity as usize]
+                .get_or_init(|| findings_counter(&self.recorder, &series.id, category, severity))
+                .increment(1);
+        });
+    }
+}
+
+impl PluginSeries {
+    fn new<'a>(
+        recorder: &PrometheusRecorder,
+        id: &str,
+        declared: impl IntoIterator<Item = (&'a str, Severity)>,
+    ) -> Self {
+        let mut categories: HashMap<Arc<str>, [OnceLock<Counter>; Severity::ALL.len()]> = HashMap::new();
+        for (category, severity) in declared {
+            let slots = categories.entry(category.into()).or_default();
+            slots[severity as usize].get_or_init(|| findings_counter(recorder, id, category, severity));
+        }
+        let label = [("plugin", id)];
+        Self {
+            id: id.into(),
+            duration: histogram(recorder, PLUGIN_DURATION, &label),
+            fail_open: counter(recorder, FAIL_OPEN, &label),
+            would_block: counter(recorder, WOULD_BLOCK, &[("source", id)]),
+            unjudged: REASONS
+                .map(|reason| counter(recorder, UNJUDGED, &[("plugin", id), ("reason", reason.as_str())])),
+            categories,
+            other_category: Default::default(),
+        }
+    }
+
+    pub(super) fn unjudged(&self, reason: Reason) -> &Counter {
+        &self.unjudged[reason_index(reason)]
+    }
+}
+
+fn describe(recorder: &PrometheusRecorder) {
+    for Definition(name, kind, help) in &DEFINITIONS {
+        match kind {
+            Kind::Counter => recorder.describe_counter((*name).into(), None, (*help).into()),
+            Kind::Gauge => recorder.describe_gauge((*name).into(), None, (*help).into()),
+            Kind::Seconds => recorder.describe_histogram((*name).into(), None, (*help).into()),
+        }
+    }
+}
+
+const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+
+fn key(name: &'static str, labels: &[(&'static str, &str)]) -> Key {
+    let labels: Vec<Label> =
+        labels.iter().map(|(label, value)| Label::new(*label, (*value).to_owned())).collect();
+    Key::from_parts(name, labels)
+}
+
+fn counter(recorder: &PrometheusRecorder, name: &'static str, labels: &[(&'static str, &str)]) -> Counter {
+    recorder.register_counter(&key(name, labels), &METADATA)
+}
+
+fn gauge(recorder: &PrometheusRecorder, name: &'static str, labels: &[(&'static str, &str)]) -> Gauge {
+    recorder.register_gauge(&key(name, labels), &METADATA)
+}
+
+fn histogram(
+    recorder: &PrometheusRecorder,
+    name: &'static str,
+    labels: &[(&'static str, &str)],
+) -> Histogram {
+    recorder.register_histogram(&key(name, labels), &METADATA)
+}
+
+fn findings_counter(
+    recorder: &PrometheusRecorder,
+    plugin: &str,
+    category: &str,
+    severity: Severity,
+) -> Counter {
+    counter(
+        recorder,
+        FINDINGS,
+        &[("plugin", plugin), ("category", category), ("severity", severity.as_str())],
+    )
+}
+
+fn escape_label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

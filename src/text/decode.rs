@@ -1,0 +1,285 @@
+//! One pass of decoding: the text with whatever is encoded in it replaced by what it says.
+//!
+//! All encodings are taken in one pass from left to right, so that a phrase of which half is encoded becomes one
+//! phrase, and the work stays linear however they are mixed. What was decoded may itself be encoded: the caller runs
+//! the pass again.
+//!
+//! Escapes are taken at their word. Base64 and hex look like many other things, so they are taken only where they
+//! decode to text; a run of them that an escape touches waits for the next pass, when its own escapes are gone.
+//!
+//! Not decoded: text behind more than [`PROBE`] bytes of base64 that is not text, and runs that begin amid base64.
+
+use super::base64;
+use super::escapes::{self, Escape};
+use super::gate;
+use super::hex::{self, Pairs};
+use super::layer::{Layer, Layers};
+use super::rewrite::Rewriter;
+use super::view::View;
+use std::ops::Range;
+
+/// One character in this many may be one that text does not hold.
+const ODD_SHARE: usize = 16;
+/// Bytes of base64 that are decoded to see whether it is text.
+const PROBE: usize = 48;
+
+/// The parent decoded once.
+pub(super) struct Decoded<'t> {
+    /// The text.
+    pub view: View<'t>,
+    /// The encodings that were found in this pass.
+    pub found: Layers,
+}
+
+/// Decodes `parent` once; none if nothing in it is encoded.
+pub(super) fn decode<'t>(parent: &View<'t>) -> Option<Decoded<'t>> {
+    let mut decoder = Decoder {
+        text: parent.text().as_bytes(),
+        rewriter: Rewriter::new(parent.text()),
+        at: 0,
+        found: Layers::NONE,
+        escape_end: None,
+        unwrappable_to: 0,
+    };
+    decoder.run();
+    let found = decoder.found;
+    Some(Decoded { view: decoder.rewriter.finish(parent)?, found })
+}
+
+struct Decoder<'p> {
+    text: &'p [u8],
+    rewriter: Rewriter<'p>,
+    /// Everything before is dealt with.
+    at: usize,
+    found: Layers,
+    /// Where the last escape ended that could stand amid base64.
+    escape_end: Option<usize>,
+    /// Lines before this were tried as wrapped base64, so that each is tried once.
+    unwrappable_to: usize,
+}
+
+impl Decoder<'_> {
+    fn run(&mut self) {
+        let marker_from =
+            |from: usize, text: &[u8]| memchr::memchr3(b'%', b'&', b'\\', &text[from..]).map(|at| from + at);
+        let text = self.text;
+        let mut marker = marker_from(0, text);
+        let mut run = gate::next_run(text, 0);
+        let mut pairs = hex::next_pairs(text, 0);
+        loop {
+            if marker.is_some_and(|marker| marker < self.at) {
+                marker = marker_from(self.at, text);
+            }
+            if run.as_ref().is_some_and(|run| run.start < self.at) {
+                run = gate::next_run(text, self.at);
+            }
+            if pairs.as_ref().is_some_and(|pairs| pairs.range().start < self.at) {
+                pairs = hex::next_pairs(text, self.at);
+            }
+            let starts = [
+                marker.unwrap_or(usize::MAX),
+                run.as_ref().map_or(usize::MAX, |run| run.start),
+                pairs.as_ref().map_or(usize::MAX, |pairs| pairs.range().start),
+            ];
+            match starts {
+                [usize::MAX, usize::MAX, usize::MAX] => return,
+                [marker, run, pairs] if marker <= run && marker <= pairs => self.take_marker(marker),
+                [_, run_start, pairs] if run_start <= pairs => {
+                    let Some(run) = run.clone() else { return };
+                    self.take_run(run);
+                }
+                _ => {
+                    let Some(pairs) = &pairs else { return };
+                    self.take_pairs(pairs);
+                }
+            }
+        }
+    }
+
+    fn take_marker(&mut self, marker: usize) {
+        let Some(escape) = escapes::read(self.text, marker) else {
+            self.at = marker + 1;
+            return;
+        };
+        self.at = escape.range.end;
+        self.escape_end = is_base64_part(&escape).then_some(escape.range.end);
+        self.found.insert(escape.layer);
+        let layers = Layers::of(escape.layer);
+        match escape.unit {
+            None => self.rewriter.replace(escape.range, &escape.text, layers),
+            Some(unit) => {
+                let parts = escape.range.clone().step_by(unit).map(|start| (1, start..start + unit));
+                self.rewriter.replace_parts(escape.range, &escape.text, parts, layers);
+            }
+        }
+    }
+
+    fn take_run(&mut self, run: Range<usize>) {
+        let run = base64::with_padding(self.text, run);
+        self.at = run.end;
+        let is_touched = self.escape_end == Some(run.start)
+            || escapes::read(self.text, run.end).is_some_and(|escape| is_base64_part(&escape));
+        if is_touched || self.take_hex(&run) || self.take_wrapped(&run) || self.take_base64(run.clone()) {
+            return;
+        }
+        // Part of a path or of joined words may be base64 though the whole is not.
+        let mut start = run.start;
+        for piece in self.text[run].split(|byte| matches!(byte, b'/' | b'-' | b'_' | b'+')) {
+            let range = start..start + piece.len();
+            start = range.end + 1;
+            if range.len() >= gate::RUN_MIN && !self.take_hex(&range) {
+                self.take_base64(range);
+            }
+        }
+    }
+
+    fn take_hex(&mut self, run: &Range<usize>) -> bool {
+        let Some((bytes, skipped)) = hex::decode_run(&self.text[run.clone()]) else { return false };
+        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else { return false };
+        let parts = (run.start + skipped..run.end).step_by(2).map(|at| {
+            // The prefix belongs to the first byte.
+            let start = if at == run.start + skipped { run.start } else { at };
+            (1, start..at + 2)
+        });
+        self.rewriter.replace_parts(run.clone(), text, parts, Layer::Hex.into());
+        self.found.insert(Layer::Hex);
+        true
+    }
+
+    fn take_pairs(&mut self, pairs: &Pairs) {
+        let range = pairs.range();
+        self.at = range.end;
+        let bytes: Vec<u8> = pairs.bytes.iter().map(|(byte, _)| *byte).collect();
+        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else { return };
+        let parts = pairs.bytes.iter().map(|(_, range)| (1, range.clone()));
+        self.rewriter.replace_parts(range, text, parts, Layer::Hex.into());
+        self.found.insert(Layer::Hex);
+    }
+
+    /// Tries `run` as the first line of wrapped base64, with and without the last line, which may be plain text.
+    fn take_wrapped(&mut self, run: &Range<usize>) -> bool {
+        if run.start < self.unwrappable_to {
+            return false;
+        }
+        let ends = base64::wrapped_ends(self.text, run);
+        let Some((&last, before)) = ends.split_last().filter(|(_, before)| !before.is_empty()) else {
+            return false;
+        };
+        self.unwrappable_to = last;
+        let shorter = before.last().copied().filter(|_| before.len() > 1);
+        [Some(last), shorter].into_iter().flatten().any(|end| self.take_base64(run.start..end))
+    }
+
+    fn take_base64(&mut self, range: Range<usize>) -> bool {
+        let probe = base64::decode(self.text, range.clone(), PROBE);
+        if read_text(&probe.bytes).is_none() {
+            return false;
+        }
+        let decoded = base64::decode(self.text, range.clone(), usize::MAX);
+        let Some(chars) = read_text(&decoded.bytes) else { return false };
+        // The source ends with the last whole group: a character that is left over stays as it is.
+        let range = range.start..decoded.quads.last().map_or(range.start, |quad| quad.end);
+        self.at = self.at.max(range.end);
+        self.found.insert(Layer::Base64);
+        match chars {
+            Text::Utf8(text) => {
+                let parts = decoded.quads.iter().map(|quad| (3, quad.clone()));
+                self.rewriter.replace_parts(range, text, parts, Layer::Base64.into());
+            }
+            Text::Chars(chars) => {
+                let text: String = chars.iter().map(|(c, _)| c).collect();
+                let parts = chars.iter().map(|(c, bytes)| {
+                    let source = decoded.quads[bytes.start / 3].start..decoded.quads[(bytes.end - 1) / 3].end;
+                    (c.len_utf8(), source)
+                });
+                self.rewriter.replace_parts(range, &text, parts, Layer::Base64.into());
+            }
+        }
+        true
+    }
+}
+
+/// Whether an escape may stand for a base64 character or a line break between two: every one but a quote.
+fn is_base64_part(escape: &Escape) -> bool {
+    !matches!(escape.text.as_str(), "\"" | "'" | "<" | ">" | " ")
+}
+
+/// Bytes that turned out to be text.
+enum Text<'b> {
+    /// As they are, but for a character cut off at the end.
+    Utf8(&'b str),
+    /// Characters and the bytes each came from: UTF-16LE, or UTF-8 with few errors.
+    Chars(Vec<(char, Range<usize>)>),
+}
+
+fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            if is_text(text) {
+                return Some(Text::Utf8(text));
+            }
+        }
+        Err(error) => {
+            let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+            if error.error_len().is_none() && is_text(valid) {
+                return Some(Text::Utf8(valid));
+            }
+        }
+    }
+    if !is_utf16_like(bytes) && bytes.utf8_chunks().count() * ODD_SHARE > bytes.len() + ODD_SHARE {
+        return None;
+    }
+    let chars = if is_utf16_like(bytes) { utf16_chars(bytes) } else { lossy_chars(bytes) };
+    is_mostly_text(chars.iter().map(|(c, _)| *c)).then_some(Text::Chars(chars))
+}
+
+/// Whether every second byte is nearly always zero, as in UTF-16LE of Latin text.
+fn is_utf16_like(bytes: &[u8]) -> bool {
+    let zeros = bytes.chunks_exact(2).filter(|pair| pair[1] == 0 && pair[0] != 0).count();
+    bytes.len() >= 8 && zeros * 8 >= bytes.len() / 2 * 6
+}
+
+fn utf16_chars(bytes: &[u8]) -> Vec<(char, Range<usize>)> {
+    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    let mut at = 0;
+    char::decode_utf16(units)
+        .map(|c| {
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            let range = at..at + 2 * c.len_utf16();
+            at = range.end;
+            (c, range)
+        })
+        .collect()
+}
+
+fn lossy_chars(bytes: &[u8]) -> Vec<(char, Range<usize>)> {
+    let mut chars = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            chars.push((c, at..at + c.len_utf8()));
+            at += c.len_utf8();
+        }
+        if !chunk.invalid().is_empty() {
+            chars.push((char::REPLACEMENT_CHARACTER, at..at + chunk.invalid().len()));
+            at += chunk.invalid().len();
+        }
+    }
+    chars
+}
+
+fn is_text(text: &str) -> bool {
+    is_mostly_text(text.chars())
+}
+
+/// Whether at most one character in [`ODD_SHARE`] is one that text does not hold. Sixteen and more random bytes pass with a
+/// chance of less than one in a million.
+fn is_mostly_text(chars: impl Iterator<Item = char>) -> bool {
+    let (mut count, mut odd) = (0_usize, 0_usize);
+    for c in chars {
+        count += 1;
+        let is_odd = (c.is_control() && !c.is_ascii_whitespace()) || c == char::REPLACEMENT_CHARACTER;
+        odd += usize::from(is_odd);
+    }
+    count >= 4 && odd * ODD_SHARE <= count
+}

@@ -1,0 +1,247 @@
+//! Views that make sense for phrases only, made when the engine asks for them.
+//!
+//! Each undoes a way of writing that people and models read without being told: letters rotated, reversed, replaced
+//! by digits, set apart. [`rot13`] and [`reversed`] change every text, so they are worth scanning only where the
+//! parent gives a reason; [`leet`] and [`spaced`] have gates cheap enough for every text.
+
+use super::gate;
+use super::layer::{Layer, Layers};
+use super::rewrite::Rewriter;
+use super::view::View;
+use std::ops::Range;
+
+/// The text with its ASCII letters rotated by thirteen.
+pub fn rot13<'t>(parent: &View<'t>) -> View<'t> {
+    let text = parent.text();
+    let mut rewriter = Rewriter::new(text);
+    let bytes = text.as_bytes();
+    let mut position = 0;
+    while position < bytes.len() {
+        let is_letter = bytes[position].is_ascii_alphabetic();
+        let len = bytes[position..].iter().take_while(|byte| byte.is_ascii_alphabetic() == is_letter).count();
+        let range = position..position + len;
+        position = range.end;
+        if is_letter {
+            let rotated: String = bytes[range.clone()].iter().map(|&byte| rotate(byte)).collect();
+            let parts = range.clone().map(|at| (1, at..at + 1));
+            rewriter.replace_parts(range, &rotated, parts, Layers::of(Layer::Rot13));
+        }
+    }
+    rewriter.copy_to(text.len());
+    rewriter.finish_exact(parent)
+}
+
+fn rotate(letter: u8) -> char {
+    let first = if letter.is_ascii_lowercase() { b'a' } else { b'A' };
+    char::from(first + (letter - first + 13) % 26)
+}
+
+/// The text backwards, character by character.
+pub fn reversed<'t>(parent: &View<'t>) -> View<'t> {
+    let text = parent.text();
+    let mut rewriter = Rewriter::new(text);
+    let mut end = text.len();
+    while end > 0 {
+        let ascii = text.as_bytes()[..end].iter().rev().take_while(|byte| byte.is_ascii()).count();
+        // One character beyond ASCII is an atom of its own; its bytes must stay in order.
+        let start = if ascii > 0 { end - ascii } else { text.floor_char_boundary(end - 1) };
+        let piece = &text[start..end];
+        if ascii > 0 {
+            rewriter.reverse(
+                start..end,
+                &piece.chars().rev().collect::<String>(),
+                Layers::of(Layer::Reversed),
+            );
+        } else {
+            rewriter.replace_out_of_order(start..end, piece, Layers::of(Layer::Reversed));
+        }
+        end = start;
+    }
+    rewriter.finish_exact(parent)
+}
+
+/// The text with digits and signs read as the letters they stand for, in words that mix them with letters; none if
+/// no word has one amid letters. A digit that ends a word, as in `sha256`, is no reason to make the view.
+///
+/// `1` is read as `i`, but as `l` between vowels, after a vowel and before another `l`, and where it ends a word.
+pub fn leet<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    let text = parent.text();
+    let bytes = text.as_bytes();
+    if !gate::has_leet(bytes) || !leet_words(bytes).any(|word| is_leet_word(bytes, &word)) {
+        return None;
+    }
+    let mut rewriter = Rewriter::new(text);
+    for word in leet_words(bytes) {
+        if !bytes[word.clone()].iter().any(u8::is_ascii_alphabetic) {
+            continue;
+        }
+        for at in word.clone().filter(|&at| gate::is_leet(bytes[at])) {
+            let is_exclamation = bytes[at] == b'!' && at + 1 == word.end;
+            if let Some(letter) = leet_letter(bytes, &word, at).filter(|_| !is_exclamation) {
+                rewriter.replace(at..at + 1, letter, Layers::of(Layer::Leet));
+            }
+        }
+    }
+    rewriter.finish(parent)
+}
+
+/// Runs of ASCII letters, digits and the signs that leet uses.
+fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || gate::is_leet(*byte);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes[at..].iter().position(is_part)?;
+        at = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+        Some(start..at)
+    })
+}
+
+/// Whether a leet character stands amid letters, or opens a word of some length. `@` in what looks like an address
+/// does not count.
+fn is_leet_word(bytes: &[u8], word: &Range<usize>) -> bool {
+    let is_address = matches!(bytes[word.end..], [b'.', next, ..] if next.is_ascii_alphanumeric());
+    let is_letter = |at: usize| word.contains(&at) && bytes[at].is_ascii_alphabetic();
+    let is_long = || bytes[word.clone()].iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 4;
+    word.clone().any(|at| {
+        let is_leet = gate::is_leet(bytes[at]) && !(is_address && bytes[at] == b'@');
+        is_leet && is_letter(at + 1) && (is_letter(at.wrapping_sub(1)) || is_long())
+    })
+}
+
+fn leet_letter(bytes: &[u8], word: &Range<usize>, at: usize) -> Option<&'static str> {
+    Some(match bytes[at] {
+        b'0' => "o",
+        b'1' if is_ell(bytes, word, at) => "l",
+        b'1' | b'!' => "i",
+        b'3' => "e",
+        b'4' | b'@' => "a",
+        b'5' | b'$' => "s",
+        b'7' => "t",
+        _ => return None,
+    })
+}
+
+fn is_ell(bytes: &[u8], word: &Range<usize>, at: usize) -> bool {
+    let byte = |at: usize| if word.contains(&at) { bytes[at].to_ascii_lowercase() } else { 0 };
+    let (before, after) = (byte(at.wrapping_sub(1)), byte(at + 1));
+    let is_vowel = |byte: u8| b"aeiou034@".contains(&byte);
+    let is_like_ell = |byte: u8| matches!(byte, b'l' | b'1');
+    match (before, after) {
+        (0, _) => false,
+        (_, 0) => true,
+        (before, after) if is_vowel(before) => is_vowel(after) || is_like_ell(after),
+        (before, after) => is_like_ell(before) && is_vowel(after),
+    }
+}
+
+/// Fewest letters set apart that make a word.
+const SPACED_MIN: usize = 4;
+/// Longest gap, in characters, between two words of letters set apart.
+const SPACED_GAP_MAX: usize = 8;
+
+/// The text with letters joined that were set apart by one same separator, as in `i g n o r e` or `i-g-n-o-r-e`; none
+/// if there is no such run of at least four. Words of such letters, set apart by a wider gap or by another separator,
+/// come to stand one space apart; where the gap between words is no wider they join to one.
+pub fn spaced<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    let text = parent.text();
+    if text.is_ascii() && !gate::has_spaced(text.as_bytes()) {
+        return None;
+    }
+    let layers = Layers::of(Layer::Spaced);
+    let mut rewriter = Rewriter::new(text);
+    let mut at = 0;
+    let mut is_word_start = true;
+    while let Some(c) = text[at..].chars().next() {
+        let sentence = if is_word_start && c.is_alphabetic() { SpacedSentence::read(text, at) } else { None };
+        match sentence {
+            Some(sentence) if !sentence.has_long_word => {
+                at = sentence.last_word_start;
+                is_word_start = true;
+            }
+            Some(sentence) => {
+                for gap in sentence.gaps {
+                    match gap.joins {
+                        true => rewriter.remove(gap.range, layers),
+                        false => rewriter.replace(gap.range, " ", layers),
+                    }
+                }
+                at = sentence.end;
+                is_word_start = false;
+            }
+            None => {
+                at += c.len_utf8();
+                is_word_start = !c.is_alphanumeric();
+            }
+        }
+    }
+    rewriter.finish(parent)
+}
+
+/// Words of letters set apart, one after the other.
+struct SpacedSentence {
+    gaps: Vec<Gap>,
+    /// Where its last word begins.
+    last_word_start: usize,
+    end: usize,
+    /// Whether it has a word long enough to be more than chance.
+    has_long_word: bool,
+}
+
+/// What stands between two letters.
+struct Gap {
+    range: Range<usize>,
+    /// Whether it joins letters of one word, or stands between words.
+    joins: bool,
+}
+
+impl SpacedSentence {
+    /// Reads the letters set apart that begin at `start`; none if there is but one word, and that too short.
+    fn read(text: &str, start: usize) -> Option<Self> {
+        let first_gap = single_letter(text, start)?;
+        let separator = text[first_gap..].chars().next()?;
+        let (mut gaps, mut letters, mut has_long_word, mut last_word_start) = (Vec::new(), 1, false, start);
+        let mut end = first_gap;
+        loop {
+            let rest = &text[end..];
+            let gap_len: usize = rest
+                .chars()
+                .take(SPACED_GAP_MAX + 1)
+                .take_while(|c| !c.is_alphanumeric())
+                .map(char::len_utf8)
+                .sum();
+            let next = end + gap_len;
+            let joins = gap_len == separator.len_utf8() && rest.starts_with(separator);
+            let Some(letter_end) = single_letter(text, next).filter(|_| gap_len > 0) else { break };
+            // A word further on counts only if it is written in the same way.
+            if !joins && !is_spaced_on(text, letter_end, separator) {
+                break;
+            }
+            if joins {
+                letters += 1;
+            } else {
+                (letters, last_word_start) = (1, next);
+            }
+            has_long_word |= letters >= SPACED_MIN;
+            gaps.push(Gap { range: end..next, joins });
+            end = letter_end;
+        }
+        (has_long_word || last_word_start > start).then_some(Self {
+            gaps,
+            last_word_start,
+            end,
+            has_long_word,
+        })
+    }
+}
+
+/// Whether what follows a letter's end is `separator` and one more single letter.
+fn is_spaced_on(text: &str, end: usize, separator: char) -> bool {
+    text[end..].starts_with(separator) && single_letter(text, end + separator.len_utf8()).is_some()
+}
+
+/// The end of the letter at `at`, if no letter or digit follows it.
+fn single_letter(text: &str, at: usize) -> Option<usize> {
+    let mut chars = text[at..].chars();
+    let letter = chars.next().filter(|c| c.is_alphabetic())?;
+    chars.next().is_none_or(|c| !c.is_alphanumeric()).then_some(at + letter.len_utf8())
+}
