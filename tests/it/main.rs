@@ -1,1 +1,25 @@
-//! placeholder
+//! End-to-end and repository tests: one binary, because each further one takes its own time to link.
+//!
+//! - `architecture`: the sources keep the import rules of the crate.
+//! - `audit`: one record per decision, and what it must not hold.
+//! - `bad_input`: what no honest client sends.
+//! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
+//! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
+//! - `lifecycle`: start, probes, health, reflection, stop and kill.
+//! - `metrics`: exact deltas of `/metrics`.
+//! - `policy_service`: looking at policies and rules, and the admin token.
+//! - `reload`: policies and rules replaced while the server runs.
+//! - `stream`: `CheckMessagesStream`.
+//! - `server`: no tests; a real server for one test.
+
+mod architecture;
+mod audit;
+mod bad_input;
+mod check_messages;
+mod fuzz_smoke;
+mod lifecycle;
+mod metrics;
+mod policy_service;
+mod reload;
+mod server;
+mod stream;
