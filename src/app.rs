@@ -81,6 +81,8 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let http_listener = TcpListener::bind(settings.http.listen).await.map_err(http_failed)?;
     let http_address = http_listener.local_addr().map_err(http_failed)?;
 
+    // Tables that the first text in another script would otherwise wait for.
+    crate::text::warm_up();
     let shared = Arc::new(Shared {
         engine: message_engine(settings),
         live: Live::start(sources(settings)),

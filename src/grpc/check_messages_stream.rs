@@ -57,13 +57,14 @@ async fn next(mut state: State) -> Option<(Result<v1::CheckMessagesResponse, Sta
         Err(broken) => {
             // What cannot be decoded leaves the transport unable to find the next message: this ends the stream.
             state.is_over = true;
-            let status = match status::restate(broken.code(), broken.message()) {
-                Some(error) => {
-                    refuse(&state.shared, RPC, &error);
-                    error.to_status()
-                }
-                None => broken,
-            };
+            let status =
+                match status::restate(broken.code(), broken.message(), state.shared.request_bytes_max) {
+                    Some(error) => {
+                        refuse(&state.shared, RPC, &error);
+                        error.to_status()
+                    }
+                    None => broken,
+                };
             Some((Err(status), state))
         }
     }

@@ -91,7 +91,7 @@ fn restated(shared: &Shared, response: Response<Body>) -> Response<Body> {
         return response;
     }
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
-    match restate(status.code(), status.message()) {
+    match restate(status.code(), status.message(), shared.request_bytes_max) {
         Some(error) => {
             refuse(shared, Rpc::CheckMessages, &error);
             error.to_status().into_http()

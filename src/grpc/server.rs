@@ -135,7 +135,7 @@ impl Bound {
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let read_max = config.request_bytes_max.saturating_mul(READ_FACTOR);
-        // The unary call is refused by the transport itself above the limit; items of a stream are refused one by one.
+        // The limit itself is held where a request is judged: there a stream can answer one item and go on.
         let decisions = PolicyDecisionServiceServer::new(Decisions(shared.clone()))
             .max_decoding_message_size(read_max)
             .max_encoding_message_size(usize::MAX);

@@ -171,17 +171,17 @@ impl From<CheckError> for RequestError {
 
 /// What the transport refused before we saw it, restated in our own terms; `None` for a status that is not of its making.
 ///
-/// The transport knows no details, so they are read back from its two fixed messages.
-pub(super) fn restate(code: Code, message: &str) -> Option<RequestError> {
+/// The transport knows no details, so they are read back from its fixed messages. It reads up to a multiple of `limit`,
+/// hence its own number is not the one that callers were promised.
+pub(super) fn restate(code: Code, message: &str, limit: usize) -> Option<RequestError> {
     match code {
         Code::OutOfRange => {
             let rest = message.split_once("message length too large: found ")?.1;
-            let (found, rest) = rest.split_once(" bytes, the limit is: ")?;
-            let limit = rest.split_once(' ')?.0;
+            let (found, _) = rest.split_once(" bytes, the limit is: ")?;
             Some(RequestError::TooLarge {
                 what: "the request",
                 found: found.parse().ok()?,
-                limit: limit.parse().ok()?,
+                limit: limit as u64,
                 setting: "server.request_bytes_max",
             })
         }
@@ -215,14 +215,14 @@ mod tests {
         let large =
             "Error, decoded message length too large: found 5242880 bytes, the limit is: 4194304 bytes";
         assert!(matches!(
-            restate(Code::OutOfRange, large),
+            restate(Code::OutOfRange, large, 4_194_304),
             Some(RequestError::TooLarge { found: 5_242_880, limit: 4_194_304, .. })
         ));
         let broken = "failed to decode Protobuf message: Message.text: CheckMessagesRequest.messages: \
                       invalid string value: data is not UTF-8 encoded";
-        let restated = restate(Code::Internal, broken).expect("it is the transport's");
+        let restated = restate(Code::Internal, broken, 1).expect("it is the transport's");
         assert_eq!(restated.code(), Code::InvalidArgument);
-        assert!(restate(Code::Internal, "something else").is_none());
-        assert!(restate(Code::OutOfRange, "beyond the end").is_none());
+        assert!(restate(Code::Internal, "something else", 1).is_none());
+        assert!(restate(Code::OutOfRange, "beyond the end", 1).is_none());
     }
 }

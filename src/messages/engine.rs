@@ -10,9 +10,7 @@ use super::plugin::{Descriptor, Plugin, PluginError};
 use super::redact::{self, Placeholders, RedactedField, Secret};
 use super::report::{self, Reported, fingerprint};
 use super::{CacheConfig, Conversation, Field, FindingCache, Message, MessagesConfig, input, structure};
-use crate::decision::{
-    Category, Decision, Direction, FailMode, Finding, Mode, Reason, Severity, SpanRef, Unjudged,
-};
+use crate::decision::{Category, Direction, Finding, Mode, Reason, Severity, SpanRef, Unjudged};
 use crate::detect::{self, BUILTIN_PLUGINS, Detected, PII, SECRETS, Scanned};
 use crate::policy::{CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
 use crate::rules::{Budget, Role};
@@ -205,10 +203,11 @@ impl MessageEngine {
         let redacted =
             if request.redact { self.redact(&plan, &request, &pass.findings)? } else { Vec::new() };
         let findings_total = pass.findings.len();
-        self.limit_findings(&plan, &request, &mut pass);
+        // Everything found counts, also what does not fit into the answer.
         let mut verdict = plan.policy.decide(&pass.findings, &pass.unjudged);
-        // Nothing that was found may be lost by what is reported.
-        verdict.decision = verdict.decision.max(Decision::Allow);
+        self.limit_findings(&plan, &request, &mut pass);
+        let unjudged = pass.unjudged.iter().map(Unjudged::decision);
+        verdict.decision = unjudged.fold(verdict.decision, Ord::max);
         Ok(CheckOutcome {
             verdict,
             reported: report::report(
@@ -452,16 +451,11 @@ impl MessageEngine {
         if mode == Mode::Off {
             return;
         }
-        // A limit was chosen by somebody who tries to hide, more often than by accident: no fail mode opens it.
-        let fail_mode = match reason {
-            Reason::Limit => FailMode::Closed,
-            _ => plan.policy.fail_modes(plugin).of(request.direction),
-        };
         pass.unjudged.push(Unjudged {
             plugin: plugin.into(),
             reason,
             detail,
-            fail_mode,
+            fail_mode: plan.policy.fail_modes(plugin).of(request.direction),
             shadow: mode == Mode::Shadow,
         });
     }
@@ -553,12 +547,15 @@ impl MessageEngine {
         let clock = Clock::new(plan, request);
         let is_spent = || clock.is_spent();
         let redactable = plan.snapshot.scanner().rules().plugin_bits([PII, SECRETS]) & plan.bits;
-        for (index, message) in request.messages.iter().enumerate() {
+        // Findings are sorted by message, so each message looks at its own only.
+        for of_message in findings.chunk_by(|a, b| a.span.message_index == b.span.message_index) {
+            let index = of_message[0].span.message_index as usize;
+            let message = &request.messages[index];
             for field in &message.fields {
                 let pointer = field.path.to_pointer();
-                let secrets: Vec<Secret> = findings
+                let secrets: Vec<Secret> = of_message
                     .iter()
-                    .filter(|f| f.span.message_index as usize == index && *f.span.path == *pointer)
+                    .filter(|f| *f.span.path == *pointer)
                     .filter(|f| f.is_effective() && is_redactable(&f.category))
                     .map(|f| Secret {
                         range: f.span.start..f.span.end,

@@ -1,1 +1,276 @@
-//! Tests of the message engine.
+//! The engine with asynchronous plugins that answer, fail, panic and keep silent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::*;
+use crate::decision::{Category, Decision, Direction, FailMode, Finding, Reason, Severity, SpanRef};
+use crate::detect::Scanner;
+use crate::policy::{CallerRole, PolicySet, Snapshot, Source, Vocabulary, compile};
+use crate::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
+use crate::text::OffsetEncoding;
+
+const RULES: &str = r#"
+plugin = "secrets"
+[[rule]]
+id = "secrets.test"
+category = "secrets.test"
+severity = "critical"
+literals = ["key_"]
+pattern = 'key_[a-z0-9]{8}'
+description = "A key of these tests."
+recommendation = "None."
+examples = ["key_12345678"]
+negative_examples = ["key_1"]
+"#;
+
+/// What a plugin does when asked.
+#[derive(Clone)]
+enum Act {
+    Find(usize, usize),
+    FindOutside,
+    Fail,
+    Panic,
+    Silence,
+    /// Waits until this many plugins are at work at the same time.
+    Together(Arc<AtomicUsize>, usize),
+}
+
+struct Actor {
+    descriptor: Descriptor,
+    act: Act,
+}
+
+impl Actor {
+    fn new(name: &str, act: Act) -> Arc<dyn Plugin> {
+        let descriptor =
+            Descriptor { name: name.into(), description: "For tests.".into(), version: "1".into() };
+        Arc::new(Self { descriptor, act })
+    }
+
+    fn finding(&self, message_index: u32, start: usize, end: usize) -> Finding {
+        Finding {
+            // Poses as somebody else, which the engine must not believe.
+            plugin: "pii".into(),
+            plugin_version: "9".into(),
+            rule_id: "actor.rule".into(),
+            category: Category::new("acted"),
+            severity: Severity::High,
+            score: f64::NAN,
+            description: "".into(),
+            recommendation: "".into(),
+            span: SpanRef { message_index, path: "/text".into(), start, end },
+            evasions: Vec::new(),
+            shadow: false,
+            suppressed: false,
+        }
+    }
+}
+
+impl Plugin for Actor {
+    fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    fn check<'a>(&'a self, _: &'a Conversation<'a>) -> PluginFuture<'a> {
+        Box::pin(async move {
+            match &self.act {
+                Act::Find(start, end) => Ok(vec![self.finding(0, *start, *end)]),
+                Act::FindOutside => Ok(vec![self.finding(7, 0, 1)]),
+                Act::Fail => Err(PluginError { reason: Reason::Unavailable, detail: "no route".to_owned() }),
+                Act::Panic => panic!("on purpose"),
+                Act::Silence => std::future::pending().await,
+                Act::Together(at_work, wanted) => {
+                    at_work.fetch_add(1, Ordering::SeqCst);
+                    while at_work.load(Ordering::SeqCst) < *wanted {
+                        tokio::task::yield_now().await;
+                    }
+                    Ok(Vec::new())
+                }
+            }
+        })
+    }
+}
+
+fn snapshot(policy: &str) -> Snapshot {
+    let source = RuleSource {
+        name: "t.toml".to_owned(),
+        default_plugin: "secrets".to_owned(),
+        text: RULES.to_owned(),
+    };
+    let rules = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("valid rules");
+    let vocabulary = Vocabulary { plugins: &["a", "b", "c"], rules: None };
+    let policies = compile(&[Source { file: "p.yaml", text: policy }], &vocabulary);
+    let policies = if policy.is_empty() { PolicySet::built_in() } else { policies.expect("a valid policy") };
+    Snapshot::for_trial(policies, Scanner::new(Arc::new(rules)))
+}
+
+fn engine(plugins: Vec<Arc<dyn Plugin>>) -> MessageEngine {
+    MessageEngine::new(MessagesConfig::default(), &CacheConfig::default(), plugins, Vec::new())
+}
+
+fn message(text: &str) -> Message<'_> {
+    Message { role: Role::User, fields: vec![Field { path: FieldPath::Text, text }], media_parts: 0 }
+}
+
+fn request<'a>(messages: &'a [Message<'a>]) -> CheckRequest<'a> {
+    CheckRequest {
+        messages,
+        policy: "",
+        caller_roles: &[CallerRole::Agent],
+        tenant: "",
+        plugins: &[],
+        direction: Direction::Input,
+        encoding: OffsetEncoding::Utf8,
+        redact: false,
+        reveal: false,
+        deadline: None,
+    }
+}
+
+async fn judge(policy: &str, act: Act, text: &str) -> CheckOutcome {
+    let messages = [message(text)];
+    engine(vec![Actor::new("a", act)]).check(&snapshot(policy), request(&messages)).await.expect("an outcome")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_cannot_judge_fails_as_its_policy_says() {
+    for (act, reason) in [
+        (Act::Fail, Reason::Unavailable),
+        (Act::Panic, Reason::Error),
+        (Act::Silence, Reason::Timeout),
+        (Act::FindOutside, Reason::BadAnswer),
+    ] {
+        for (policy, decision, failed_open) in [
+            ("", Decision::Block, false),
+            ("name: default\nplugins: {a: {fail: closed}}", Decision::Block, false),
+            ("name: default\nplugins: {a: {fail: ask}}", Decision::Ask, false),
+            ("name: default\nplugins: {a: {fail: open}}", Decision::Allow, true),
+            ("name: default\nplugins: {a: {mode: shadow}}", Decision::Allow, true),
+            ("name: default\nplugins: {a: {fail: {input: ask, output: open}}}", Decision::Ask, false),
+        ] {
+            let outcome = judge(policy, act.clone(), "hello").await;
+            let [unjudged] = outcome.unjudged.as_slice() else { panic!("{policy}: {:?}", outcome.unjudged) };
+            assert_eq!((&*unjudged.plugin, unjudged.reason), ("a", reason), "{policy}");
+            assert_eq!(
+                (outcome.verdict.decision, unjudged.failed_open()),
+                (decision, failed_open),
+                "{policy}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_plugin_does_not_hide_what_others_found() {
+    let policy = "name: default\nplugins: {a: {fail: open}}";
+    let outcome = judge(policy, Act::Silence, "my key_12345678").await;
+    assert_eq!(outcome.verdict.decision, Decision::Block);
+    assert_eq!(outcome.reported.len(), 1);
+    assert_eq!(outcome.unjudged[0].fail_mode, FailMode::Open);
+}
+
+#[tokio::test]
+async fn answers_of_plugins_are_put_right() {
+    // The span ends inside `é`, and the score is no number.
+    let outcome = judge("", Act::Find(1, 3), "a\u{e9}\u{e9}").await;
+    let finding = &outcome.reported[0].finding;
+    assert_eq!((finding.span.start, finding.span.end), (1, 3));
+    assert_eq!((&*finding.plugin, finding.score), ("a", 1.0));
+    let outcome = judge("", Act::Find(2, 900), "a\u{e9}b").await;
+    assert_eq!((outcome.reported[0].finding.span.start, outcome.reported[0].finding.span.end), (1, 4));
+}
+
+#[tokio::test]
+async fn plugins_run_side_by_side() {
+    let at_work = Arc::new(AtomicUsize::new(0));
+    let plugins = ["a", "b", "c"].map(|name| Actor::new(name, Act::Together(at_work.clone(), 3)));
+    let messages = [message("hello")];
+    // One after another the first would wait for ever.
+    let outcome =
+        engine(plugins.to_vec()).check(&snapshot(""), request(&messages)).await.expect("an outcome");
+    assert!(outcome.unjudged.is_empty());
+    assert_eq!(outcome.ran.len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_callers_deadline_ends_the_call() {
+    let messages = [message("hello")];
+    let engine = engine(vec![Actor::new("a", Act::Silence)]);
+    let late = CheckRequest { deadline: Some(Instant::now()), ..request(&messages) };
+    assert_eq!(engine.check(&snapshot(""), late).await.err(), Some(CheckError::DeadlineExceeded));
+}
+
+#[tokio::test]
+async fn callers_may_add_plugins_and_never_remove_them() {
+    let policy = "name: default\nrequired_plugins: [secrets]";
+    let messages = [message("key_12345678")];
+    let engine = engine(vec![Actor::new("a", Act::Fail), Actor::new("b", Act::Fail)]);
+    let names = |outcome: &CheckOutcome| -> Vec<String> {
+        outcome.ran.iter().map(|(name, _)| name.to_string()).collect()
+    };
+    let plain = engine.check(&snapshot(policy), request(&messages)).await.expect("an outcome");
+    assert_eq!(names(&plain), ["secrets"]);
+    let plugins = ["b".to_owned()];
+    let added =
+        engine.check(&snapshot(policy), CheckRequest { plugins: &plugins, ..request(&messages) }).await;
+    assert_eq!(names(&added.expect("an outcome")), ["secrets", "b"]);
+    let plugins = ["nobody".to_owned()];
+    let unknown =
+        engine.check(&snapshot(policy), CheckRequest { plugins: &plugins, ..request(&messages) }).await;
+    assert!(matches!(unknown, Err(CheckError::UnknownPlugin { index: 0, .. })));
+    let off = "name: default\nplugins: {b: {mode: off}}";
+    let plugins = ["b".to_owned()];
+    let off = engine.check(&snapshot(off), CheckRequest { plugins: &plugins, ..request(&messages) }).await;
+    assert!(matches!(off, Err(CheckError::PluginOff { index: 0, .. })));
+}
+
+#[tokio::test]
+async fn a_cached_answer_is_the_answer() {
+    let text = format!("{} key_12345678 and key_abcdefgh", "Some words before it. ".repeat(8));
+    let messages = [message(&text)];
+    let (engine, snapshot) = (engine(Vec::new()), snapshot(""));
+    let first = engine.check(&snapshot, request(&messages)).await.expect("an outcome");
+    let second = engine.check(&snapshot, request(&messages)).await.expect("an outcome");
+    assert_eq!((first.cache_hits, first.cache_misses), (0, 1));
+    assert_eq!((second.cache_hits, second.cache_misses), (1, 0));
+    assert_eq!(first.reported, second.reported);
+    assert_eq!(first.reported.len(), 2);
+}
+
+#[tokio::test]
+async fn more_findings_than_an_answer_holds_are_counted_and_fail_closed() {
+    let text = "key_12345678 ".repeat(30);
+    let messages = [message(&text)];
+    let config = MessagesConfig { findings_max: 10, ..MessagesConfig::default() };
+    let engine = MessageEngine::new(config, &CacheConfig::default(), Vec::new(), Vec::new());
+    let redacting = CheckRequest { redact: true, ..request(&messages) };
+    let outcome = engine.check(&snapshot(""), redacting).await.expect("an outcome");
+    assert_eq!((outcome.reported.len(), outcome.findings_total), (10, 30));
+    assert_eq!(outcome.unjudged[0].reason, Reason::Limit);
+    assert!(!outcome.redacted[0].text.contains("key_"), "{}", outcome.redacted[0].text);
+    assert_eq!(outcome.redacted[0].text.matches("[SECRET_TEST_1]").count(), 30);
+}
+
+#[tokio::test]
+async fn media_is_never_taken_for_safe() {
+    let messages = [Message { media_parts: 1, ..message("look") }];
+    let outcome = engine(Vec::new()).check(&snapshot(""), request(&messages)).await.expect("an outcome");
+    assert_eq!(outcome.verdict.decision, Decision::Block);
+    assert_eq!(
+        (&*outcome.unjudged[0].plugin, outcome.unjudged[0].reason),
+        ("media", Reason::UnsupportedContent)
+    );
+}
+
+#[tokio::test]
+async fn a_timeout_of_the_shared_pass_is_told_for_every_plugin_in_it() {
+    let policy = "name: default\nplugins: {secrets: {timeout: 1ms}}";
+    // Long enough to look at the clock more than once, whatever the machine.
+    let text = "key_1 ".repeat(3_000_000);
+    let messages = [message(&text)];
+    let outcome = engine(Vec::new()).check(&snapshot(policy), request(&messages)).await.expect("an outcome");
+    assert_eq!(outcome.verdict.decision, Decision::Block);
+    assert_eq!((&*outcome.unjudged[0].plugin, outcome.unjudged[0].reason), ("secrets", Reason::Timeout));
+}

@@ -138,11 +138,6 @@ impl Gate {
         Ok(Self { automaton, senses, rules: flat, digits, tokens, separators, literal_bytes_max })
     }
 
-    /// Longest literal in bytes: slices of a text must overlap by this much less one.
-    pub(super) fn literal_bytes_max(&self) -> usize {
-        self.literal_bytes_max
-    }
-
     /// Heap used by the automaton, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         self.automaton.as_ref().map_or(0, Automaton::memory_usage)
