@@ -45,7 +45,8 @@ pub fn text_views(data: &[u8]) {
 }
 
 fn check_view(source: &str, view: &View<'_>) {
-    let starts: Vec<usize> = view.text().char_indices().map(|(at, _)| at).chain([view.text().len()]).collect();
+    let starts: Vec<usize> =
+        view.text().char_indices().map(|(at, _)| at).chain([view.text().len()]).collect();
     let step = starts.len().div_ceil(RANGES_MAX).max(1);
     for (nth, start) in starts.iter().copied().enumerate().step_by(step) {
         for end in [nth, nth + 1, nth + 7, starts.len() - 1].map(|nth| starts[nth.min(starts.len() - 1)]) {
@@ -53,7 +54,10 @@ fn check_view(source: &str, view: &View<'_>) {
                 continue;
             }
             let range = view.to_source(start..end);
-            assert!(source.get(range.clone()).is_some(), "{start}..{end} leads to {range:?}, which cuts a character");
+            assert!(
+                source.get(range.clone()).is_some(),
+                "{start}..{end} leads to {range:?}, which cuts a character"
+            );
             assert!(start == end || !range.is_empty(), "{start}..{end} leads nowhere");
             let _ = (view.layers_in(start..end), view.is_changed(start..end));
         }
@@ -114,7 +118,8 @@ pub fn engine(data: &[u8]) {
     let texts: Vec<_> = rest.split(|byte| *byte == 0xFF).map(String::from_utf8_lossy).collect();
     let messages: Vec<Message<'_>> =
         texts.iter().enumerate().map(|(nth, text)| message(*choice, nth, text)).collect();
-    let encoding = [OffsetEncoding::Utf8, OffsetEncoding::Utf16, OffsetEncoding::Utf32][usize::from(choice >> 2) % 3];
+    let encoding =
+        [OffsetEncoding::Utf8, OffsetEncoding::Utf16, OffsetEncoding::Utf32][usize::from(choice >> 2) % 3];
     let outcome = check(&messages, encoding);
     for reported in &outcome.reported {
         check_place(&messages, reported);
@@ -135,7 +140,8 @@ pub fn engine(data: &[u8]) {
         let is_left = |category: &portcullis::decision::Category| {
             category.is_within(PII) || category.is_within(SECRETS)
         };
-        let left = left.reported.iter().find(|left| left.finding.is_effective() && is_left(&left.finding.category));
+        let left =
+            left.reported.iter().find(|left| left.finding.is_effective() && is_left(&left.finding.category));
         assert!(left.is_none(), "redaction left {left:?} of {messages:?}");
     }
 }
@@ -170,7 +176,8 @@ fn check(messages: &[Message<'_>], encoding: OffsetEncoding) -> CheckOutcome {
 fn check_place(messages: &[Message<'_>], reported: &portcullis::messages::Reported) {
     let span = &reported.finding.span;
     let fields = &messages[span.message_index as usize].fields;
-    let field = fields.iter().find(|field| *field.path.to_pointer() == *span.path).expect("a field that was sent");
+    let field =
+        fields.iter().find(|field| *field.path.to_pointer() == *span.path).expect("a field that was sent");
     assert!(field.text.get(span.start..span.end).is_some(), "{span:?} does not lie in {:?}", field.text);
     assert!(span.start < span.end, "{span:?} is empty");
     assert!(reported.start <= reported.end && reported.line >= 1 && reported.column >= 1);
@@ -186,7 +193,8 @@ pub fn policy_file(data: &[u8]) {
         Ok(set) => {
             for policy in set.iter() {
                 let yaml = policy.to_yaml();
-                let again = policy::compile(&[policy::Source { file: "again.yaml", text: &yaml }], &vocabulary);
+                let again =
+                    policy::compile(&[policy::Source { file: "again.yaml", text: &yaml }], &vocabulary);
                 let again = again.unwrap_or_else(|problems| panic!("{problems}\nin:\n{yaml}"));
                 let same = again.get(policy.name()).expect("it keeps its name");
                 assert_eq!(same.to_yaml(), yaml, "written out twice");
@@ -208,9 +216,10 @@ pub fn policy_file(data: &[u8]) {
 /// the same reader of YAML as policies do.
 pub fn settings(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let variables = text.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| {
-        (format!("PORTCULLIS_{}", name.to_ascii_uppercase()), value.to_owned())
-    });
+    let variables = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (format!("PORTCULLIS_{}", name.to_ascii_uppercase()), value.to_owned()));
     let is_file = |name: &str| name == "PORTCULLIS_CONFIG";
     let variables = variables.filter(|(name, _)| !is_file(name));
     match Settings::load(Overrides::default(), variables, Path::new("/nonexistent")) {

@@ -78,7 +78,10 @@ async fn records_and_logs_hold_nothing_of_what_was_matched() {
         assert!(!log.contains(secret), "the log holds `{secret}`:\n{log}");
     }
     for finding in &answer.findings {
-        assert!(!record.contains(&finding.fingerprint), "a fingerprint without a key can be guessed: {record}");
+        assert!(
+            !record.contains(&finding.fingerprint),
+            "a fingerprint without a key can be guessed: {record}"
+        );
     }
     assert_eq!(records[0]["caller"]["agent_id"], "agent-7");
     assert_eq!(records[0]["caller"]["session_key"], "session-8");
@@ -106,19 +109,22 @@ async fn allowed_decisions_may_be_sampled_out_and_are_counted_then() {
 
 #[tokio::test]
 async fn a_record_that_cannot_be_written_is_counted() {
-    // The file of the log is a folder.
-    let setup = Setup::new();
-    std::fs::create_dir_all(setup.folder().join("audit.jsonl")).expect("the folder can be made");
-    let server = setup.settings("audit:\n  path: audit.jsonl\n");
-    let server = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.start())) {
-        Ok(server) => server,
-        // To refuse to start without an audit log is as honest.
-        Err(_) => return,
-    };
-    server.client().await.check_messages(user("Hello")).await.expect("judged");
+    // Every write to it fails for want of room.
+    let server = Setup::new().settings("audit:\n  path: /dev/full\n").start();
+    let answer = server.client().await.check_messages(user("Hello")).await.expect("judged");
+    assert_eq!(answer.get_ref().decision(), v1::Decision::Allow, "the decision does not wait for the record");
     eventually(Duration::from_secs(10), "the lost record is counted", || async {
         let dropped = scrape(&server).await.get("portcullis_audit_dropped_total").copied();
         (dropped == Some(1.0)).then_some(())
     })
     .await;
+}
+
+#[test]
+fn without_its_audit_log_the_service_does_not_start() {
+    let setup = Setup::new();
+    std::fs::create_dir_all(setup.folder().join("audit.jsonl")).expect("the folder can be made");
+    let (status, log) = setup.settings("audit:\n  path: audit.jsonl\n").start_refused();
+    assert_ne!(status.code(), Some(0));
+    assert!(log.contains("audit.jsonl"), "{log}");
 }

@@ -96,7 +96,8 @@ async fn a_message_of_exactly_the_limit_is_judged_to_its_last_byte() {
     let server = Server::shared();
     let tail = " My SSN is 123-45-6789";
     let overhead = user(&"a".repeat(LIMIT_BYTES)).encoded_len() - LIMIT_BYTES;
-    let text = format!("{}{tail}", "word ".repeat(LIMIT_BYTES).split_at(LIMIT_BYTES - overhead - tail.len()).0);
+    let text =
+        format!("{}{tail}", "word ".repeat(LIMIT_BYTES).split_at(LIMIT_BYTES - overhead - tail.len()).0);
     let request = user(&text);
     assert_eq!(request.encoded_len(), LIMIT_BYTES);
     let answer = check(&server, request).await;
@@ -222,11 +223,13 @@ async fn a_deadline_is_kept() {
     let mut request = Request::new(user(&"some ordinary words, and a few more of them. ".repeat(90_000)));
     request.set_timeout(Duration::from_millis(15));
     let started = Instant::now();
-    let refused = server.client().await.check_messages(request).await.expect_err("15 ms are too few for 4 MB");
+    let refused =
+        server.client().await.check_messages(request).await.expect_err("15 ms are too few for 4 MB");
     assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
     assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
     // The client gives up by itself. That the server gave up too is in its own count.
-    let counted = "portcullis_requests_total{rpc=\"CheckMessages\",decision=\"NONE\",code=\"DEADLINE_EXCEEDED\"} 1";
+    let counted =
+        "portcullis_requests_total{rpc=\"CheckMessages\",decision=\"NONE\",code=\"DEADLINE_EXCEEDED\"} 1";
     eventually(Duration::from_secs(10), "the server counts the deadline", || async {
         server.get("/metrics").await.1.contains(counted).then_some(())
     })

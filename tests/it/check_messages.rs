@@ -203,16 +203,17 @@ impl Case {
             }
         }
         let surplus = if self.want.others { 0 } else { left.len() };
-        (!missing.is_empty() || surplus > 0).then(|| {
-            format!("findings are {}; missing {missing:?}, surplus {surplus}", self.show_all(got))
-        })
+        (!missing.is_empty() || surplus > 0)
+            .then(|| format!("findings are {}; missing {missing:?}, surplus {surplus}", self.show_all(got)))
     }
 
     fn fits(&self, want: &WantFinding, got: &v1::Finding) -> bool {
         let Some(span) = &got.span else { return false };
         let severity = unprefixed(got.severity().as_str_name(), "SEVERITY_");
         let is_within = |category: &String| {
-            got.category.strip_prefix(category.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            got.category
+                .strip_prefix(category.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         want.rule.as_ref().is_none_or(|rule| *rule == got.rule_id)
             && want.plugin.as_ref().is_none_or(|plugin| *plugin == got.plugin)
@@ -270,7 +271,8 @@ impl WantError {
         }
         if let Some(field) = &self.field {
             let violations = status.get_details_bad_request().map(|details| details.field_violations);
-            let fields: Vec<String> = violations.into_iter().flatten().map(|violation| violation.field).collect();
+            let fields: Vec<String> =
+                violations.into_iter().flatten().map(|violation| violation.field).collect();
             if fields != [field.as_str()] {
                 wrong.push(format!("names the fields {fields:?}, wanted {field}"));
             }
@@ -288,11 +290,13 @@ fn field<'m>(message: &'m v1::Message, path: &str) -> Option<&'m str> {
         ("text", Some(v1::message::Content::Text(text))) => Some(text),
         ("name", _) => Some(&message.name),
         ("tool_calls", _) => message.tool_calls.get(index()?).map(|call| call.args_json.as_str()),
-        ("parts", Some(v1::message::Content::Parts(parts))) => match parts.parts.get(index()?)?.part.as_ref()? {
-            v1::part::Part::Text(text) => Some(text),
-            v1::part::Part::Json(json) => Some(json),
-            v1::part::Part::Media(media) => Some(&media.uri),
-        },
+        ("parts", Some(v1::message::Content::Parts(parts))) => {
+            match parts.parts.get(index()?)?.part.as_ref()? {
+                v1::part::Part::Text(text) => Some(text),
+                v1::part::Part::Json(json) => Some(json),
+                v1::part::Part::Media(media) => Some(&media.uri),
+            }
+        }
         _ => None,
     }
 }
@@ -301,7 +305,8 @@ fn check_unjudged(wanted: &[WantUnjudged], got: &[v1::Unjudged]) -> Option<Strin
     let fits = |want: &WantUnjudged, got: &v1::Unjudged| {
         want.plugin == got.plugin && want.reason == got.reason && want.failed_open == got.failed_open
     };
-    let is_same = wanted.len() == got.len() && wanted.iter().all(|want| got.iter().any(|got| fits(want, got)));
+    let is_same =
+        wanted.len() == got.len() && wanted.iter().all(|want| got.iter().any(|got| fits(want, got)));
     (!is_same).then(|| format!("unjudged is {got:?}, wanted {wanted:?}"))
 }
 

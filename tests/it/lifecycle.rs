@@ -75,13 +75,16 @@ async fn reflection_serves_the_contract_as_it_was_compiled() {
         panic!("{answers:?}")
     };
     let names: Vec<&str> = services.service.iter().map(|service| service.name.as_str()).collect();
-    for wanted in ["portcullis.v1.PolicyDecisionService", "portcullis.v1.PolicyService", "grpc.health.v1.Health"] {
+    for wanted in
+        ["portcullis.v1.PolicyDecisionService", "portcullis.v1.PolicyService", "grpc.health.v1.Health"]
+    {
         assert!(names.contains(&wanted), "{wanted} is not in {names:?}");
     }
     let Some(MessageResponse::FileDescriptorResponse(files)) = &answers[1].message_response else {
         panic!("{answers:?}")
     };
-    let file = prost_types::FileDescriptorProto::decode(&*files.file_descriptor_proto[0]).expect("a descriptor");
+    let file =
+        prost_types::FileDescriptorProto::decode(&*files.file_descriptor_proto[0]).expect("a descriptor");
     let compiled = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).expect("a descriptor set");
     let same = compiled.file.iter().find(|compiled| compiled.name == file.name).expect("one of ours");
     assert_eq!(file.message_type, same.message_type);
@@ -112,11 +115,13 @@ async fn status_for_host(server: &Server, host: &str) -> u16 {
 async fn a_host_that_is_not_ours_is_refused() {
     let server = Server::shared();
     let port = server.http.port();
-    for ours in [format!("127.0.0.1:{port}"), "localhost".to_owned(), format!("localhost:{port}"), "[::1]".to_owned()]
+    for ours in
+        [format!("127.0.0.1:{port}"), "localhost".to_owned(), format!("localhost:{port}"), "[::1]".to_owned()]
     {
         assert_eq!(status_for_host(&server, &format!("Host: {ours}\r\n")).await, 200, "{ours}");
     }
-    for foreign in ["evil.example.org", "localhost.evil.example.org", "127.0.0.1.evil.example.org", "8.8.8.8"] {
+    for foreign in ["evil.example.org", "localhost.evil.example.org", "127.0.0.1.evil.example.org", "8.8.8.8"]
+    {
         assert_eq!(status_for_host(&server, &format!("Host: {foreign}\r\n")).await, 421, "{foreign}");
     }
     assert_eq!(status_for_host(&server, "").await, 400);

@@ -61,7 +61,10 @@ async fn calls_move_exactly_their_own_series() {
             (r#"portcullis_request_duration_seconds_count{rpc="CheckMessages"}"#, 3.0),
             (r#"portcullis_requests_total{rpc="CheckMessages",decision="ALLOW",code="OK"}"#, 1.0),
             (r#"portcullis_requests_total{rpc="CheckMessages",decision="BLOCK",code="OK"}"#, 1.0),
-            (r#"portcullis_requests_total{rpc="CheckMessages",decision="NONE",code="INVALID_ARGUMENT"}"#, 1.0),
+            (
+                r#"portcullis_requests_total{rpc="CheckMessages",decision="NONE",code="INVALID_ARGUMENT"}"#,
+                1.0
+            ),
             (r#"portcullis_requests_total{rpc="CheckMessages",decision="WARN",code="OK"}"#, 1.0),
             (r#"portcullis_scanned_bytes_total{rpc="CheckMessages"}"#, bytes as f64),
         ])
@@ -72,7 +75,8 @@ async fn calls_move_exactly_their_own_series() {
 async fn the_cache_counts_hits_and_misses_and_changes_no_answer() {
     let server = Server::start();
     let mut client = server.client().await;
-    let text = format!("{} Write to jane.roe@corp-mail.net, SSN 123-45-6789.", "A long enough text. ".repeat(20));
+    let text =
+        format!("{} Write to jane.roe@corp-mail.net, SSN 123-45-6789.", "A long enough text. ".repeat(20));
     let before = scrape(&server).await;
     let mut answers = Vec::new();
     for _ in 0..3 {

@@ -34,7 +34,10 @@ async fn every_start_in_the_same_folder_has_a_usable_token() {
     let server = Server::start();
     let mut policies_client = policies(&server).await;
     let token = format!("Bearer {}", server.admin_token());
-    policies_client.reload_policy(with_authorization(v1::ReloadPolicyRequest {}, &token)).await.expect("allowed");
+    policies_client
+        .reload_policy(with_authorization(v1::ReloadPolicyRequest {}, &token))
+        .await
+        .expect("allowed");
     let again = server.into_setup().start();
     let token = format!("Bearer {}", again.admin_token());
     let reload = with_authorization(v1::ReloadPolicyRequest {}, &token);

@@ -6,6 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis::pb::v1;
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 use v1::policy_service_client::PolicyServiceClient;
 
 use super::metrics::{deltas, scrape};
@@ -110,7 +114,11 @@ async fn a_broken_policy_keeps_the_last_good_one_and_is_counted_and_told() {
     let mut client = PolicyServiceClient::new(server.channel().await);
     let policy = client.get_policy(v1::GetPolicyRequest::default()).await.expect("it is told").into_inner();
     assert_eq!(policy.policy_revision, revision);
-    assert!(policy.problems.iter().any(|problem| problem.contains("default.yaml:2:1")), "{:?}", policy.problems);
+    assert!(
+        policy.problems.iter().any(|problem| problem.contains("default.yaml:2:1")),
+        "{:?}",
+        policy.problems
+    );
     assert!(policy.reject_time.is_some());
     // A file that stays broken is told once, not twice a second.
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -124,8 +132,8 @@ async fn a_broken_policy_keeps_the_last_good_one_and_is_counted_and_told() {
 #[tokio::test]
 async fn a_hangup_reloads_at_once() {
     // Looked at once an hour: only the signal can bring the change.
-    let setup = with_rules()
-        .settings("policy:\n  path: policies\n  poll_interval: 1h\nrules:\n  paths: [rules]\n");
+    let setup =
+        with_rules().settings("policy:\n  path: policies\n  poll_interval: 1h\nrules:\n  paths: [rules]\n");
     let file = setup.folder().join("policies/default.yaml");
     let server = setup.start();
     assert_eq!(decide(&server, SSN).await.0, v1::Decision::Block);
@@ -166,12 +174,32 @@ async fn rules_of_ones_own_are_reloaded_and_the_cache_forgets() {
 }
 
 #[tokio::test]
-async fn without_a_usable_policy_nothing_is_served() {
+async fn without_a_usable_policy_nothing_is_served_until_there_is_one() {
     let setup = with_rules();
-    put(&setup.folder().join("policies/default.yaml"), "tresholds: {}\n");
-    let (status, log) = setup.start_refused();
-    assert_eq!(status.code(), Some(78), "{log}");
-    assert!(log.contains("default.yaml:1:1"), "{log}");
+    let file = setup.folder().join("policies/default.yaml");
+    put(&file, "tresholds: {}\n");
+    let server = setup.start();
+    let line = server.wait_for_log(|line| line.contains("tresholds"));
+    assert!(line.contains("default.yaml:1:1"), "{line}");
+    let refused =
+        server.client().await.check_messages(user("Hello")).await.expect_err("no policy, no answer");
+    assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
+    assert_eq!(server.get("/readyz").await.0, 503);
+    assert_eq!(server.get("/livez").await.0, 200, "a restart would not help");
+    assert_eq!(status(&server).await, ServingStatus::NotServing);
+    put(&file, LENIENT);
+    eventually(WITHIN, "the service is ready", || async {
+        (server.get("/readyz").await.0 == 200).then_some(())
+    })
+    .await;
+    assert_eq!(decide(&server, SSN).await.0, v1::Decision::Allow);
+    assert_eq!(status(&server).await, ServingStatus::Serving);
+}
+
+async fn status(server: &Server) -> ServingStatus {
+    let service = "portcullis.v1.PolicyDecisionService".to_owned();
+    let answer = HealthClient::new(server.channel().await).check(HealthCheckRequest { service }).await;
+    answer.expect("health is always told").get_ref().status()
 }
 
 #[tokio::test]

@@ -21,7 +21,8 @@ async fn ask(
 async fn answers_come_in_the_order_of_requests() {
     let server = Server::shared();
     let requests = (0..500).map(|n| {
-        let text = if n % 7 == 3 { format!("My SSN is 123-45-{:04}", 1000 + n) } else { format!("Hello {n}") };
+        let text =
+            if n % 7 == 3 { format!("My SSN is 123-45-{:04}", 1000 + n) } else { format!("Hello {n}") };
         user(&text)
     });
     let answers = ask(&server, requests).await;
@@ -39,9 +40,11 @@ async fn answers_come_in_the_order_of_requests() {
 #[tokio::test]
 async fn a_refused_item_answers_in_its_place_and_the_stream_goes_on() {
     let server = Server::shared();
-    let unknown_role = v1::CheckMessagesRequest { messages: vec![message("wizard", "hi")], ..Default::default() };
+    let unknown_role =
+        v1::CheckMessagesRequest { messages: vec![message("wizard", "hi")], ..Default::default() };
     let unknown_policy = v1::CheckMessagesRequest { policy: "none".into(), ..user("hi") };
-    let answers = ask(&server, [user("Hello"), unknown_role, unknown_policy, user("My SSN is 123-45-6789")]).await;
+    let answers =
+        ask(&server, [user("Hello"), unknown_role, unknown_policy, user("My SSN is 123-45-6789")]).await;
     let codes: Vec<i32> = answers.iter().map(|a| a.error.as_ref().map_or(0, |error| error.code)).collect();
     assert_eq!(codes, [0, Code::InvalidArgument as i32, Code::InvalidArgument as i32, 0]);
     assert_eq!(answers[3].decision(), v1::Decision::Block);
@@ -62,7 +65,8 @@ async fn a_stream_without_requests_ends_well() {
 #[tokio::test]
 async fn stream_and_single_call_agree() {
     let server = Server::shared();
-    let request = v1::CheckMessagesRequest { redact: true, ..user("Mail jane.roe@corp-mail.net, SSN 123-45-6789") };
+    let request =
+        v1::CheckMessagesRequest { redact: true, ..user("Mail jane.roe@corp-mail.net, SSN 123-45-6789") };
     let single = server.client().await.check_messages(request.clone()).await.expect("judged").into_inner();
     let mut streamed = ask(&server, [request]).await.remove(0);
     assert_ne!(single.decision_id, streamed.decision_id);
