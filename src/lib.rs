@@ -2,8 +2,8 @@
 //!
 //! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`. These four are the core: they do
 //! no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and `telemetry` stand on them,
-//! the engines (`messages`) on all of these, `grpc` and `http` on the engines, and `app` puts everything together. `eval` measures the engines;
-//! `cli` sees all.
+//! the engines (`messages`) on all of these, `grpc` and `http` on the engines, and `app` puts everything together. `eval`
+//! measures the engines, and `cli` sees all.
 
 pub mod app;
 pub mod audit;

@@ -3,12 +3,24 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 
+use super::context::{Context, snapshot};
+use super::remote::{CALL_TIMEOUT, Remote};
+use super::rules::sources_with;
 use super::{Exit, Failure, Output};
-use crate::eval::{self, EngineJudge, EvalError, JudgeError, Observer, Outcome};
-use crate::policy;
+use crate::config::Settings;
+use crate::decision::{Decision, Severity};
+use crate::detect::{BUILTIN_PLUGINS, Scanner};
+use crate::eval::{
+    self, EngineJudge, EvalError, Found, Judge, JudgeError, Judged, NotJudged, Observer, Outcome,
+};
+use crate::pb::v1;
+use crate::policy::{PolicySet, Snapshot};
+use crate::rules::{Role, RuleSet, RuleSetConfig};
 
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
@@ -25,14 +37,47 @@ pub(super) struct EvalArguments {
     /// Also count by category.
     #[arg(long)]
     categories: bool,
+    /// Rule files and folders of them, beside the built-in rules and under the built-in policy; a file that bears the
+    /// name of a built-in one stands in for it.
+    #[arg(long, value_name = "PATH", conflicts_with = "server")]
+    rules: Vec<PathBuf>,
+    /// Ask a running server, such as http://127.0.0.1:50051. Times then are those of whole calls.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let snapshot = policy::load(&policy::Sources::default(), None).map_err(Failure::configuration)?;
-    let mut judge = EngineJudge::new(&snapshot, Vec::new()).map_err(Failure::internal)?;
+pub(super) fn run(
+    arguments: &EvalArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    if let Some(url) = &arguments.server {
+        return run_with(&mut RemoteJudge::connect(url)?, arguments, output);
+    }
+    let settings = context.settings()?;
+    let snapshot = if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules)? };
+    let mut judge = EngineJudge::new(&snapshot, disabled(&settings)).map_err(Failure::internal)?;
+    run_with(&mut judge, arguments, output)
+}
+
+/// The built-in policy over the built-in rules and those at `paths`.
+fn trial(paths: &[PathBuf]) -> Result<Snapshot, Failure> {
+    let files = sources_with(paths, true).map_err(Failure::data)?.files;
+    let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
+    Ok(Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set))))
+}
+
+/// Built-in plugins that the settings switch off.
+fn disabled(settings: &Settings) -> Vec<String> {
+    let enabled = settings.plugins.enabled_ids();
+    let known = BUILTIN_PLUGINS.iter().map(|(id, _)| *id);
+    known.filter(|id| !enabled.contains(id)).map(str::to_owned).collect()
+}
+
+fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {
     let mut recorder = Recorder::new(arguments.records.clone(), output)?;
-    let report = eval::evaluate(&arguments.paths, &mut judge, &mut recorder).map_err(failure_of)?;
+    let report = eval::evaluate(&arguments.paths, judge, &mut recorder).map_err(failure_of)?;
     recorder.finish()?;
     if arguments.json {
         output.json(&eval::report_json(&report, arguments.categories))?;
@@ -91,5 +136,81 @@ impl Observer for Recorder<'_> {
         self.output.note(format_args!(
             "{file}: {records} record{plural} passed over: needs {needs}, which this release does not have"
         ));
+    }
+}
+
+/// Judges with a running server.
+struct RemoteJudge(Remote);
+
+impl RemoteJudge {
+    fn connect(url: &str) -> Result<Self, Failure> {
+        Remote::connect(url, CALL_TIMEOUT).map(Self)
+    }
+
+    fn check(&self, text: &str, role: Role, redact: bool) -> Result<v1::CheckMessagesResponse, JudgeError> {
+        let message = v1::Message {
+            role: role.as_str().to_owned(),
+            content: Some(v1::message::Content::Text(text.to_owned())),
+            ..Default::default()
+        };
+        let request = v1::CheckMessagesRequest { messages: vec![message], redact, ..Default::default() };
+        self.0.check(request).map_err(|failure| match failure.exit {
+            Exit::ServerAway => JudgeError::Away(failure.message),
+            _ => JudgeError::Refused(failure.message),
+        })
+    }
+}
+
+impl Judge for RemoteJudge {
+    fn judge(&mut self, text: &str, role: Role) -> Result<Judged, JudgeError> {
+        let started = Instant::now();
+        let response = self.check(text, role, false)?;
+        let elapsed = started.elapsed();
+        let counted = response.findings.iter().filter(|finding| !finding.shadow && !finding.suppressed);
+        let unjudged = response.unjudged.iter().map(|one| NotJudged {
+            plugin: one.plugin.clone(),
+            reason: one.reason.clone(),
+            failed_open: one.failed_open,
+        });
+        Ok(Judged {
+            decision: match response.decision() {
+                v1::Decision::Allow => Decision::Allow,
+                v1::Decision::Warn => Decision::Warn,
+                v1::Decision::Ask => Decision::Ask,
+                v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
+            },
+            risk_score: response.risk_score,
+            findings: counted.map(found).collect(),
+            unjudged: unjudged.collect(),
+            elapsed,
+        })
+    }
+
+    fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {
+        let response = self.check(text, role, true)?;
+        let content = response.redacted_messages.into_iter().next().and_then(|message| message.content);
+        match content {
+            Some(v1::message::Content::Text(text)) => Ok(text),
+            _ => Err(JudgeError::Refused("the server gave no redacted text back".to_owned())),
+        }
+    }
+}
+
+fn found(finding: &v1::Finding) -> Found {
+    let span = finding.span.clone().unwrap_or_default();
+    let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    Found {
+        category: finding.category.clone(),
+        rule_id: finding.rule_id.clone(),
+        severity: match finding.severity() {
+            v1::Severity::Low => Severity::Low,
+            v1::Severity::Medium => Severity::Medium,
+            v1::Severity::High => Severity::High,
+            v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
+        },
+        path: span.path,
+        start: offset(span.start),
+        end: offset(span.end),
+        score: finding.score,
     }
 }

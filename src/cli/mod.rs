@@ -8,10 +8,20 @@
 //!
 //! Does not: read the environment. `main` hands it over, so that tests can give another.
 
+mod check;
+mod config;
+mod context;
 mod eval;
 mod exit;
+mod health;
+mod input;
 mod output;
+mod policy;
+mod remote;
 mod rules;
+mod serve;
+mod snippet;
+mod version;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,8 +29,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use context::{Context, SettingsArguments};
 use exit::{Exit, Failure};
-use output::Output;
+use output::{Output, Style};
 
 /// What a process is started with.
 #[derive(Clone, Debug)]
@@ -37,17 +48,32 @@ pub struct Invocation {
 #[derive(Debug, Parser)]
 #[command(name = "portcullis", version, disable_help_subcommand = true, max_term_width = 110)]
 struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the service.
+    Serve(serve::ServeArguments),
+    /// Check one text: exit code 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK.
+    Check(check::CheckArguments),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
     #[command(subcommand)]
     Rules(rules::RulesCommand),
+    /// Validate, show and test policies.
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    /// Print the effective settings and where each comes from; secrets are masked.
+    Config(config::ConfigArguments),
+    /// Ask a server whether it serves: exit code 0 when it does, 69 when not.
+    Health(health::HealthArguments),
+    /// Print the version.
+    Version(version::VersionArguments),
 }
 
 /// Runs one command and says how the process ends.
@@ -61,7 +87,8 @@ pub fn run(invocation: Invocation) -> ExitCode {
         }
     };
     let mut output = Output::new(&invocation.variables);
-    let outcome = dispatch(parsed.command, &mut output);
+    let context = Context::new(parsed.settings, invocation.variables, invocation.folder);
+    let outcome = dispatch(&parsed.command, &context, &mut output);
     let exit = outcome.unwrap_or_else(|failure| {
         output.complain(&failure);
         failure.exit
@@ -69,9 +96,15 @@ pub fn run(invocation: Invocation) -> ExitCode {
     output.finish(exit).into()
 }
 
-fn dispatch(command: Command, output: &mut Output) -> Result<Exit, Failure> {
+fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result<Exit, Failure> {
     match command {
-        Command::Eval(arguments) => eval::run(&arguments, output),
-        Command::Rules(command) => rules::run(&command, output),
+        Command::Serve(arguments) => serve::run(arguments, context),
+        Command::Check(arguments) => check::run(arguments, context, output),
+        Command::Eval(arguments) => eval::run(arguments, context, output),
+        Command::Rules(command) => rules::run(command, context, output),
+        Command::Policy(command) => policy::run(command, context, output),
+        Command::Config(arguments) => config::run(arguments, context, output),
+        Command::Health(arguments) => health::run(arguments, context, output),
+        Command::Version(arguments) => version::run(arguments, output),
     }
 }

@@ -16,6 +16,8 @@ mod problem;
 mod scan;
 mod schema;
 mod selfcheck;
+#[cfg(test)]
+mod tests;
 pub mod validate;
 mod window;
 

@@ -227,7 +227,9 @@ impl Sink for Collect<'_, '_> {
             }
             Some(_) => {
                 candidates.windows.push(window);
-                if candidates.windows.len() > POINTS_MAX {
+                // At doublings only: sorting at every further window would be quadratic where windows lie apart.
+                let count = candidates.windows.len();
+                if count > POINTS_MAX && (candidates.anchored || count.is_power_of_two()) {
                     settle(candidates);
                 }
             }

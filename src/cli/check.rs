@@ -1,0 +1,228 @@
+//! `check`: one text, judged as a message; the exit code is the decision.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use uuid::Uuid;
+
+use super::context::{Context, OPERATOR, snapshot};
+use super::remote::{CALL_TIMEOUT, Remote};
+use super::snippet::{printable, snippet};
+use super::{Exit, Failure, Output, Style, input};
+use crate::app;
+use crate::decision::Decision;
+use crate::grpc::convert;
+use crate::messages::{CheckError, CheckRequest, parse_role};
+use crate::pb::v1;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(super) struct CheckArguments {
+    /// The text; `-` reads standard input.
+    text: Option<String>,
+    /// Read the text from a file; `-` reads standard input.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "text")]
+    file: Option<PathBuf>,
+    /// Who wrote it: user, system, assistant or tool.
+    #[arg(long, default_value = "user")]
+    role: String,
+    /// Which way it goes, seen from the agent.
+    #[arg(long, value_enum, default_value = "input")]
+    direction: Direction,
+    /// Name of the policy [default: default].
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Folder of policy files, in place of that of the settings.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
+    policy_path: Option<PathBuf>,
+    /// Plugins to run besides those the policy requires.
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    plugins: Vec<String>,
+    /// Also print the text with credentials and personal data replaced.
+    #[arg(long)]
+    redact: bool,
+    /// Show matched text in the JSON, where the policy allows it.
+    #[arg(long)]
+    reveal: bool,
+    /// Ask a running server, such as http://127.0.0.1:50051.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Print the CheckMessagesResponse as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which way a text goes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Direction {
+    /// Into the model.
+    Input,
+    /// Out of the model.
+    Output,
+}
+
+/// Runs the command.
+pub(super) fn run(
+    arguments: &CheckArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    parse_role(&arguments.role).map_err(|error| Failure::usage(format_args!("--role: {error}")))?;
+    let text = input::text(arguments.text.as_deref(), arguments.file.as_deref())?;
+    let request = request(arguments, text.clone());
+    let response = match &arguments.server {
+        Some(url) => Remote::connect(url, CALL_TIMEOUT)?.check(request)?,
+        None => check_here(arguments, context, request)?,
+    };
+    if arguments.json {
+        output.json(&response)?;
+    } else {
+        print(&response, &text, output);
+    }
+    Ok(Exit::Decided(decision_of(&response)))
+}
+
+fn request(arguments: &CheckArguments, text: String) -> v1::CheckMessagesRequest {
+    let direction = match arguments.direction {
+        Direction::Input => v1::Direction::Input,
+        Direction::Output => v1::Direction::Output,
+    };
+    v1::CheckMessagesRequest {
+        messages: vec![v1::Message {
+            role: arguments.role.clone(),
+            content: Some(v1::message::Content::Text(text)),
+            ..Default::default()
+        }],
+        policy: arguments.policy.clone().unwrap_or_default(),
+        offset_encoding: v1::OffsetEncoding::Utf8.into(),
+        redact: arguments.redact,
+        reveal_matches: arguments.reveal,
+        plugins: arguments.plugins.clone(),
+        direction: direction.into(),
+        ..Default::default()
+    }
+}
+
+/// The answer of the engine of this process.
+fn check_here(
+    arguments: &CheckArguments,
+    context: &Context,
+    request: v1::CheckMessagesRequest,
+) -> Result<v1::CheckMessagesResponse, Failure> {
+    let mut settings = context.settings()?;
+    if let Some(path) = &arguments.policy_path {
+        settings.policy.path = Some(path.clone());
+    }
+    let snapshot = snapshot(&settings)?;
+    let engine = app::message_engine(&settings);
+    let messages = convert::conversation(&request).map_err(Failure::data)?;
+    let wanted = CheckRequest {
+        messages: &messages,
+        policy: &request.policy,
+        caller_roles: OPERATOR,
+        tenant: "",
+        plugins: &request.plugins,
+        direction: convert::direction(request.direction).map_err(Failure::internal)?,
+        encoding: convert::offset_encoding(request.offset_encoding).map_err(Failure::internal)?,
+        redact: request.redact,
+        reveal: request.reveal_matches,
+        deadline: None,
+    };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
+    let outcome = runtime.block_on(engine.check(&snapshot, wanted)).map_err(failure_of)?;
+    let redacted = request.redact.then(|| request.messages.clone());
+    Ok(convert::response(outcome, redacted, Uuid::now_v7().to_string(), snapshot.revision()))
+}
+
+/// The exit code over gRPC is the same: a refused argument is malformed data there.
+fn failure_of(error: CheckError) -> Failure {
+    match error {
+        CheckError::DeadlineExceeded => Failure::internal(error),
+        _ => Failure::data(error),
+    }
+}
+
+fn decision_of(response: &v1::CheckMessagesResponse) -> Decision {
+    match response.decision() {
+        v1::Decision::Allow => Decision::Allow,
+        v1::Decision::Warn => Decision::Warn,
+        v1::Decision::Ask => Decision::Ask,
+        // A decision that this program does not know must stop the caller.
+        v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
+    }
+}
+
+fn print(response: &v1::CheckMessagesResponse, text: &str, output: &mut Output) {
+    let decision = decision_of(response);
+    let style = match decision {
+        Decision::Allow => Style::Green,
+        Decision::Warn | Decision::Ask => Style::Yellow,
+        Decision::Block => Style::Red,
+    };
+    let risk = response.risk_level().as_str_name().trim_start_matches("RISK_LEVEL_").to_ascii_lowercase();
+    let headline = output.styled(style, decision.as_str());
+    output.line(format_args!("{headline}  risk {risk} ({:.2})", response.risk_score));
+    for finding in &response.findings {
+        print_finding(finding, text, output);
+    }
+    for unjudged in &response.unjudged {
+        let effect = if unjudged.failed_open { "went on without it" } else { "counts against the text" };
+        let (plugin, reason) = (printable(&unjudged.plugin), printable(&unjudged.reason));
+        let detail = printable(&unjudged.detail);
+        let line =
+            output.styled(Style::Yellow, format_args!("unjudged: {plugin}, {reason}: {detail} ({effect})"));
+        output.line(format_args!("\n{line}"));
+    }
+    for message in &response.redacted_messages {
+        if let Some(v1::message::Content::Text(redacted)) = &message.content {
+            let heading = output.styled(Style::Bold, "redacted:");
+            output.line(format_args!("\n{heading}\n{}", printable(redacted)));
+        }
+    }
+}
+
+fn print_finding(finding: &v1::Finding, text: &str, output: &mut Output) {
+    let severity = finding.severity().as_str_name().trim_start_matches("SEVERITY_").to_ascii_lowercase();
+    let span = finding.span.clone().unwrap_or_default();
+    let counts = !finding.shadow && !finding.suppressed;
+    let style = match finding.severity() {
+        _ if !counts => Style::Dim,
+        v1::Severity::High | v1::Severity::Critical => Style::Red,
+        _ => Style::Yellow,
+    };
+    let rule = output.styled(Style::Bold, printable(&finding.rule_id));
+    let severity = output.styled(style, severity);
+    let note = match (finding.suppressed, finding.shadow) {
+        (true, _) => ", suppressed",
+        (false, true) => ", in shadow",
+        (false, false) => "",
+    };
+    output.line(format_args!(
+        "\n{severity} {rule} ({}, score {:.2}{note}) at {}:{}",
+        printable(&finding.category),
+        finding.score,
+        span.line,
+        span.column
+    ));
+    let description = printable(&finding.description);
+    output.line(format_args!("  {description}"));
+    let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let (lines, more) = snippet(text, offset(span.start)..offset(span.end));
+    let width = lines.last().map_or(1, |line| line.number.to_string().len());
+    for line in lines {
+        let inside = output.styled(style, &line.inside);
+        let carets = output.styled(style, "^".repeat(line.carets));
+        output.line(format_args!("  {:>width$} | {}{inside}{}", line.number, line.before, line.after));
+        output.line(format_args!("  {:>width$} | {}{carets}", "", " ".repeat(line.indent)));
+    }
+    if more > 0 {
+        output.line(format_args!("  {:>width$} | and {more} more lines", ""));
+    }
+    if !finding.evasions.is_empty() {
+        output.line(format_args!("  hidden by: {}", printable(&finding.evasions.join(", "))));
+    }
+    if !finding.recommendation.is_empty() {
+        output.line(format_args!("  {}", printable(&finding.recommendation)));
+    }
+}

@@ -1,0 +1,72 @@
+//! What commands share: the settings of this installation, and the rules and policies they lead to.
+//!
+//! A command that works in process uses the rules and policies that the service would use in the same place.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use crate::config::{Overrides, Settings, Sources};
+use crate::policy::{self, CallerRole, Snapshot};
+
+/// Flags that every command takes.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct SettingsArguments {
+    /// Settings file; default: portcullis.yaml in the working directory, if there is one.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Settings")]
+    config: Option<PathBuf>,
+    /// Set one setting, such as `log.level=debug`; may be given more than once.
+    #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = "Settings")]
+    set: Vec<String>,
+}
+
+/// Roles of the person at the terminal: who can run the program with these files may use every policy in them.
+pub(super) const OPERATOR: &[CallerRole] =
+    &[CallerRole::Agent, CallerRole::Submitter, CallerRole::Auditor, CallerRole::Admin];
+
+/// Where a command runs.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    arguments: SettingsArguments,
+    variables: Vec<(String, String)>,
+    folder: PathBuf,
+}
+
+impl Context {
+    pub(super) fn new(
+        arguments: SettingsArguments,
+        variables: Vec<(String, String)>,
+        folder: PathBuf,
+    ) -> Self {
+        Self { arguments, variables, folder }
+    }
+
+    /// The settings as the service reads them, with `flags` on top.
+    pub(super) fn service_settings(
+        &self,
+        flags: impl FnOnce(&mut Overrides),
+    ) -> Result<(Settings, Sources), Failure> {
+        let mut overrides = Overrides { config_file: self.arguments.config.clone(), ..Overrides::default() };
+        for pair in &self.arguments.set {
+            overrides.set_pair(pair).map_err(Failure::usage)?;
+        }
+        flags(&mut overrides);
+        Settings::load(overrides, self.variables.iter().cloned(), &self.folder)
+            .map_err(Failure::configuration)
+    }
+
+    /// The settings for a command that listens to nobody.
+    pub(super) fn settings(&self) -> Result<Settings, Failure> {
+        // Whether the service may be exposed is a question for the one who starts it.
+        let flags = |overrides: &mut Overrides| {
+            overrides.set("server.insecure_allow_anonymous", "true", "of a command that serves nobody");
+        };
+        self.service_settings(flags).map(|(settings, _)| settings)
+    }
+}
+
+/// The rules and policies that `settings` lead to.
+pub(super) fn snapshot(settings: &Settings) -> Result<Snapshot, Failure> {
+    policy::load(&crate::app::sources(settings), None).map_err(Failure::configuration)
+}

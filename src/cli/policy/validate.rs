@@ -1,0 +1,114 @@
+//! `policy validate`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::app;
+use crate::cli::context::Context;
+use crate::cli::output::Style;
+use crate::cli::{Exit, Failure, Output, input};
+use crate::policy::{self, PolicyProblems, PolicySet, Source, Sources, Vocabulary};
+
+/// Arguments of `policy validate`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ValidateArguments {
+    /// A policy file or a folder of them.
+    path: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(
+    arguments: &ValidateArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let settings = context.settings()?;
+    let path = arguments.path.as_ref().or(settings.policy.path.as_ref());
+    // The names that policies may use are those of the rules in force.
+    let sources = Sources { policies: None, ..app::sources(&settings) };
+    let rules = policy::load(&sources, None).map_err(Failure::configuration)?;
+    let scanner = rules.scanner();
+    let set = scanner.rules();
+    let rule_ids: Vec<&str> =
+        set.rules().iter().map(|rule| &*rule.info.id).chain(scanner.coded_rule_ids()).collect();
+    let plugins: Vec<&str> = set.plugins().iter().map(|plugin| &**plugin).collect();
+    let vocabulary = Vocabulary { plugins: &plugins, rules: Some(&rule_ids) };
+    match load(path.map(PathBuf::as_path), &vocabulary)? {
+        Ok(set) => accept(arguments, &set, output),
+        Err(problems) => refuse(arguments, &problems, output),
+    }
+}
+
+fn load(
+    path: Option<&Path>,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<Result<PolicySet, PolicyProblems>, Failure> {
+    match path {
+        Some(file) if !file.is_dir() => {
+            let text = input::small_file(file)?;
+            let name = file.display().to_string();
+            Ok(policy::compile(&[Source { file: &name, text: &text }], vocabulary))
+        }
+        folder => Ok(policy::load_dir(folder, vocabulary)),
+    }
+}
+
+fn accept(arguments: &ValidateArguments, set: &PolicySet, output: &mut Output) -> Result<Exit, Failure> {
+    let names: Vec<&str> = set.iter().map(|policy| &**policy.name()).collect();
+    let now = Timestamp::now();
+    let expired: Vec<String> = set
+        .expired_suppressions(now)
+        .map(|(policy, one)| {
+            format!("policy `{}`: the suppression `{}` expired at {}", policy.name(), one.reason, one.expires)
+        })
+        .collect();
+    if arguments.json {
+        output.json(&json!({
+            "valid": true,
+            "revision": set.revision(),
+            "policies": names,
+            "warnings": expired,
+            "problems": [],
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    for warning in &expired {
+        let warning = output.styled(Style::Yellow, warning);
+        output.line(warning);
+    }
+    let verdict = output.styled(Style::Green, "ok");
+    output.line(format_args!("{verdict}: {} (revision {})", names.join(", "), set.revision()));
+    Ok(Exit::Ok)
+}
+
+fn refuse(
+    arguments: &ValidateArguments,
+    problems: &PolicyProblems,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    if arguments.json {
+        let problems: Vec<_> = problems
+            .iter()
+            .map(|problem| {
+                json!({
+                    "file": *problem.place.file,
+                    "line": problem.place.line,
+                    "column": problem.place.column,
+                    "key": problem.place.key,
+                    "what": problem.what,
+                    "fix": problem.fix,
+                })
+            })
+            .collect();
+        output.json(&json!({ "valid": false, "problems": problems }))?;
+    } else {
+        output.line(problems);
+    }
+    Ok(Exit::Data)
+}

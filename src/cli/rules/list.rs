@@ -1,0 +1,71 @@
+//! `rules list`.
+
+use clap::Args;
+use serde_json::json;
+
+use super::lookup::{Rules, as_message};
+use crate::cli::context::Context;
+use crate::cli::output::Style;
+use crate::cli::remote::{CALL_TIMEOUT, Remote};
+use crate::cli::{Exit, Failure, Output};
+use crate::pb::v1;
+
+/// Arguments of `rules list`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArguments {
+    /// Only the rules of this plugin.
+    #[arg(long, value_name = "ID")]
+    plugin: Option<String>,
+    /// List the rules of a running server.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(
+    arguments: &ListArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let plugin = arguments.plugin.as_deref().unwrap_or_default();
+    let rules = match &arguments.server {
+        Some(url) => Remote::connect(url, CALL_TIMEOUT)?.rules(plugin)?,
+        None => rules_here(plugin, context)?,
+    };
+    if arguments.json {
+        output.json(&json!({ "rules": rules }))?;
+        return Ok(Exit::Ok);
+    }
+    let width =
+        |of: fn(&v1::Rule) -> &str| rules.iter().map(|rule| of(rule).chars().count()).max().unwrap_or(0);
+    let (ids, categories) = (width(|rule| &rule.id), width(|rule| &rule.category));
+    for rule in &rules {
+        let severity = rule.severity().as_str_name().trim_start_matches("SEVERITY_").to_ascii_lowercase();
+        let mode = rule.mode().as_str_name().trim_start_matches("MODE_").to_ascii_lowercase();
+        let (id, category, what) = (&rule.id, &rule.category, &rule.description);
+        output.line(format_args!("{id:ids$}  {severity:8}  {mode:7}  {category:categories$}  {what}"));
+    }
+    let plural = if rules.len() == 1 { "" } else { "s" };
+    let count = output.styled(Style::Dim, format_args!("{} rule{plural}", rules.len()));
+    output.line(count);
+    Ok(Exit::Ok)
+}
+
+fn rules_here(plugin: &str, context: &Context) -> Result<Vec<v1::Rule>, Failure> {
+    let rules = Rules::load(context)?;
+    let set = rules.snapshot.scanner().rules();
+    if !plugin.is_empty() && !set.plugins().iter().any(|known| **known == *plugin) {
+        let known: Vec<&str> = set.plugins().iter().map(|known| &**known).collect();
+        return Err(Failure::data(format_args!(
+            "no plugin `{plugin}` has rules; known: {}",
+            known.join(", ")
+        )));
+    }
+    let wanted = set.rules().iter().filter(|rule| plugin.is_empty() || *rule.info.plugin == *plugin);
+    let mut messages: Vec<_> = wanted.map(|rule| as_message(rule, rules.policy())).collect();
+    messages.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(messages)
+}

@@ -1,0 +1,183 @@
+//! The engine against an oracle: every rule's regex over the whole text, without gate and windows.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use regex_automata::Input;
+
+use super::*;
+use crate::detect::{Scanner, find_with_rule};
+
+fn builtin() -> &'static Scanner {
+    static SCANNER: std::sync::OnceLock<Scanner> = std::sync::OnceLock::new();
+    SCANNER.get_or_init(|| {
+        let set = RuleSet::compile(&builtin_sources(), &RuleSetConfig::default());
+        Scanner::new(std::sync::Arc::new(set.unwrap_or_else(|problems| panic!("{problems}"))))
+    })
+}
+
+const EVERYTHING: Scope = Scope { plugins: u32::MAX, role: None, surface: None };
+
+fn by_engine(text: &str) -> BTreeSet<u32> {
+    let rules = builtin().rules();
+    let mut matches = Vec::new();
+    rules
+        .with_scratch(|scratch| rules.scan(text, EVERYTHING, scratch, &Budget::UNLIMITED, &mut matches))
+        .expect("no budget");
+    for found in &matches {
+        assert!(text.is_char_boundary(found.range.start) && text.is_char_boundary(found.range.end));
+        assert!(!found.range.is_empty());
+    }
+    matches.into_iter().map(|m| m.rule).collect()
+}
+
+/// Rules whose regex matches somewhere, without looking at validators and context.
+fn by_regex(text: &str) -> BTreeSet<u32> {
+    let rules = builtin().rules().rules().iter().enumerate();
+    rules.filter(|(_, r)| r.regex.is_match(Input::new(text))).map(|(i, _)| i as u32).collect()
+}
+
+#[test]
+fn built_in_rules_pass_their_self_check() {
+    let scanner = builtin();
+    let find = |_: &RuleSet, rule: u32, text: &str, role, surface| {
+        find_with_rule(scanner, rule, text, Some(role), Some(surface))
+    };
+    let checked = self_check(scanner.rules(), |_| true, &find);
+    let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(checked.rules > 100 && checked.texts > 3 * checked.rules, "{checked:?}");
+}
+
+#[test]
+fn what_a_rule_finds_alone_it_finds_among_others() {
+    let rules = builtin().rules();
+    for (index, rule) in rules.rules().iter().enumerate() {
+        for example in &rule.def.examples {
+            if !by_engine(example).contains(&(index as u32)) {
+                // Found through a text layer only.
+                continue;
+            }
+            let text = format!("Some words before it.\n\n{example}\n\nAnd some more, 42 of them, behind it.");
+            assert!(by_engine(&text).contains(&(index as u32)), "{}: {example:?}", rule.info.id);
+        }
+    }
+}
+
+fn pieces() -> impl Strategy<Value = String> {
+    let examples: Vec<String> = builtin()
+        .rules()
+        .rules()
+        .iter()
+        .flat_map(|r| r.def.examples.iter().chain(&r.def.negative_examples).cloned())
+        .collect();
+    let piece = prop_oneof![
+        4 => proptest::sample::select(examples),
+        2 => "[ -~\\n]{0,40}",
+        1 => "\\PC{0,12}",
+        1 => proptest::sample::select(vec!["ignore ".repeat(90), "4111 1111 ".repeat(40), "a@".repeat(80)]),
+    ];
+    proptest::collection::vec(piece, 1..6).prop_map(|pieces| pieces.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The gate never invents a match that the regex does not make.
+    #[test]
+    fn the_engine_finds_nothing_that_a_regex_does_not(text in pieces()) {
+        let invented: Vec<u32> = by_engine(&text).difference(&by_regex(&text)).copied().collect();
+        prop_assert!(invented.is_empty(), "{invented:?}");
+    }
+
+    /// The gate never loses one: rules without further conditions find exactly what their regexes match.
+    #[test]
+    fn the_gate_loses_nothing(text in pieces()) {
+        let rules = builtin().rules().rules();
+        let engine = by_engine(&text);
+        for index in by_regex(&text) {
+            let rule = &rules[index as usize];
+            let is_plain = rule.validators.is_empty()
+                && rule.exclude.is_empty()
+                && rule.exclude_before.is_none()
+                && rule.exclude_after.is_none()
+                && rule.near.is_none()
+                && rule.value_group.is_none();
+            if is_plain {
+                prop_assert!(engine.contains(&index), "{} lost in {text:?}", rule.info.id);
+            }
+        }
+    }
+}
+
+fn compile(rules: &str) -> Result<RuleSet, RuleProblems> {
+    let source = RuleSource { name: "t.toml".into(), default_plugin: "custom".into(), text: rules.into() };
+    RuleSet::compile(&[source], &RuleSetConfig::default())
+}
+
+fn rule(extra: &str) -> String {
+    format!(
+        "[[rule]]\nid = \"a.b\"\ncategory = \"c\"\nseverity = \"low\"\ndescription = \"d\"\nrecommendation = \"r\"\n\
+         examples = [\"x\"]\nnegative_examples = [\"y\"]\n{extra}\n"
+    )
+}
+
+#[test]
+fn problems_say_where_and_what() {
+    let plain = "literals = ['abc']\npattern = 'abc'";
+    for (extra, wanted) in [
+        ("literals = ['abc']\npattern = 'abc('", "pattern"),
+        ("literals = ['ab']\npattern = 'ab'", "at least 3 bytes"),
+        ("pattern = 'abc'", "name literals"),
+        ("literals = ['abc']\npattern = 'abc.*'", "match_length_max"),
+        ("literals = ['abc']\npattern = '(abc)?'", "nothing at all"),
+        ("literals = ['abc']\npattern = 'abc'\nvalidator = 'nope'", "validator"),
+        ("literals = ['abc']\npattern = 'abc'\nconfidence = 1.5", "confidence"),
+        ("literals = ['abc']\npattern = 'a(?&gap)'", "not in [define]"),
+        ("literals = ['abc']\npattern = 'abc'\ntrigger = 'digits'", "not both"),
+        ("literals = ['abc']\npattern = 'abc'\nlitterals = []", "litterals"),
+        ("literals = ['abc']\npattern = 'abc'\nroles = []", "roles"),
+        ("trigger = 'separator'\npattern = 'a@b'", "separators"),
+        ("literals = ['abc']\npattern = 'a{1000}{1000}{100}'", "size"),
+    ] {
+        let error = compile(&rule(extra)).expect_err(extra).to_string();
+        assert!(error.contains(wanted), "{extra}: {error}");
+        assert!(error.starts_with("t.toml:"), "{error}");
+    }
+    let twice = format!("{}{}", rule(plain), rule(plain));
+    assert!(
+        compile(&twice)
+            .expect_err("two")
+            .to_string()
+            .contains("t.toml:11: rule `a.b`, id: already used at t.toml:1")
+    );
+    assert!(compile("[[rule]").is_err());
+    assert!(compile(&rule(plain)).is_ok());
+}
+
+#[test]
+fn dense_and_sparse_candidates_are_all_searched() {
+    let set = compile(&rule("literals = ['abc']\npattern = 'abc[0-9]'")).expect("valid");
+    for (unit, found) in [("abc ", 0), ("abc1", 1), ("abc1                    ", 1), ("abcabc2", 1)] {
+        for count in [1, 63, 64, 65, 200, 5000] {
+            let text = unit.repeat(count);
+            let mut matches = Vec::new();
+            set.with_scratch(|s| set.scan(&text, EVERYTHING, s, &Budget::UNLIMITED, &mut matches))
+                .expect("no budget");
+            assert_eq!(matches.len(), found * count, "{unit:?} x {count}");
+        }
+    }
+}
+
+#[test]
+fn a_spent_budget_stops_the_scan() {
+    let set = compile(&rule("literals = ['abc']\npattern = 'abc'")).expect("valid");
+    let budget = Budget { is_spent: &|| true };
+    let stopped = set.with_scratch(|s| set.scan("abc", EVERYTHING, s, &budget, &mut Vec::new()));
+    assert_eq!(stopped, Err(ScanStop));
+    // The scratch is clean again.
+    let mut matches = Vec::new();
+    set.with_scratch(|s| set.scan("xyz", EVERYTHING, s, &Budget::UNLIMITED, &mut matches))
+        .expect("no budget");
+    assert!(matches.is_empty());
+}
