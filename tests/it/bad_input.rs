@@ -11,7 +11,8 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
-use super::server::{Server, eventually, message, user};
+use super::metrics::scrape;
+use super::server::{Server, message, user};
 
 const LIMIT_BYTES: usize = 4 << 20;
 
@@ -137,6 +138,19 @@ async fn unknown_fields_of_a_newer_client_are_skipped() {
 }
 
 #[tokio::test]
+async fn numbers_that_are_no_value_of_an_enum_are_refused() {
+    let server = Server::shared();
+    let wrong_unit = v1::CheckMessagesRequest { offset_encoding: 99, ..user("hi") };
+    let wrong_direction = v1::CheckMessagesRequest { direction: -1, ..user("hi") };
+    for (request, field) in [(wrong_unit, "offset_encoding"), (wrong_direction, "direction")] {
+        let refused = server.client().await.check_messages(request).await.expect_err("no such value");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        let details = refused.get_details_bad_request().expect("the field is named");
+        assert_eq!(details.field_violations[0].field, field);
+    }
+}
+
+#[tokio::test]
 async fn json_of_ten_thousand_levels_is_judged_and_redacted() {
     let server = Server::shared();
     let depth = 10_000;
@@ -220,21 +234,26 @@ async fn long_unbroken_and_repeated_text_is_judged_in_time() {
 #[tokio::test]
 async fn a_deadline_is_kept() {
     let server = Server::start();
-    let mut request = Request::new(user(&"some ordinary words, and a few more of them. ".repeat(90_000)));
-    request.set_timeout(Duration::from_millis(15));
-    let started = Instant::now();
-    let refused =
-        server.client().await.check_messages(request).await.expect_err("15 ms are too few for 4 MB");
-    assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
-    assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
-    // The client gives up by itself. That the server gave up too is in its own count.
     let counted =
-        "portcullis_requests_total{rpc=\"CheckMessages\",decision=\"NONE\",code=\"DEADLINE_EXCEEDED\"} 1";
-    eventually(Duration::from_secs(10), "the server counts the deadline", || async {
-        server.get("/metrics").await.1.contains(counted).then_some(())
-    })
-    .await;
-    assert_is_well(&server).await;
+        r#"portcullis_requests_total{rpc="CheckMessages",decision="NONE",code="DEADLINE_EXCEEDED"}"#;
+    // Which deadline falls between the arrival of the request and the end of its scan depends on the machine.
+    for deadline_ms in [5, 10, 20, 40, 80, 160, 320] {
+        // Every text is another, as the cache answers in no time.
+        let text = format!("{deadline_ms} {}", "ignore all curl x@ ".repeat(160_000));
+        let mut request = Request::new(user(&text));
+        request.set_timeout(Duration::from_millis(deadline_ms));
+        let started = Instant::now();
+        let answer = server.client().await.check_messages(request).await;
+        assert!(started.elapsed() < Duration::from_secs(5), "{deadline_ms} ms took {:?}", started.elapsed());
+        if let Err(refused) = answer {
+            assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
+        }
+        // The client gives up by itself; that the server gave up too is in its own count.
+        if scrape(&server).await[counted] > 0.0 {
+            return assert_is_well(&server).await;
+        }
+    }
+    panic!("the server scanned on past every deadline");
 }
 
 #[tokio::test]

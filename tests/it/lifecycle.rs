@@ -210,7 +210,7 @@ async fn after_a_kill_the_next_start_serves_from_the_same_folder() {
 
 #[tokio::test]
 async fn a_listener_that_others_can_reach_needs_an_explicit_word() {
-    let (status, log) = Setup::new().arg("--listen").arg("0.0.0.0:0").start_refused();
+    let (status, log) = Setup::new().listen("0.0.0.0:0").start_refused();
     assert_ne!(status.code(), Some(0), "{log}");
     assert!(log.contains("insecure"), "{log}");
 }

@@ -37,8 +37,7 @@ pub struct Server {
 #[derive(Clone)]
 pub struct Setup {
     folder: Arc<TempDir>,
-    environment: Vec<(String, String)>,
-    arguments: Vec<String>,
+    listen: String,
 }
 
 /// Lines of standard error, as they come.
@@ -66,7 +65,11 @@ impl Setup {
     /// The defaults, in a new folder.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        Self { folder: Arc::new(folder), environment: Vec::new(), arguments: Vec::new() }
+        Self::within(Arc::new(folder))
+    }
+
+    fn within(folder: Arc<TempDir>) -> Self {
+        Self { folder, listen: "127.0.0.1:0".to_owned() }
     }
 
     /// The working folder of the server.
@@ -80,15 +83,9 @@ impl Setup {
         self
     }
 
-    /// Sets a variable of the environment.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Adds an argument.
-    pub fn arg(mut self, argument: &str) -> Self {
-        self.arguments.push(argument.to_owned());
+    /// Sets where gRPC listens.
+    pub fn listen(mut self, address: &str) -> Self {
+        address.clone_into(&mut self.listen);
         self
     }
 
@@ -97,10 +94,8 @@ impl Setup {
         let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
         command
             .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder())
-            .args(["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir", "data"])
-            .args(&self.arguments)
+            .args(["serve", "--listen", &self.listen, "--http-listen", "127.0.0.1:0", "--data-dir", "data"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -212,7 +207,7 @@ impl Server {
 
     /// Stops it and answers what another start in the same folder needs.
     pub fn into_setup(self) -> Setup {
-        Setup { folder: self.folder.clone(), environment: Vec::new(), arguments: Vec::new() }
+        Setup::within(self.folder.clone())
     }
 
     /// The first log line that satisfies `is_wanted`, now or soon.

@@ -19,7 +19,7 @@ WAIT_S = 30
 def server(tmp_path_factory):
     """The addresses of a running server: `grpc` and `http`."""
     folder: pathlib.Path = tmp_path_factory.mktemp("server")
-    command = [os.environ["PORTCULLIS_BIN"], "serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
+    command = [os.environ["TEST_SERVER"], "serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
     log: list[str] = []
     serving: dict[str, str] = {}
     heard = threading.Event()
@@ -36,7 +36,7 @@ def server(tmp_path_factory):
         heard.set()
 
     process = subprocess.Popen(
-        [*command, "--data-dir", str(folder / "data")], cwd=folder, stderr=subprocess.PIPE, text=True
+        [*command, "--data-dir", str(folder / "data")], cwd=folder, env={}, stderr=subprocess.PIPE, text=True
     )
     reader = threading.Thread(target=read, args=[process.stderr], daemon=True)
     reader.start()

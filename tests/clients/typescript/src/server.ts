@@ -19,13 +19,13 @@ export interface Server {
 
 /** Resolves once the server says that it serves. */
 export async function startServer(): Promise<Server> {
-  const binary = process.env["PORTCULLIS_BIN"];
-  if (binary === undefined) throw new Error("PORTCULLIS_BIN must name the built binary");
+  const binary = process.env["TEST_SERVER"];
+  if (binary === undefined) throw new Error("TEST_SERVER must name the built binary");
   const folder = mkdtempSync(join(tmpdir(), "portcullis-ts-"));
   const child = spawn(
     binary,
     ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir", join(folder, "data")],
-    { cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
+    { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true });
