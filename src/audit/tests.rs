@@ -83,7 +83,8 @@ fn a_record_is_one_line_of_json() {
         fail_mode: FailMode::Open,
         shadow: false,
     }];
-    let findings = [finding()];
+    let found = finding();
+    let findings = [&found];
     let long = "é".repeat(200);
     log.record(|| AuditRecord {
         decision: Decision::Block,
@@ -123,7 +124,8 @@ fn a_record_is_one_line_of_json() {
 #[test]
 fn a_hundred_findings_are_written_and_all_are_counted() {
     let (log, sink) = memory();
-    let findings = vec![finding(); 250];
+    let found = finding();
+    let findings = vec![&found; 250];
     log.record(|| AuditRecord { findings: &findings, findings_total: findings.len(), ..record("many") });
     assert!(log.flush(LONG));
     let line: Value = serde_json::from_str(&sink.lines()[0]).expect("JSON");

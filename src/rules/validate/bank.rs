@@ -215,5 +215,5 @@ pub(super) fn is_aba_routing(value: &str) -> bool {
         return false;
     }
     let is_district = matches!(number(&digits[..2]), 0..=12 | 21..=32 | 61..=72 | 80);
-    is_district && weighted_sum(&digits, &[3, 7, 1, 3, 7, 1, 3, 7, 1]) % 10 == 0
+    is_district && weighted_sum(&digits, &[3, 7, 1, 3, 7, 1, 3, 7, 1]).is_multiple_of(10)
 }

@@ -13,7 +13,7 @@ pub(super) fn alphanumerics_of(value: &str) -> Vec<u8> {
 /// Whether the digits of `value` pass the Luhn check and are not all zero.
 pub(super) fn is_luhn(value: &str) -> bool {
     let digits = digits_of(value);
-    digits.len() >= 2 && digits.iter().any(|digit| *digit != 0) && luhn_sum(&digits) % 10 == 0
+    digits.len() >= 2 && digits.iter().any(|digit| *digit != 0) && luhn_sum(&digits).is_multiple_of(10)
 }
 
 /// The Luhn sum, the last digit counted once.
@@ -91,7 +91,7 @@ pub(super) fn is_iso7064_mod11_10(digits: &[u8]) -> bool {
 
 /// Whether day, month and year make a date; `year` is taken as it is.
 pub(super) fn is_date(day: u32, month: u32, year: u32) -> bool {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         4 | 6 | 9 | 11 => 30,

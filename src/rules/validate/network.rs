@@ -135,14 +135,17 @@ pub(super) fn is_mac(value: &str, before: &str, after: &str) -> bool {
     let (last, last_but_one) = (back.next(), back.next());
     let mut ahead = after.bytes();
     let (first, second) = (ahead.next(), ahead.next());
-    hex.len() == 12 && !is_constant && !continues(last, last_but_one) && !continues(first, second)
+    matches!(hex.len(), 12 | 16)
+        && !is_constant
+        && !continues(last, last_but_one)
+        && !continues(first, second)
 }
 
 /// Whether `value` is the identity of a mobile device.
 pub(super) fn is_imei(value: &str) -> bool {
     let digits = digits_of(value);
     match digits.len() {
-        15 => is_varied(&digits) && luhn_sum(&digits) % 10 == 0,
+        15 => is_varied(&digits) && luhn_sum(&digits).is_multiple_of(10),
         // IMEISV: two digits of software version in place of the check digit.
         16 => is_varied(&digits),
         _ => false,

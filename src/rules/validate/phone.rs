@@ -267,7 +267,8 @@ pub(super) fn is_e164(value: &str, before: &str, after: &str) -> bool {
 /// Whether digits written in a national style can be a telephone number: 7 to 12 of them, and no date or time stamp.
 pub(super) fn is_local(value: &str, before: &str, after: &str) -> bool {
     let digits = digits_of(value);
-    (7..=13).contains(&digits.len())
+    let longest = if digits.starts_with(&[0, 0]) { 16 } else { 13 };
+    (7..=longest).contains(&digits.len())
         && is_varied(&digits)
         && !is_written_date(&digits, value)
         && !is_part_of_more(before, after)

@@ -98,8 +98,6 @@ const SAMPLE_VALUES: &[&str] = &[
     "login",
     "test",
     "testing",
-    "test123",
-    "secret123",
     "mysecret",
     "mypassword",
     "my-secret",
@@ -114,19 +112,10 @@ const SAMPLE_VALUES: &[&str] = &[
     "asdf",
     "asdfasdf",
     "qwerty",
-    "hunter2",
-    "letmein",
     "admin",
     "root",
     "postgres",
     "guest",
-    "s3cr3t",
-    "s3cret",
-    "pa55word",
-    "passw0rd",
-    "p@ssw0rd",
-    "password1",
-    "password123",
     "secretpassword",
     "supersecret",
     "topsecret",
@@ -170,6 +159,8 @@ pub(super) fn is_filler(value: &str) -> bool {
     }
     let distinct = seen.iter().filter(|seen| **seen).count();
     lower.is_empty()
+        || (lower.len() >= 3 && distinct <= 1)
+        || (lower.len() >= 5 && distinct <= 2)
         || (lower.len() >= 8 && distinct <= 3)
         || (lower.len() >= 24 && distinct <= 5)
         || longest_run(&lower) >= 7
@@ -178,8 +169,14 @@ pub(super) fn is_filler(value: &str) -> bool {
 
 /// Whether `value` is filled in later: `<token>`, `${TOKEN}`, `{{ token }}`, `$TOKEN`, `%TOKEN%`, `%s`.
 fn is_template(value: &str) -> bool {
-    let encloses =
-        |open: &str, close: &str| value.find(open).is_some_and(|at| value[at + open.len()..].contains(close));
+    // What stands inside is a name or a short expression; a password may hold the signs of a template by chance.
+    let is_expression = |inner: &str| !inner.contains(['$', '{', '}', '[', ']', '<', '>']);
+    let encloses = |open: &str, close: &str| {
+        value
+            .split_once(open)
+            .and_then(|(_, rest)| rest.split_once(close))
+            .is_some_and(|(inner, _)| is_expression(inner))
+    };
     let is_name =
         |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     encloses("${", "}")
@@ -189,7 +186,8 @@ fn is_template(value: &str) -> bool {
         || encloses("@{", "}")
         || encloses("<%", "%>")
         || (value.starts_with('<') && value.ends_with('>'))
-        || (value.starts_with('{') && value.ends_with('}'))
+        || (value.starts_with('{') && value.ends_with('}') && value.len() < 60)
+        || (value.len() > 2 && value.starts_with('@') && value.ends_with('@'))
         || value
             .strip_prefix('$')
             .is_some_and(|name| is_name(name) && name.bytes().all(|b| !b.is_ascii_lowercase()))

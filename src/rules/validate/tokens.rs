@@ -37,19 +37,20 @@ pub(super) fn is_npm(value: &str) -> bool {
 /// Whether the first segment decodes to a JSON object with an algorithm (or an encryption) in it.
 pub(super) fn is_jwt(value: &str) -> bool {
     let header = value.split('.').next().unwrap_or_default();
-    let Some(text) = base64_text(header) else { return false };
-    let parsed: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).ok();
+    let Some(json) = base64_decode(header) else { return false };
+    let parsed: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&json).ok();
     parsed.is_some_and(|header| header.contains_key("alg") || header.contains_key("enc"))
 }
 
 /// Whether base64 decodes to printable `user:password` with at least one of the two filled.
 pub(super) fn is_basic_auth(value: &str) -> bool {
     let Some(text) = base64_text(value) else { return false };
-    text.split_once(':').is_some_and(|(user, password)| {
-        (!user.is_empty() || !password.is_empty())
-            && !super::placeholder::is_placeholder(password)
-            && !(user.eq_ignore_ascii_case("username") && password.eq_ignore_ascii_case("password"))
-    })
+    match text.split_once(':') {
+        None | Some(("", "")) => false,
+        // An API key often stands in the place of the user, with nothing behind the colon.
+        Some((_, "")) => true,
+        Some((_, password)) => !super::placeholder::is_placeholder(password),
+    }
 }
 
 /// Whether base64 decodes to something that opens like JSON.
