@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Mutated inputs per target.
-const ROUNDS: usize = 1_000;
+const ROUNDS: usize = 3_000;
 /// On a machine so slow that the rounds would hold everything up, the rest is left out.
 const TIME_MAX: Duration = Duration::from_secs(15);
 /// Longest mutated input, in bytes. Long ones are for `cargo fuzz`.
