@@ -1,5 +1,26 @@
-//! Tests of the whole: one binary, since each one costs a link of everything.
+//! End-to-end and repository tests: one binary, because each further one takes its own time to link.
 //!
-//! - `cli`: the program itself, its exit codes and what it prints.
+//! - `architecture`: the sources keep the import rules of the crate.
+//! - `audit`: one record per decision, and what it must not hold.
+//! - `bad_input`: what no honest client sends.
+//! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
+//! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
+//! - `lifecycle`: start, probes, health, reflection, stop and kill.
+//! - `metrics`: exact deltas of `/metrics`.
+//! - `policy_service`: looking at policies and rules, and the admin token.
+//! - `reload`: policies and rules replaced while the server runs.
+//! - `stream`: `CheckMessagesStream`.
+//! - `server`: no tests; a real server for one test.
 
+mod architecture;
+mod audit;
+mod bad_input;
+mod check_messages;
 mod cli;
+mod fuzz_smoke;
+mod lifecycle;
+mod metrics;
+mod policy_service;
+mod reload;
+mod server;
+mod stream;

@@ -1,0 +1,234 @@
+//! What the fuzz targets do: one function each, from arbitrary bytes to a panic when something promised does not hold.
+//!
+//! Bytes that are no UTF-8 are read with replacement characters where the code under test takes text, as a server only
+//! ever gets text there. Nothing here limits how long a run may take; libFuzzer does (`-timeout`), and the smoke test
+//! keeps its inputs small.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use portcullis::config::{Overrides, Settings};
+use portcullis::decision::{Direction, Mode};
+use portcullis::detect::{PII, SECRETS};
+use portcullis::messages::{
+    CacheConfig, CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig,
+};
+use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
+use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
+use portcullis::text::{self, Limits, OffsetEncoding, View};
+
+/// Every target by name.
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("text_views", text_views),
+    ("rule_file", rule_file),
+    ("engine", engine),
+    ("policy_file", policy_file),
+    ("settings", settings),
+];
+
+/// Ranges looked at in one view. More would make long inputs cost their square.
+const RANGES_MAX: usize = 64;
+
+/// Views of any text: every range of every view leads back to whole characters of the text.
+pub fn text_views(data: &[u8]) {
+    let source = String::from_utf8_lossy(data);
+    let made = text::views(&source, &Limits::default());
+    assert_eq!(made.views[0].text(), source, "the first view is the text as sent");
+    for view in &made.views {
+        check_view(&source, view);
+        check_view(&source, &text::rot13(view));
+        check_view(&source, &text::reversed(view));
+        text::leet(view).iter().for_each(|view| check_view(&source, view));
+        text::spaced(view).iter().for_each(|view| check_view(&source, view));
+    }
+    check_offsets(&source);
+}
+
+fn check_view(source: &str, view: &View<'_>) {
+    let starts: Vec<usize> =
+        view.text().char_indices().map(|(at, _)| at).chain([view.text().len()]).collect();
+    let step = starts.len().div_ceil(RANGES_MAX).max(1);
+    for (nth, start) in starts.iter().copied().enumerate().step_by(step) {
+        for end in [nth, nth + 1, nth + 7, starts.len() - 1].map(|nth| starts[nth.min(starts.len() - 1)]) {
+            if end < start {
+                continue;
+            }
+            let range = view.to_source(start..end);
+            assert!(
+                source.get(range.clone()).is_some(),
+                "{start}..{end} leads to {range:?}, which cuts a character"
+            );
+            assert!(start == end || !range.is_empty(), "{start}..{end} leads nowhere");
+            let _ = (view.layers_in(start..end), view.is_changed(start..end));
+        }
+    }
+}
+
+/// Offsets in the three units agree with counting by hand.
+fn check_offsets(source: &str) {
+    let step = source.len().div_ceil(RANGES_MAX).max(1);
+    let bytes: Vec<usize> = source.char_indices().map(|(at, _)| at).step_by(step).collect();
+    for (encoding, count) in [
+        (OffsetEncoding::Utf8, (|text| text.len()) as fn(&str) -> usize),
+        (OffsetEncoding::Utf16, |text| text.encode_utf16().count()),
+        (OffsetEncoding::Utf32, |text| text.chars().count()),
+    ] {
+        let mut offsets = bytes.clone();
+        text::convert_offsets(source, encoding, &mut offsets);
+        let wanted: Vec<usize> = bytes.iter().map(|at| count(&source[..*at])).collect();
+        assert_eq!(offsets, wanted, "{encoding:?}");
+        assert_eq!(text::line_columns(source, encoding, &bytes).len(), bytes.len());
+    }
+}
+
+/// Any rules file: it compiles or has problems; what compiles can be run over anything, its own text included.
+pub fn rule_file(data: &[u8]) {
+    let text = String::from_utf8_lossy(data).into_owned();
+    let source = RuleSource { name: "fuzz.toml".into(), default_plugin: "fuzz".into(), text: text.clone() };
+    match RuleSet::compile(&[source], &RuleSetConfig::default()) {
+        Ok(rules) => {
+            let scanner = portcullis::detect::Scanner::new(rules.into());
+            let request =
+                portcullis::detect::Request { text: &text, plugins: u32::MAX, role: None, surface: None };
+            let scanned = scanner.scan(request, &portcullis::rules::Budget::UNLIMITED);
+            for found in scanned.unwrap_or_default().findings {
+                assert!(text.get(found.range.clone()).is_some(), "{:?} cuts a character", found.range);
+            }
+        }
+        Err(problems) => assert!(!problems.0.is_empty() && !problems.to_string().is_empty()),
+    }
+}
+
+/// The rules and policies that ship with the program.
+static SNAPSHOT: LazyLock<Snapshot> =
+    LazyLock::new(|| policy::load(&Sources::default(), None).expect("what ships with the program loads"));
+
+/// An engine that remembers nothing, so that every run is the first.
+static ENGINE: LazyLock<MessageEngine> = LazyLock::new(|| {
+    let cache = CacheConfig { enabled: false, ..CacheConfig::default() };
+    MessageEngine::new(MessagesConfig::default(), &cache, Vec::new(), Vec::new())
+});
+
+/// Any conversation under the policy that ships: every finding lies in its field, redaction leaves nothing of what it
+/// takes out, and JSON stays JSON.
+///
+/// The first byte chooses roles and the unit of offsets; the rest, cut at bytes 0xFF, are the fields.
+pub fn engine(data: &[u8]) {
+    let Some((choice, rest)) = data.split_first() else { return };
+    let texts: Vec<_> = rest.split(|byte| *byte == 0xFF).map(String::from_utf8_lossy).collect();
+    let messages: Vec<Message<'_>> =
+        texts.iter().enumerate().map(|(nth, text)| message(*choice, nth, text)).collect();
+    let encoding =
+        [OffsetEncoding::Utf8, OffsetEncoding::Utf16, OffsetEncoding::Utf32][usize::from(choice >> 2) % 3];
+    let outcome = check(&messages, encoding);
+    for reported in &outcome.reported {
+        check_place(&messages, reported);
+    }
+    let mut cleaned = messages.clone();
+    for field in &outcome.redacted {
+        let old = &mut cleaned[field.message_index as usize].fields;
+        let old = old.iter_mut().find(|old| old.path == field.path).expect("a field that was sent");
+        if old.path.is_json() {
+            let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+            assert!(!is_json(old.text) || is_json(&field.text), "{} became {}", old.text, field.text);
+        }
+        old.text = &field.text;
+    }
+    let left = check(&cleaned, encoding);
+    // What the first round listed as unjudged it did not look into, so it may be found now.
+    if outcome.unjudged.is_empty() {
+        let is_left = |category: &portcullis::decision::Category| {
+            category.is_within(PII) || category.is_within(SECRETS)
+        };
+        let left =
+            left.reported.iter().find(|left| left.finding.is_effective() && is_left(&left.finding.category));
+        assert!(left.is_none(), "redaction left {left:?} of {messages:?}");
+    }
+}
+
+fn message(choice: u8, nth: usize, text: &str) -> Message<'_> {
+    let role = [Role::User, Role::Tool, Role::Assistant, Role::System][(usize::from(choice) + nth) % 4];
+    let path = match role {
+        Role::Assistant => FieldPath::ToolArgs(0),
+        Role::Tool => FieldPath::PartJson(0),
+        _ => FieldPath::Text,
+    };
+    Message { role, fields: vec![Field { path, text }], media_parts: 0 }
+}
+
+fn check(messages: &[Message<'_>], encoding: OffsetEncoding) -> CheckOutcome {
+    let request = CheckRequest {
+        messages,
+        policy: "",
+        caller_roles: &[CallerRole::Agent],
+        tenant: "",
+        plugins: &[],
+        direction: Direction::Input,
+        encoding,
+        redact: true,
+        reveal: false,
+        deadline: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(ENGINE.check(&SNAPSHOT, request)).expect("a conversation without a deadline is judged")
+}
+
+fn check_place(messages: &[Message<'_>], reported: &portcullis::messages::Reported) {
+    let span = &reported.finding.span;
+    let fields = &messages[span.message_index as usize].fields;
+    let field =
+        fields.iter().find(|field| *field.path.to_pointer() == *span.path).expect("a field that was sent");
+    assert!(field.text.get(span.start..span.end).is_some(), "{span:?} does not lie in {:?}", field.text);
+    assert!(span.start < span.end, "{span:?} is empty");
+    assert!(reported.start <= reported.end && reported.line >= 1 && reported.column >= 1);
+    assert!((0.0..=1.0).contains(&reported.finding.score));
+    assert!(reported.finding.shadow <= (messages[span.message_index as usize].role == Role::System));
+}
+
+/// Any policy file: it compiles or has problems; what compiles and is written out again is the same policy.
+pub fn policy_file(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let vocabulary = Vocabulary::default();
+    match policy::compile(&[policy::Source { file: "fuzz.yaml", text: &text }], &vocabulary) {
+        Ok(set) => {
+            for policy in set.iter() {
+                let yaml = policy.to_yaml();
+                let again =
+                    policy::compile(&[policy::Source { file: "again.yaml", text: &yaml }], &vocabulary);
+                let again = again.unwrap_or_else(|problems| panic!("{problems}\nin:\n{yaml}"));
+                let same = again.get(policy.name()).expect("it keeps its name");
+                assert_eq!(same.to_yaml(), yaml, "written out twice");
+                assert_eq!(same.plugin_mode(PII) == Mode::Off, policy.plugin_mode(PII) == Mode::Off);
+            }
+        }
+        Err(problems) => {
+            assert!(problems.iter().count() > 0);
+            for problem in problems.iter() {
+                assert!(problem.place.file.ends_with("fuzz.yaml"), "{problem} is about another file");
+            }
+        }
+    }
+}
+
+/// Any settings: they load or have problems.
+///
+/// The bytes are variables of the environment, a line each. A file would have to be written first, and passes through
+/// the same reader of YAML as policies do.
+pub fn settings(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let variables = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (format!("PORTCULLIS_{}", name.to_ascii_uppercase()), value.to_owned()));
+    let is_file = |name: &str| name == "PORTCULLIS_CONFIG";
+    let variables = variables.filter(|(name, _)| !is_file(name));
+    match Settings::load(Overrides::default(), variables, Path::new("/nonexistent")) {
+        Ok((settings, sources)) => {
+            let mut problems = Vec::new();
+            settings.check(&mut problems);
+            assert!(problems.is_empty(), "{problems:?}");
+            assert!(!portcullis::config::render_text(&settings, &sources).is_empty());
+        }
+        Err(problems) => assert!(!problems.0.is_empty() && !problems.to_string().is_empty()),
+    }
+}

@@ -1,0 +1,59 @@
+"""Starts the built server on free ports, once for all tests."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+# How long a start and a stop may take on a busy machine.
+WAIT_S = 30
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The addresses of a running server: `grpc` and `http`."""
+    folder: pathlib.Path = tmp_path_factory.mktemp("server")
+    command = [os.environ["TEST_SERVER"], "serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
+    log: list[str] = []
+    serving: dict[str, str] = {}
+    heard = threading.Event()
+
+    def read(stream):
+        # Read to the end, so that a full pipe never blocks the server.
+        for line in stream:
+            log.append(line)
+            if not serving and line.startswith("{"):
+                event = json.loads(line)
+                if event.get("message") == "serving" and "grpc" in event:
+                    serving.update(grpc=event["grpc"], http=event["http"])
+                    heard.set()
+        heard.set()
+
+    process = subprocess.Popen(
+        [*command, "--data-dir", str(folder / "data")], cwd=folder, env={}, stderr=subprocess.PIPE, text=True
+    )
+    reader = threading.Thread(target=read, args=[process.stderr], daemon=True)
+    reader.start()
+    try:
+        heard.wait(WAIT_S)
+        assert serving, "the server did not start:\n" + "".join(log)
+        yield SimpleNamespace(**serving)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0, "SIGTERM ends the server in good order:\n" + "".join(log)
+    finally:
+        process.kill()
+        process.wait()
+        reader.join(WAIT_S)
+
+
+@pytest.fixture(scope="session")
+def channel(server):
+    """A channel to the server."""
+    with grpc.insecure_channel(server.grpc) as channel:
+        yield channel
