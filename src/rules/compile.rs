@@ -181,8 +181,7 @@ impl RuleSet {
             trigger_min: trigger_min(&rule.def),
             separators: &rule.def.separators,
             is_phrase: &*rule.info.plugin == crate::detect::INJECTION,
-        }))
-        .map_err(|e| RuleProblems(vec![set_problem(e.to_string())]))?;
+        }));
         Ok(Self {
             rules,
             gate,
@@ -230,7 +229,7 @@ impl RuleSet {
         hash.finalize().iter().take(6).map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Heap used by the literal automaton, in bytes.
+    /// Heap used by the literals of the gate, in bytes.
     pub fn gate_memory(&self) -> usize {
         self.gate.memory_usage()
     }

@@ -1,16 +1,14 @@
 //! The gate: one pass over a text that tells which rules may match, and where.
 //!
-//! Literals of all rules stand in one Aho-Corasick automaton, always as a DFA: its contiguous NFA, which the builder
-//! would choose at this size, is three times slower. Rules without a literal are started by digit clusters, long
-//! tokens or single separators, each found by a loop that skips most of a text. Letters of phrases written backwards
-//! or in ROT13 stand in the same automaton, so that those two views of a text are made only where they can pay.
+//! Literals of all rules are looked for together (`literals`). Rules without a literal are started by digit clusters,
+//! long tokens or single separators, each found by a loop that skips most of a text. Phrases written backwards or in
+//! ROT13 stand among the literals too, so that those two views of a text are made only where they can pay.
 
 use std::ops::Range;
 
-use aho_corasick::automaton::Automaton;
-use aho_corasick::{Anchored, dfa};
 use memchr::memchr_iter;
 
+use super::literals::Literals;
 use super::schema::Trigger;
 
 /// Text kinds that only make sense when a phrase of a rule shows through.
@@ -27,7 +25,7 @@ const DISGUISED_LITERAL_MIN: usize = 8;
 /// Shortest run of token characters that a token rule may ask for.
 pub(super) const TOKEN_MIN: usize = 12;
 
-/// What one pattern of the automaton stands for.
+/// What one literal stands for.
 #[derive(Clone, Debug)]
 enum Sense {
     /// Literal of these rules.
@@ -66,24 +64,18 @@ pub(super) trait Sink {
 
 /// The compiled gate of a rule set.
 pub(super) struct Gate {
-    automaton: Option<dfa::DFA>,
+    literals: Literals,
+    /// What each literal stands for, in their order.
     senses: Vec<Sense>,
     /// Rule indices, cut up by `Sense::Rules`.
     rules: Vec<u32>,
     digits: Vec<Shape>,
     tokens: Vec<Shape>,
     separators: Vec<(u8, u32)>,
-    /// Length of the longest literal in bytes, for overlapping slices.
-    literal_bytes_max: usize,
 }
 
-/// Why a gate could not be built.
-#[derive(Debug, thiserror::Error)]
-#[error("the literals of all rules together do not fit the automaton: {0}")]
-pub struct GateError(#[from] aho_corasick::BuildError);
-
 impl Gate {
-    pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Result<Self, GateError> {
+    pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Self {
         let mut by_literal: std::collections::BTreeMap<Vec<u8>, (Vec<u32>, bool, bool)> = Default::default();
         let (mut digits, mut tokens, mut separators) = (Vec::new(), Vec::new(), Vec::new());
         for rule in rules {
@@ -113,74 +105,41 @@ impl Gate {
         let mut patterns = Vec::new();
         let mut senses = Vec::new();
         let mut flat = Vec::new();
-        let literal_bytes_max = by_literal.keys().map(Vec::len).max().unwrap_or(0);
         for (literal, (of, rot13, reversed)) in by_literal {
             if !of.is_empty() {
                 let start = flat.len() as u32;
                 flat.extend(of);
-                patterns.push(literal.clone());
+                patterns.push(literal.clone().into_boxed_slice());
                 senses.push(Sense::Rules(start..flat.len() as u32));
             }
             if rot13 {
-                patterns.push(literal.clone());
+                patterns.push(literal.clone().into_boxed_slice());
                 senses.push(Sense::Rot13);
             }
             if reversed {
-                patterns.push(literal);
+                patterns.push(literal.into_boxed_slice());
                 senses.push(Sense::Reversed);
             }
         }
-        let automaton = if patterns.is_empty() {
-            None
-        } else {
-            Some(dfa::Builder::new().ascii_case_insensitive(true).build(&patterns)?)
-        };
-        Ok(Self { automaton, senses, rules: flat, digits, tokens, separators, literal_bytes_max })
+        Self { literals: Literals::new(patterns), senses, rules: flat, digits, tokens, separators }
     }
 
-    /// Heap used by the automaton, in bytes.
+    /// Heap used for literals, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.automaton.as_ref().map_or(0, Automaton::memory_usage)
+        self.literals.memory_usage()
     }
 
-    /// Reports every literal whose last byte lies in `slice`, reading from far enough before it.
+    /// Reports every literal that is seen from `slice`; slices that follow on each other see each literal once.
     pub(super) fn literals(&self, text: &[u8], slice: Range<usize>, sink: &mut impl Sink) {
-        let Some(dfa) = &self.automaton else { return };
-        let from = slice.start.saturating_sub(self.literal_bytes_max.saturating_sub(1));
-        let Ok(mut state) = dfa.start_state(Anchored::No) else { return };
-        for (offset, byte) in text[from..slice.end].iter().enumerate() {
-            state = dfa.next_state(Anchored::No, state, *byte);
-            // Dead and match states are numbered first, so that this one test skips nearly every byte.
-            if dfa.is_special(state) && dfa.is_match(state) {
-                let end = from + offset + 1;
-                if end > slice.start || slice.start == 0 {
-                    self.report(dfa, state, end, sink);
+        self.literals.find(text, slice, |literal, at| match &self.senses[literal] {
+            Sense::Rules(of) => {
+                for rule in &self.rules[of.start as usize..of.end as usize] {
+                    sink.candidate(*rule, at.clone());
                 }
             }
-        }
-    }
-
-    #[cold]
-    fn report(
-        &self,
-        dfa: &dfa::DFA,
-        state: aho_corasick::automaton::StateID,
-        end: usize,
-        sink: &mut impl Sink,
-    ) {
-        for nth in 0..dfa.match_len(state) {
-            let pattern = dfa.match_pattern(state, nth);
-            let start = end - dfa.pattern_len(pattern);
-            match &self.senses[pattern.as_usize()] {
-                Sense::Rules(of) => {
-                    for rule in &self.rules[of.start as usize..of.end as usize] {
-                        sink.candidate(*rule, start..end);
-                    }
-                }
-                Sense::Rot13 => sink.hint(true, false),
-                Sense::Reversed => sink.hint(false, true),
-            }
-        }
+            Sense::Rot13 => sink.hint(true, false),
+            Sense::Reversed => sink.hint(false, true),
+        });
     }
 
     /// Reports digit clusters, long tokens and separators of the whole text.

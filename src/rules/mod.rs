@@ -1,6 +1,6 @@
 //! Detectors as data: TOML rules, compiled into one set that reads a text once.
 //!
-//! A rule names literals (or a trigger) without which it cannot match. One Aho-Corasick pass over the literals of *all*
+//! A rule names literals (or a trigger) without which it cannot match. One pass over a text for the literals of *all*
 //! rules selects candidates; only candidates are confirmed by their regex, inside a window as wide as the rule's longest
 //! match; what the regex finds must still satisfy the rule's validators. Every step is linear in the text: the regexes
 //! cannot backtrack and overlapping windows of one rule are merged before they are searched.
@@ -11,6 +11,7 @@ mod builtin;
 mod compile;
 mod define;
 mod gate;
+mod literals;
 mod load;
 mod problem;
 mod scan;
