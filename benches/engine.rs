@@ -36,6 +36,9 @@ fn main() {
         .kind(Some(AhoCorasickKind::DFA))
         .build(&literals)
         .expect("the literals fit");
+    let started = Instant::now();
+    rules.warm_up();
+    println!("and warmed up in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     let scanner = Scanner::new(Arc::new(rules));
     let plugins = u32::MAX;
     println!(
@@ -91,6 +94,7 @@ fn rules_alone() {
             let alone = RuleSource { text: toml::to_string(&alone).expect("TOML again"), ..source.clone() };
             let started = Instant::now();
             let set = RuleSet::compile(&[alone], &RuleSetConfig::default()).expect("it compiles alone");
+            set.warm_up();
             let compile = started.elapsed().as_secs_f64() * 1e3;
             let scope = Scope { plugins: u32::MAX, role: None, surface: None };
             let scan = |text: &str| {

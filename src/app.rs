@@ -269,6 +269,7 @@ impl Background {
             }
         }
         self.show_readiness(health).await;
+        self.warm_up();
         let (grpc, http) = self.addresses;
         tracing::info!(%grpc, %http, version = env!("CARGO_PKG_VERSION"), "serving");
     }
@@ -284,8 +285,19 @@ impl Background {
         .await;
         match reload {
             Ok(Reload::Unchanged) => {}
-            Ok(Reload::Replaced(_) | Reload::Rejected(_)) => self.show_readiness(health).await,
+            Ok(Reload::Replaced(_)) => {
+                self.warm_up();
+                self.show_readiness(health).await;
+            }
+            Ok(Reload::Rejected(_)) => self.show_readiness(health).await,
             Err(error) => tracing::error!(%error, "a reload panicked; the last good policy stays in force"),
+        }
+    }
+
+    /// Compiles in the background what the start did not wait for.
+    fn warm_up(&self) {
+        if let Some(snapshot) = self.shared.live.snapshot() {
+            tokio::task::spawn_blocking(move || snapshot.scanner().rules().warm_up());
         }
     }
 

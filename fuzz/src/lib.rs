@@ -84,7 +84,7 @@ fn check_offsets(source: &str) {
 /// Any rules file: it compiles or has problems; what compiles can be run over anything, its own text included.
 pub fn rule_file(data: &[u8]) {
     let text = String::from_utf8_lossy(data).into_owned();
-    let source = RuleSource { name: "fuzz.toml".into(), default_plugin: "fuzz".into(), text: text.clone() };
+    let source = RuleSource::custom("fuzz.toml", "fuzz", text.as_str());
     match RuleSet::compile(&[source], &RuleSetConfig::default()) {
         Ok(rules) => {
             let scanner = portcullis::detect::Scanner::new(rules.into());

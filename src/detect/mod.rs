@@ -15,14 +15,7 @@ use crate::text::{Layers, View};
 
 pub use scanner::{Request, Scanned, Scanner, find_with_rule};
 
-/// Plugin id of prompt-injection detection.
-pub const INJECTION: &str = "injection";
-/// Plugin id of PII detection.
-pub const PII: &str = "pii";
-/// Plugin id of credential detection.
-pub const SECRETS: &str = "secrets";
-/// Plugin id of code-injection detection.
-pub const CODE: &str = "code";
+pub use crate::rules::{CODE, INJECTION, PII, SECRETS};
 
 /// The built-in plugins with a sentence each, in the order in which they are listed.
 pub const BUILTIN_PLUGINS: [(&str, &str); 4] = [

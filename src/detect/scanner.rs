@@ -106,13 +106,13 @@ struct Run<'r, 'o> {
 }
 
 impl Run<'_, '_> {
-    /// Scans one view. In a derived view, only what touches something the view changed is new.
+    /// Scans one view. In a derived view, only what touches something the view changed can be new.
     fn view(&mut self, view: &View<'_>, is_derived: bool, plugins: u32) -> Result<Hints, ScanStop> {
         let scope = Scope { plugins, role: self.request.role, surface: self.request.surface };
         let rules = &self.scanner.rules;
         let hints = rules.scan(view.text(), scope, self.scratch, self.budget, &mut self.matches)?;
         for found in self.matches.drain(..) {
-            if is_derived && !view.is_changed(found.range.clone()) {
+            if is_derived && !view.may_be_new(found.range.clone()) {
                 continue;
             }
             (self.out)(Detected {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use futures_util::{Stream, stream};
 use prost::Message as _;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::decide::{decide, refuse};
 use super::server::Shared;
@@ -88,7 +88,7 @@ async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMes
 /// A status as it travels inside a message.
 fn as_message(status: &Status) -> google::rpc::Status {
     google::rpc::Status::decode(status.details()).unwrap_or_else(|_| google::rpc::Status {
-        code: Code::from(status.code()) as i32,
+        code: status.code() as i32,
         message: status.message().to_owned(),
         details: Vec::new(),
     })

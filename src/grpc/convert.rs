@@ -37,6 +37,12 @@ fn one_message(index: usize, message: &v1::Message) -> Result<Message<'_>, Reque
                         fields.push(Field { path: FieldPath::PartJson(at), text });
                     }
                     Some(v1::part::Part::Media(media)) => {
+                        if !matches!(media.sha256.len(), 0 | 32) {
+                            return Err(RequestError::field(
+                                format!("messages[{index}].parts.parts[{nth}].media.sha256"),
+                                format!("has {} bytes; a SHA-256 has 32", media.sha256.len()),
+                            ));
+                        }
                         media_parts += 1;
                         fields.push(Field { path: FieldPath::PartMediaUri(at), text: &media.uri });
                     }

@@ -242,11 +242,7 @@ async fn try_out(request: &v1::TestRuleRequest) -> Result<v1::TestRuleResponse, 
         name => parse_role(name).map_err(|e| RequestError::field("role", e))?,
     };
     let encoding = convert::offset_encoding(request.offset_encoding)?;
-    let source = RuleSource {
-        name: "rule_toml".to_owned(),
-        default_plugin: "custom".to_owned(),
-        text: request.rule_toml.clone(),
-    };
+    let source = RuleSource::custom("rule_toml", "custom", request.rule_toml.as_str());
     let scanner = match RuleSet::compile(&[source], &RuleSetConfig::default()) {
         Ok(set) => Scanner::new(Arc::new(set)),
         Err(problems) => return Ok(refused(problems.0)),

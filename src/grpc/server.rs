@@ -129,8 +129,11 @@ impl Bound {
     ) -> Result<(), ServeError> {
         let (reporter, health) = tonic_health::server::health_reporter();
         on_start(Health(reporter));
+        // ExtensionService is in the contract for others to implement; what is listed is what answers here.
         let reflection = || {
-            tonic_reflection::server::Builder::configure()
+            let listed = BUILT.into_iter().chain(LATER).chain(["grpc.health.v1.Health"]);
+            listed
+                .fold(tonic_reflection::server::Builder::configure(), |b, name| b.with_service_name(name))
                 .register_encoded_file_descriptor_set(pb::FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };

@@ -43,7 +43,7 @@ struct Actor {
 }
 
 impl Actor {
-    fn new(name: &str, act: Act) -> Arc<dyn Plugin> {
+    fn plugin(name: &str, act: Act) -> Arc<dyn Plugin> {
         let descriptor =
             Descriptor { name: name.into(), description: "For tests.".into(), version: "1".into() };
         Arc::new(Self { descriptor, act })
@@ -94,11 +94,7 @@ impl Plugin for Actor {
 }
 
 fn snapshot(policy: &str) -> Snapshot {
-    let source = RuleSource {
-        name: "t.toml".to_owned(),
-        default_plugin: "secrets".to_owned(),
-        text: RULES.to_owned(),
-    };
+    let source = RuleSource::custom("t.toml", "secrets", RULES);
     let rules = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("valid rules");
     let vocabulary = Vocabulary { plugins: &["a", "b", "c"], rules: None };
     let policies = compile(&[Source { file: "p.yaml", text: policy }], &vocabulary);
@@ -131,7 +127,10 @@ fn request<'a>(messages: &'a [Message<'a>]) -> CheckRequest<'a> {
 
 async fn judge(policy: &str, act: Act, text: &str) -> CheckOutcome {
     let messages = [message(text)];
-    engine(vec![Actor::new("a", act)]).check(&snapshot(policy), request(&messages)).await.expect("an outcome")
+    engine(vec![Actor::plugin("a", act)])
+        .check(&snapshot(policy), request(&messages))
+        .await
+        .expect("an outcome")
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,7 +184,7 @@ async fn answers_of_plugins_are_put_right() {
 #[tokio::test]
 async fn plugins_run_side_by_side() {
     let at_work = Arc::new(AtomicUsize::new(0));
-    let plugins = ["a", "b", "c"].map(|name| Actor::new(name, Act::Together(at_work.clone(), 3)));
+    let plugins = ["a", "b", "c"].map(|name| Actor::plugin(name, Act::Together(at_work.clone(), 3)));
     let messages = [message("hello")];
     // One after another the first would wait for ever.
     let outcome =
@@ -197,7 +196,7 @@ async fn plugins_run_side_by_side() {
 #[tokio::test(start_paused = true)]
 async fn the_callers_deadline_ends_the_call() {
     let messages = [message("hello")];
-    let engine = engine(vec![Actor::new("a", Act::Silence)]);
+    let engine = engine(vec![Actor::plugin("a", Act::Silence)]);
     let late = CheckRequest { deadline: Some(Instant::now()), ..request(&messages) };
     assert_eq!(engine.check(&snapshot(""), late).await.err(), Some(CheckError::DeadlineExceeded));
 }
@@ -206,7 +205,7 @@ async fn the_callers_deadline_ends_the_call() {
 async fn callers_may_add_plugins_and_never_remove_them() {
     let policy = "name: default\nrequired_plugins: [secrets]";
     let messages = [message("key_12345678")];
-    let engine = engine(vec![Actor::new("a", Act::Fail), Actor::new("b", Act::Fail)]);
+    let engine = engine(vec![Actor::plugin("a", Act::Fail), Actor::plugin("b", Act::Fail)]);
     let names = |outcome: &CheckOutcome| -> Vec<String> {
         outcome.ran.iter().map(|(name, _)| name.to_string()).collect()
     };

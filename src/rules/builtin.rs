@@ -12,6 +12,7 @@ pub fn builtin_sources() -> Vec<RuleSource> {
             name: (*name).to_owned(),
             default_plugin: (*plugin).to_owned(),
             text: (*text).to_owned(),
+            is_builtin: true,
         })
         .collect()
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
+use regex_syntax::hir::{Hir, HirKind};
 use sha2::{Digest, Sha256};
 
 use super::gate::{Gate, GateRule, TOKEN_MIN};
+use super::lazy::LazyRegex;
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::ScratchPool;
@@ -28,7 +30,7 @@ const NEST_MAX: u32 = 64;
 /// Longest match a rule may ask for, in bytes: PEM blocks of large RSA keys need 7 KiB, with room for headers.
 const MATCH_BYTES_MAX: usize = 16 * 1024;
 /// Most bytes of lazily built DFA states one rule may hold in one worker.
-const LAZY_DFA_BYTES_MAX: usize = 256 * 1024;
+const LAZY_DFA_BYTES_MAX: usize = 1024 * 1024;
 
 /// What a set is made of besides the rules.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub struct MetaInfo {
 /// Context words that must stand near a match.
 #[derive(Debug)]
 pub(super) struct Near {
-    pub words: meta::Regex,
+    pub words: LazyRegex,
     pub distance: usize,
 }
 
@@ -84,7 +86,7 @@ pub struct CompiledRule {
     pub info: Arc<MetaInfo>,
     /// The rule as written, for examples and for showing it.
     pub def: RuleDef,
-    pub(super) regex: meta::Regex,
+    pub(super) regex: LazyRegex,
     pub(super) value_group: Option<usize>,
     /// Bytes before a candidate at which a match may begin.
     pub(super) before: usize,
@@ -93,9 +95,9 @@ pub struct CompiledRule {
     /// Whether every match begins exactly at a literal.
     pub(super) is_prefix: bool,
     pub(super) validators: Vec<Validator>,
-    pub(super) exclude: Vec<meta::Regex>,
-    pub(super) exclude_before: Option<meta::Regex>,
-    pub(super) exclude_after: Option<meta::Regex>,
+    pub(super) exclude: Vec<LazyRegex>,
+    pub(super) exclude_before: Option<LazyRegex>,
+    pub(super) exclude_after: Option<LazyRegex>,
     pub(super) near: Option<Near>,
     pub(super) roles: u8,
     pub(super) surfaces: u8,
@@ -180,7 +182,7 @@ impl RuleSet {
             trigger: rule.def.trigger,
             trigger_min: trigger_min(&rule.def),
             separators: &rule.def.separators,
-            is_phrase: &*rule.info.plugin == crate::detect::INJECTION,
+            is_phrase: &*rule.info.plugin == super::INJECTION,
         }));
         Ok(Self {
             rules,
@@ -195,6 +197,17 @@ impl RuleSet {
     /// The rules, in the order of their files.
     pub fn rules(&self) -> &[CompiledRule] {
         &self.rules
+    }
+
+    /// Compiles every pattern that still waits to be needed. Takes about half a second: call it in the background.
+    pub fn warm_up(&self) {
+        for rule in &self.rules {
+            let near = rule.near.as_ref().map(|near| &near.words);
+            let context = [&rule.exclude_before, &rule.exclude_after].into_iter().flatten();
+            for regex in std::iter::once(&rule.regex).chain(&rule.exclude).chain(context).chain(near) {
+                regex.group_info();
+            }
+        }
     }
 
     /// The rule of that id.
@@ -318,12 +331,13 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
     let mut problems = Vec::new();
     let def = &rule.def;
     check_fields(rule, &mut problems);
-    let mut regex_of = |field: &str, pattern: &str| match build_regex(pattern) {
-        Ok(regex) => Some(regex),
-        Err(message) => {
-            problems.push(problem_at(rule, field, message));
-            None
+    let mut regex_of = |field: &str, pattern: &str| {
+        if rule.is_builtin {
+            return Some(LazyRegex::known(pattern, build_regex));
         }
+        LazyRegex::now(pattern, build_regex)
+            .map_err(|message| problems.push(problem_at(rule, field, message)))
+            .ok()
     };
     let main = regex_of("pattern", &def.pattern);
     let exclude: Vec<_> = def.exclude.as_slice().iter().filter_map(|p| regex_of("exclude", p)).collect();
@@ -345,15 +359,22 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
             }
         })
         .collect();
-    let extent = main.as_ref().and_then(|_| match extent(def) {
-        Ok(extent) => Some(extent),
-        Err(message) => {
-            problems.push(problem_at(rule, "match_length_max", message));
+    let hir = parse(&def.pattern);
+    let extent = match &hir {
+        Ok(hir) => extent(def, hir)
+            .map_err(|message| problems.push(problem_at(rule, "match_length_max", message)))
+            .ok(),
+        // The regex compiler has said the same already, unless it was to be asked later.
+        Err(message) if rule.is_builtin => {
+            problems.push(problem_at(rule, "pattern", message.clone()));
             None
         }
-    });
-    let (Some(regex), Some(extent), true) = (main, extent, problems.is_empty()) else { return Err(problems) };
-    let value_group = regex.group_info().to_index(regex_automata::PatternID::ZERO, "value");
+        Err(_) => None,
+    };
+    let (Some(regex), Some(extent), Ok(hir), true) = (main, extent, hir, problems.is_empty()) else {
+        return Err(problems);
+    };
+    let value_group = group_named(&hir, "value");
     Ok(CompiledRule {
         info: Arc::new(MetaInfo {
             id: def.id.as_str().into(),
@@ -419,14 +440,30 @@ struct Extent {
     is_prefix: bool,
 }
 
-fn extent(def: &RuleDef) -> Result<Extent, String> {
-    let hir = regex_syntax::ParserBuilder::new()
+fn parse(pattern: &str) -> Result<Hir, String> {
+    regex_syntax::ParserBuilder::new()
         .unicode(false)
         .utf8(false)
         .nest_limit(NEST_MAX)
         .build()
-        .parse(&def.pattern)
-        .map_err(|e| e.to_string())?;
+        .parse(pattern)
+        .map_err(|e| e.to_string())
+}
+
+/// Index of the group of that name.
+fn group_named(hir: &Hir, name: &str) -> Option<usize> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => None,
+        HirKind::Repetition(repetition) => group_named(&repetition.sub, name),
+        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => Some(capture.index as usize),
+        HirKind::Capture(capture) => group_named(&capture.sub, name),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().find_map(|p| group_named(p, name))
+        }
+    }
+}
+
+fn extent(def: &RuleDef, hir: &Hir) -> Result<Extent, String> {
     if hir.properties().minimum_len().unwrap_or(0) == 0 {
         return Err("the pattern can match nothing at all; make one part of it mandatory".to_owned());
     }
@@ -447,7 +484,7 @@ fn extent(def: &RuleDef) -> Result<Extent, String> {
         return Ok(Extent { before: bound, after: bound, is_prefix: false });
     }
     let literals: Vec<String> = def.literals.iter().map(|l| l.to_ascii_lowercase()).collect();
-    let lookback = window::lookback(&hir, &literals, bound);
+    let lookback = window::lookback(hir, &literals, bound);
     Ok(Extent { before: lookback.bytes, after: bound, is_prefix: lookback.is_prefix })
 }
 

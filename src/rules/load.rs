@@ -23,6 +23,24 @@ pub struct RuleSource {
     pub default_plugin: String,
     /// The TOML.
     pub text: String,
+    /// Whether it ships with the binary, so that its patterns are known to compile.
+    pub is_builtin: bool,
+}
+
+impl RuleSource {
+    /// A rule file of a user.
+    pub fn custom(
+        name: impl Into<String>,
+        default_plugin: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            default_plugin: default_plugin.into(),
+            text: text.into(),
+            is_builtin: false,
+        }
+    }
 }
 
 /// A rule with what its file says about it.
@@ -36,6 +54,8 @@ pub struct LoadedRule {
     pub line: usize,
     /// The rule, its patterns expanded.
     pub def: RuleDef,
+    /// Whether the file ships with the binary.
+    pub is_builtin: bool,
 }
 
 /// Reads one rule file.
@@ -80,7 +100,13 @@ pub fn parse_file(source: &RuleSource) -> Result<Vec<LoadedRule>, RuleProblems> 
         if let Some(p) = def.exclude_after.as_mut() {
             put("exclude_after", p);
         }
-        rules.push(LoadedRule { plugin: plugin.clone(), file: source.name.clone(), line, def });
+        rules.push(LoadedRule {
+            plugin: plugin.clone(),
+            file: source.name.clone(),
+            line,
+            def,
+            is_builtin: source.is_builtin,
+        });
     }
     if problems.is_empty() { Ok(rules) } else { Err(RuleProblems(problems)) }
 }
@@ -169,7 +195,7 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
                 .and_then(Path::file_name)
                 .and_then(|n| n.to_str())
                 .map_or_else(|| "custom".to_owned(), plugin_of);
-            sources.push(RuleSource { name: path.display().to_string(), default_plugin, text });
+            sources.push(RuleSource::custom(path.display().to_string(), default_plugin, text));
         }
         Err(error) => problems.push(problem(format!("cannot be read: {error}"))),
     }

@@ -11,6 +11,7 @@ mod builtin;
 mod compile;
 mod define;
 mod gate;
+mod lazy;
 mod literals;
 mod load;
 mod problem;
@@ -21,6 +22,15 @@ mod selfcheck;
 mod tests;
 pub mod validate;
 mod window;
+
+/// Plugin id of prompt-injection detection.
+pub const INJECTION: &str = "injection";
+/// Plugin id of PII detection.
+pub const PII: &str = "pii";
+/// Plugin id of credential detection.
+pub const SECRETS: &str = "secrets";
+/// Plugin id of code-injection detection.
+pub const CODE: &str = "code";
 
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;

@@ -133,6 +133,25 @@ impl<'t> View<'t> {
         self.inside(segments, &range).any(|segment| segment.is_changed)
     }
 
+    /// Whether a match at `range` may be new: something in it changed, or a character next to it was changed or taken
+    /// away. What a pattern does not match depends on what follows, so an address before an invisible character can
+    /// be found only once that character is gone.
+    pub fn may_be_new(&self, range: Range<usize>) -> bool {
+        let range = self.clamp(range);
+        if matches!(self.map, OffsetMap::Identity) || range.is_empty() {
+            return false;
+        }
+        let before = self.text.floor_char_boundary(range.start.saturating_sub(1))..range.start;
+        let after = range.end..self.text.ceil_char_boundary((range.end + 1).min(self.text.len()));
+        let inner = self.to_source(range.clone());
+        let joins = |left: &Range<usize>, right: &Range<usize>| left.end == right.start;
+        self.is_changed(before.start..after.end)
+            || (!before.is_empty() && !joins(&self.to_source(before), &inner))
+            || (!after.is_empty() && !joins(&inner, &self.to_source(after)))
+            || (range.end == self.text.len() && inner.end != self.source_len())
+            || (range.start == 0 && inner.start != 0)
+    }
+
     /// The layers that altered text within `range`.
     pub fn layers_in(&self, range: Range<usize>) -> Layers {
         let range = self.clamp(range);
