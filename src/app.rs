@@ -101,7 +101,9 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         AppState { metrics: handle.clone(), readiness: readiness.clone() },
         AllowedHosts::new(&settings.http.allowed_hosts, http_address),
     );
-    let http = tokio::spawn(http::serve(http_listener, router, until(stopped.clone())));
+    // Probes and scrapers are answered until the last call is: they are how others learn of the drain.
+    let (http_stop, http_stopped) = watch::channel(false);
+    let http = tokio::spawn(http::serve(http_listener, router, until(http_stopped)));
     tokio::spawn(keep_up(handle));
     let address = grpc.address();
     let background = Background {
@@ -118,6 +120,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     };
     let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
     background.abort();
+    http_stop.send_replace(true);
     let _ = http.await;
     // The last records and what the writer says of them belong before the end of the process.
     let written = tokio::task::spawn_blocking(move || shared.audit.flush(AUDIT_FLUSH)).await;

@@ -6,9 +6,8 @@ use clap::{Args, ValueEnum};
 use uuid::Uuid;
 
 use super::context::{Context, OPERATOR, snapshot};
-use super::remote::{CALL_TIMEOUT, Remote};
 use super::snippet::{printable, snippet};
-use super::{Exit, Failure, Output, Style, input};
+use super::{Exit, Failure, Output, Style, input, remote};
 use crate::app;
 use crate::decision::Decision;
 use crate::grpc::convert;
@@ -71,7 +70,7 @@ pub(super) fn run(
     let text = input::text(arguments.text.as_deref(), arguments.file.as_deref())?;
     let request = request(arguments, text.clone());
     let response = match &arguments.server {
-        Some(url) => Remote::connect(url, CALL_TIMEOUT)?.check(request)?,
+        Some(url) => remote::connect(url)?.check(request)?,
         None => check_here(arguments, context, request)?,
     };
     if arguments.json {
@@ -79,7 +78,7 @@ pub(super) fn run(
     } else {
         print(&response, &text, output);
     }
-    Ok(Exit::Decided(decision_of(&response)))
+    Ok(Exit::Decided(remote::decision_of(&response)))
 }
 
 fn request(arguments: &CheckArguments, text: String) -> v1::CheckMessagesRequest {
@@ -143,18 +142,8 @@ fn failure_of(error: CheckError) -> Failure {
     }
 }
 
-fn decision_of(response: &v1::CheckMessagesResponse) -> Decision {
-    match response.decision() {
-        v1::Decision::Allow => Decision::Allow,
-        v1::Decision::Warn => Decision::Warn,
-        v1::Decision::Ask => Decision::Ask,
-        // A decision that this program does not know must stop the caller.
-        v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
-    }
-}
-
 fn print(response: &v1::CheckMessagesResponse, text: &str, output: &mut Output) {
-    let decision = decision_of(response);
+    let decision = remote::decision_of(response);
     let style = match decision {
         Decision::Allow => Style::Green,
         Decision::Warn | Decision::Ask => Style::Yellow,

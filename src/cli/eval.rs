@@ -9,15 +9,15 @@ use std::time::Instant;
 use clap::Args;
 
 use super::context::{Context, snapshot};
-use super::remote::{CALL_TIMEOUT, Remote};
 use super::rules::sources_with;
-use super::{Exit, Failure, Output};
-use crate::config::Settings;
-use crate::decision::{Decision, Severity};
-use crate::detect::{BUILTIN_PLUGINS, Scanner};
+use super::{Exit, Failure, Output, remote};
+use crate::app;
+use crate::decision::Severity;
+use crate::detect::Scanner;
 use crate::eval::{
     self, EngineJudge, EvalError, Found, Judge, JudgeError, Judged, NotJudged, Observer, Outcome,
 };
+use crate::grpc::client::{Client, ClientError};
 use crate::pb::v1;
 use crate::policy::{PolicySet, Snapshot};
 use crate::rules::{Role, RuleSet, RuleSetConfig};
@@ -55,9 +55,11 @@ pub(super) fn run(
     if let Some(url) = &arguments.server {
         return run_with(&mut RemoteJudge::connect(url)?, arguments, output);
     }
-    let settings = context.settings()?;
+    let mut settings = context.settings()?;
+    // A figure of speed is that of scanning.
+    settings.cache.enabled = false;
     let snapshot = if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules)? };
-    let mut judge = EngineJudge::new(&snapshot, disabled(&settings)).map_err(Failure::internal)?;
+    let mut judge = EngineJudge::new(&snapshot, app::message_engine(&settings)).map_err(Failure::internal)?;
     run_with(&mut judge, arguments, output)
 }
 
@@ -66,13 +68,6 @@ fn trial(paths: &[PathBuf]) -> Result<Snapshot, Failure> {
     let files = sources_with(paths, true).map_err(Failure::data)?.files;
     let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
     Ok(Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set))))
-}
-
-/// Built-in plugins that the settings switch off.
-fn disabled(settings: &Settings) -> Vec<String> {
-    let enabled = settings.plugins.enabled_ids();
-    let known = BUILTIN_PLUGINS.iter().map(|(id, _)| *id);
-    known.filter(|id| !enabled.contains(id)).map(str::to_owned).collect()
 }
 
 fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -140,11 +135,11 @@ impl Observer for Recorder<'_> {
 }
 
 /// Judges with a running server.
-struct RemoteJudge(Remote);
+struct RemoteJudge(Client);
 
 impl RemoteJudge {
     fn connect(url: &str) -> Result<Self, Failure> {
-        Remote::connect(url, CALL_TIMEOUT).map(Self)
+        remote::connect(url).map(Self)
     }
 
     fn check(&self, text: &str, role: Role, redact: bool) -> Result<v1::CheckMessagesResponse, JudgeError> {
@@ -154,9 +149,9 @@ impl RemoteJudge {
             ..Default::default()
         };
         let request = v1::CheckMessagesRequest { messages: vec![message], redact, ..Default::default() };
-        self.0.check(request).map_err(|failure| match failure.exit {
-            Exit::ServerAway => JudgeError::Away(failure.message),
-            _ => JudgeError::Refused(failure.message),
+        self.0.check(request).map_err(|error| match error {
+            ClientError::Away { .. } => JudgeError::Away(error.to_string()),
+            _ => JudgeError::Refused(error.to_string()),
         })
     }
 }
@@ -173,12 +168,7 @@ impl Judge for RemoteJudge {
             failed_open: one.failed_open,
         });
         Ok(Judged {
-            decision: match response.decision() {
-                v1::Decision::Allow => Decision::Allow,
-                v1::Decision::Warn => Decision::Warn,
-                v1::Decision::Ask => Decision::Ask,
-                v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
-            },
+            decision: remote::decision_of(&response),
             risk_score: response.risk_score,
             findings: counted.map(found).collect(),
             unjudged: unjudged.collect(),

@@ -65,11 +65,6 @@ impl Failure {
         Self { exit: Exit::Data, message: message.to_string() }
     }
 
-    /// The server did not answer.
-    pub(super) fn server_away(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::ServerAway, message: message.to_string() }
-    }
-
     /// An error of our own.
     pub(super) fn internal(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Internal, message: message.to_string() }

@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::Context;
-use super::remote::Remote;
 use super::{Exit, Failure, Output};
+use crate::grpc::client::Client;
 use crate::setting::duration;
 
 /// Arguments of `health`.
@@ -44,7 +44,7 @@ pub(super) fn run(
         Some(url) => url.clone(),
         None => format!("http://{}", reachable(context.settings()?.server.listen)),
     };
-    let serving = Remote::connect(&url, timeout)?.health(&arguments.service)?;
+    let serving = Client::connect(&url, timeout)?.health(&arguments.service)?;
     if arguments.json {
         output.json(&json!({ "server": url, "service": arguments.service, "status": serving.status }))?;
     } else {

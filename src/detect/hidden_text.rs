@@ -28,8 +28,9 @@ impl HiddenText {
             id: "injection.hidden-text".into(),
             plugin: INJECTION.into(),
             category: Category::new("prompt_injection.hidden_text"),
-            severity: Severity::High,
-            score: Severity::High.score(),
+            // What the hidden text says is judged through its text layer; being hidden alone only warns.
+            severity: Severity::Medium,
+            score: Severity::Medium.score(),
             confidence: 1.0,
             description: "Text written in characters that people cannot see and models read.".into(),
             recommendation: "Remove the invisible characters, and ask where the text came from.".into(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Detected, Detector, INJECTION, coded, resolve};
-use crate::rules::{Budget, Hints, Match, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
+use crate::rules::{Budget, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
 use crate::text::{self, Layers, Limits, View};
 
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
@@ -52,9 +52,14 @@ impl Scanner {
         &self.rules
     }
 
+    /// What the detectors in code can report.
+    pub fn coded(&self) -> impl Iterator<Item = &MetaInfo> {
+        self.coded.iter().map(|d| &**d.info())
+    }
+
     /// Rule ids of the detectors in code.
     pub fn coded_rule_ids(&self) -> impl Iterator<Item = &str> {
-        self.coded.iter().map(|d| &*d.info().id)
+        self.coded().map(|info| &*info.id)
     }
 
     /// Scans one text.

@@ -1,12 +1,10 @@
-//! The judge in this process: the message engine under a snapshot of rules and policies, its cache off.
+//! The judge in this process: the message engine under a snapshot of rules and policies.
 
 use std::time::Instant;
 
 use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
 use crate::decision::Direction;
-use crate::messages::{
-    CacheConfig, CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig,
-};
+use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine};
 use crate::policy::{CallerRole, Snapshot};
 use crate::rules::Role;
 use crate::text::OffsetEncoding;
@@ -19,14 +17,12 @@ pub struct EngineJudge<'s> {
 }
 
 impl<'s> EngineJudge<'s> {
-    /// A judge over `snapshot`; `disabled` names plugins that the settings switched off.
+    /// A judge over `snapshot`. A figure of speed is that of scanning, so `engine` should have no cache: it would answer
+    /// every repeated text for nothing.
     ///
     /// # Errors
     /// When the system refuses what a runtime needs.
-    pub fn new(snapshot: &'s Snapshot, disabled: Vec<String>) -> std::io::Result<Self> {
-        // A figure of speed is that of scanning; a cache would answer every repeated text for nothing.
-        let cache = CacheConfig { enabled: false, ..CacheConfig::default() };
-        let engine = MessageEngine::new(MessagesConfig::default(), &cache, Vec::new(), disabled);
+    pub fn new(snapshot: &'s Snapshot, engine: MessageEngine) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         Ok(Self { engine, snapshot, runtime })
     }

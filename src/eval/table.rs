@@ -32,7 +32,8 @@ fn render_file(out: &mut String, title: &str, file: &FileTally, with_categories:
         let what = meaning(&name, &label);
         let rate = percent(count.rate());
         let (n, found) = (count.n, count.found);
-        let _ = writeln!(out, "  {name:NAME_WIDTH$} {label:9} {n:>7} {found:>7} {rate:>8} {what}");
+        let row = format!("  {name:NAME_WIDTH$} {label:9} {n:>7} {found:>7} {rate:>8} {what}");
+        let _ = writeln!(out, "{}", row.trim_end());
     }
     let spans = file.spans;
     if spans.overlapped.n > 0 {
@@ -70,11 +71,9 @@ fn render_macro(out: &mut String, totals: &Totals, kind: Kind) {
     if let Some((recall, sources)) = totals.macro_recall(kind) {
         // Joins the block above.
         out.truncate(out.trim_end().len());
-        let _ = writeln!(
-            out,
-            "\n  macro recall over {sources} sources, semantic tier left out: {}\n",
-            percent(Some(recall))
-        );
+        let left_out = if kind == Kind::Injection { ", semantic tier left out" } else { "" };
+        let recall = percent(Some(recall));
+        let _ = writeln!(out, "\n  macro recall over {sources} sources{left_out}: {recall}\n");
     }
 }
 

@@ -15,7 +15,7 @@ use super::decide::{decide, refuse};
 use super::server::Shared;
 use super::{Identity, RequestError, deadline, status};
 use crate::pb::{google, v1};
-use crate::telemetry::Rpc;
+use crate::telemetry::{OverloadShed, Rpc};
 
 const RPC: Rpc = Rpc::CheckMessagesStream;
 
@@ -75,7 +75,7 @@ async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMes
     let result = match shared.in_flight.clone().try_acquire_owned() {
         Ok(_permit) => decide(shared, RPC, &state.identity, state.deadline, request).await,
         Err(_) => {
-            refuse(shared, RPC, &RequestError::Overloaded);
+            OverloadShed { rpc: RPC }.emit(&shared.metrics);
             Err(RequestError::Overloaded)
         }
     };

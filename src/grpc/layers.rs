@@ -19,6 +19,9 @@ use crate::telemetry::{OverloadShed, Rpc, adopt};
 /// Path of the one unary call that is limited and counted here.
 const CHECK_MESSAGES: &str = "/portcullis.v1.PolicyDecisionService/CheckMessages";
 
+/// Path of the stream, which limits and restates each of its items itself.
+const CHECK_MESSAGES_STREAM: &str = "/portcullis.v1.PolicyDecisionService/CheckMessagesStream";
+
 /// Where an answer without a message carries its status.
 const GRPC_STATUS: &str = "grpc-status";
 
@@ -61,10 +64,16 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if request.uri().path() != CHECK_MESSAGES {
-            return Box::pin(self.inner.call(request));
-        }
         let shared = self.shared.clone();
+        if request.uri().path() != CHECK_MESSAGES {
+            let is_stream = request.uri().path() == CHECK_MESSAGES_STREAM;
+            let answer = self.inner.call(request);
+            return Box::pin(async move {
+                let response = answer.await?;
+                // A stream restates for itself, inside its answers.
+                Ok(if is_stream { response } else { restated(&shared, response, None) })
+            });
+        }
         let Ok(permit) = shared.in_flight.clone().try_acquire_owned() else {
             OverloadShed { rpc: Rpc::CheckMessages }.emit(&shared.metrics);
             let response = RequestError::Overloaded.to_status().into_http();
@@ -77,7 +86,7 @@ where
             async move {
                 let response = answer.await?;
                 drop(permit);
-                Ok(restated(&shared, response))
+                Ok(restated(&shared, response, Some(Rpc::CheckMessages)))
             },
             span,
         ))
@@ -85,7 +94,7 @@ where
 }
 
 /// The response, or our own words for what the transport refused.
-fn restated(shared: &Shared, response: Response<Body>) -> Response<Body> {
+fn restated(shared: &Shared, response: Response<Body>, counted_as: Option<Rpc>) -> Response<Body> {
     // Only answers without a message carry their status in the headers.
     if !response.headers().contains_key(GRPC_STATUS) || has_details(response.headers()) {
         return response;
@@ -93,7 +102,9 @@ fn restated(shared: &Shared, response: Response<Body>) -> Response<Body> {
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
     match restate(status.code(), status.message(), shared.request_bytes_max) {
         Some(error) => {
-            refuse(shared, Rpc::CheckMessages, &error);
+            if let Some(rpc) = counted_as {
+                refuse(shared, rpc, &error);
+            }
             error.to_status().into_http()
         }
         None => response,

@@ -7,6 +7,7 @@
 mod auth;
 mod check_messages;
 mod check_messages_stream;
+pub mod client;
 pub mod convert;
 mod deadline;
 mod decide;

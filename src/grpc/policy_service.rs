@@ -137,9 +137,22 @@ impl Shared {
     pub fn declare(&self, snapshot: &Snapshot) {
         let rules = snapshot.scanner().rules();
         for plugin in rules.plugins() {
-            let of_plugin = rules.rules().iter().filter(|r| r.info.plugin == *plugin);
+            let of_rules = rules.rules().iter().map(|r| &*r.info);
+            let of_plugin = of_rules.chain(snapshot.scanner().coded()).filter(|info| info.plugin == *plugin);
             self.metrics
-                .declare_plugin(plugin, of_plugin.map(|r| (r.info.category.as_str(), r.info.severity)));
+                .declare_plugin(plugin, of_plugin.map(|info| (info.category.as_str(), info.severity)));
+        }
+        for (id, reports) in crate::messages::OWN_PLUGINS {
+            self.metrics.declare_plugin(id, reports.iter().map(|severity| (id, *severity)));
+        }
+        for (policy, suppression) in snapshot.policies().expired_suppressions(jiff::Timestamp::now()) {
+            tracing::warn!(
+                policy = &**policy.name(),
+                rule = suppression.rule.as_deref().unwrap_or_default(),
+                category = suppression.category.as_deref().unwrap_or_default(),
+                expired = %suppression.expires,
+                "suppression expired, its findings count again"
+            );
         }
     }
 }

@@ -142,7 +142,11 @@ impl Bound {
         let policies = PolicyServiceServer::new(Policies(shared.clone()))
             .max_decoding_message_size(config.request_bytes_max);
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
-        let server = Server::builder()
+        let mut builder = Server::builder();
+        if let Some(age) = config.max_connection_age {
+            builder = builder.max_connection_age(age).max_connection_age_grace(config.drain_timeout);
+        }
+        let server = builder
             // Half-open connections would stay for ever otherwise.
             .http2_keepalive_interval(Some(config.keepalive_interval))
             .http2_keepalive_timeout(Some(config.keepalive_timeout))

@@ -4,6 +4,7 @@
 //! limit. Our own faults tell the caller nothing but that they are ours.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -12,6 +13,9 @@ use crate::messages::CheckError;
 
 /// Domain of our `google.rpc.ErrorInfo`.
 pub(super) const DOMAIN: &str = "portcullis";
+
+/// When a caller that was shed may try again: a few requests later.
+const OVERLOAD_RETRY: Duration = Duration::from_millis(100);
 
 /// Why a request gets no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -140,6 +144,7 @@ impl RequestError {
             }
             Self::Overloaded => {
                 details.set_error_info("OVERLOADED", DOMAIN, HashMap::new());
+                details.set_retry_info(Some(OVERLOAD_RETRY));
             }
             Self::NotServing => {
                 details.set_error_info("NO_USABLE_POLICY", DOMAIN, HashMap::new());

@@ -19,7 +19,7 @@ use crate::text::OffsetEncoding;
 /// Text of a request from which it is scanned off the asynchronous workers, in bytes: about 0.3 ms of work.
 const OFFLOAD_BYTES: usize = 64 * 1024;
 /// Plugin id under which media parts are reported: nobody built in can look into them.
-const MEDIA: &str = "media";
+pub(super) const MEDIA: &str = "media";
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ pub struct CheckOutcome {
     pub policy: Arc<Policy>,
     /// Plugins that ran, with the time each took; built-in ones share one pass and so one time.
     pub ran: Vec<(Arc<str>, Duration)>,
-    /// Bytes of text judged.
+    /// Bytes of text scanned; texts that the cache knew are not among them.
     pub bytes: usize,
     /// Fields answered from the cache.
     pub cache_hits: u64,
@@ -300,7 +300,6 @@ impl MessageEngine {
         for (index, message) in request.messages.iter().enumerate() {
             let index = index as u32;
             for field in &message.fields {
-                pass.bytes += field.text.len();
                 let scanned = match self.scan_field(plan, message, field, &clock, &mut pass) {
                     Ok(scanned) => scanned,
                     Err(Stopped::Deadline) => return Err(CheckError::DeadlineExceeded),
@@ -360,6 +359,7 @@ impl MessageEngine {
             role: Some(message.role),
             surface: Some(surface),
         };
+        pass.bytes += field.text.len();
         let is_spent = || clock.is_spent();
         let scanned = plan.snapshot.scanner().scan(request, &Budget { is_spent: &is_spent });
         let scanned = Arc::new(scanned.map_err(|_| clock.why())?);

@@ -24,6 +24,12 @@ pub use engine::{CheckError, CheckOutcome, CheckRequest, MessageEngine};
 pub use input::{Conversation, Field, FieldPath, Message, parse_role};
 pub use plugin::{Descriptor, Plugin, PluginAnswer, PluginError, PluginFuture};
 pub use redact::RedactedField;
+/// Plugins of the engine itself, which have no rules, with the severities they can report.
+pub const OWN_PLUGINS: [(&str, &[crate::decision::Severity]); 2] = [
+    (structure::STRUCTURE, &[crate::decision::Severity::Medium, crate::decision::Severity::High]),
+    (engine::MEDIA, &[]),
+];
+
 pub use report::{Reported, fingerprint};
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Most policy files in a folder.
 pub const FILES_MAX: usize = 1000;
 
-/// Loads the built-in default and every policy file of `folder`; an empty folder is fine, and so is none.
+/// Loads the built-in default and every policy file of `folder`, which may also be one file; an empty folder is fine,
+/// and so is none.
 ///
 /// # Errors
 /// Returns every problem of every file; also when the folder or a file cannot be read.
@@ -45,6 +46,9 @@ pub fn load_dir(folder: Option<&Path>, vocabulary: &Vocabulary<'_>) -> Result<Po
 
 /// Sorted: a folder lists its files in any order, and messages must not depend on it.
 fn policy_files(folder: &Path) -> Result<Vec<PathBuf>, PolicyProblems> {
+    if folder.is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
     let name = folder.display().to_string();
     let cannot = |error: std::io::Error| {
         let fix = "check `policy.path` and its permissions";

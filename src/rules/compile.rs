@@ -407,7 +407,11 @@ fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
                 .dfa(false),
         )
         .build(pattern)
-        .map_err(|error| error.syntax_error().map_or_else(|| error.to_string(), |e| format!("{e}")))
+        .map_err(|error| match (error.syntax_error(), error.size_limit()) {
+            (Some(syntax), _) => syntax.to_string(),
+            (None, Some(limit)) => format!("compiles to more than {limit} bytes; make its repeats smaller"),
+            (None, None) => error.to_string(),
+        })
 }
 
 struct Extent {

@@ -105,6 +105,15 @@ pub fn load_folder(folder: &Path) -> Result<Vec<RuleSource>, RuleProblems> {
     }
 }
 
+/// The plugin id that a folder's name gives: `my-rules` holds plugin `my_rules`.
+fn plugin_of(folder: &str) -> String {
+    let id: String = folder
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .collect();
+    id.trim_matches('_').to_owned()
+}
+
 fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut Vec<RuleProblem>) {
     let problem = |message: String| RuleProblem {
         file: path.display().to_string(),
@@ -159,8 +168,7 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
                 .parent()
                 .and_then(Path::file_name)
                 .and_then(|n| n.to_str())
-                .unwrap_or("custom")
-                .to_owned();
+                .map_or_else(|| "custom".to_owned(), plugin_of);
             sources.push(RuleSource { name: path.display().to_string(), default_plugin, text });
         }
         Err(error) => problems.push(problem(format!("cannot be read: {error}"))),

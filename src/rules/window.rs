@@ -22,14 +22,12 @@ pub(super) struct Lookback {
 pub(super) fn lookback(hir: &Hir, literals: &[String], match_length_max: usize) -> Lookback {
     let widest = Lookback { bytes: match_length_max, is_prefix: false };
     let folded = fold_ascii_case(hir);
-    let parts: Vec<Hir> = match folded.kind() {
-        HirKind::Concat(parts) => parts.clone(),
-        _ => vec![folded],
-    };
+    let parts = byte_by_byte(folded);
     let mut before = 0usize;
     for at in 0..parts.len() {
-        let rest = Hir::concat(parts[at..].to_vec());
-        if begins_with_literal(&rest, literals) {
+        if may_begin(&parts[at], literals)
+            && begins_with_literal(&Hir::concat(parts[at..].to_vec()), literals)
+        {
             return Lookback { bytes: before.min(match_length_max), is_prefix: before == 0 };
         }
         match parts[at].properties().maximum_len() {
@@ -38,6 +36,30 @@ pub(super) fn lookback(hir: &Hir, literals: &[String], match_length_max: usize) 
         }
     }
     widest
+}
+
+/// The parts of a concatenation, its literals cut into bytes: a gate literal may begin inside one.
+fn byte_by_byte(hir: Hir) -> Vec<Hir> {
+    let parts = match hir.kind() {
+        HirKind::Concat(parts) => parts.clone(),
+        _ => vec![hir],
+    };
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.kind() {
+            HirKind::Literal(lit) => out.extend(lit.0.iter().map(|byte| Hir::literal([*byte]))),
+            _ => out.push(part),
+        }
+    }
+    out
+}
+
+/// A cheap look before the costly one: a literal byte must be the first of some gate literal.
+fn may_begin(part: &Hir, literals: &[String]) -> bool {
+    match part.kind() {
+        HirKind::Literal(lit) => literals.iter().any(|known| known.as_bytes().first() == lit.0.first()),
+        _ => true,
+    }
 }
 
 /// Whether every match of `hir` begins with one of `literals`.

@@ -16,6 +16,7 @@ mod architecture;
 mod audit;
 mod bad_input;
 mod check_messages;
+mod cli;
 mod fuzz_smoke;
 mod lifecycle;
 mod metrics;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::context::{Context, snapshot};
-use crate::cli::remote::{CALL_TIMEOUT, Remote};
-use crate::cli::{Exit, Failure, Output};
+use crate::cli::{Exit, Failure, Output, remote};
 use crate::grpc::convert;
 use crate::pb::v1;
 
@@ -34,7 +33,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let response = match &arguments.server {
-        Some(url) => Remote::connect(url, CALL_TIMEOUT)?.policy(&arguments.name)?,
+        Some(url) => remote::connect(url)?.policy(&arguments.name)?,
         None => policy_here(arguments, context)?,
     };
     if arguments.json {

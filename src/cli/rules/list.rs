@@ -6,8 +6,7 @@ use serde_json::json;
 use super::lookup::{Rules, as_message};
 use crate::cli::context::Context;
 use crate::cli::output::Style;
-use crate::cli::remote::{CALL_TIMEOUT, Remote};
-use crate::cli::{Exit, Failure, Output};
+use crate::cli::{Exit, Failure, Output, remote};
 use crate::pb::v1;
 
 /// Arguments of `rules list`.
@@ -32,7 +31,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let plugin = arguments.plugin.as_deref().unwrap_or_default();
     let rules = match &arguments.server {
-        Some(url) => Remote::connect(url, CALL_TIMEOUT)?.rules(plugin)?,
+        Some(url) => remote::connect(url)?.rules(plugin)?,
         None => rules_here(plugin, context)?,
     };
     if arguments.json {

@@ -321,6 +321,16 @@ fn structured_tokens() {
     );
     check("basic-auth", &["c3ZjOlprM3AhOXZR"], &["bm9jb2xvbmhlcmU=", "!!!!", "dXNlcjpwYXNzd29yZA=="]);
     check("base64-json", &["eyJhIjoxfQ"], &["aGVsbG8gd29ybGQ"]);
+    check(
+        "github-crc32",
+        &["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", "ghs_Zk3vQ9xT7mWb2LcR8nYf5JdH1sGp4A4NyNLg"],
+        &["ghp_Zk3vQ9xT7mWb2LcR8nYf5JdH1sGp4A4NyNLh", "ghp_", "4NyNLg"],
+    );
+    check(
+        "npm-crc32",
+        &["npm_Zk3vQ9xT7mWb2LcR8nYf5JdH1sGp4A32AN3e"],
+        &["npm_Zk3vQ9xT7mWb2LcR8nYf5JdH1sGp4A32AN3f", "npm_"],
+    );
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! A client for programs without a runtime of their own: calls of a running service, one at a time.
+//!
+//! The generated clients are used as they are. What a server answers instead of a result is sorted by what the person
+//! can do about it, since the codes of gRPC tell them apart more finely than an exit code can.
+
+use std::time::Duration;
+
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt;
+
+use crate::pb::v1;
+use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
+use crate::pb::v1::policy_service_client::PolicyServiceClient;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one answer may take unless somebody says otherwise; the server's own limits are shorter.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Most pages of one list: a server that never ends its list must not hold the command for ever.
+const PAGES_MAX: usize = 1_000;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The URL cannot be that of a server.
+    #[error("`{url}` {message}")]
+    Url {
+        /// As given.
+        url: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Nobody answered, or not in time.
+    #[error("{url}: {message}")]
+    Away {
+        /// The server.
+        url: String,
+        /// What was told.
+        message: String,
+    },
+    /// The request is wrong.
+    #[error("{url}: {message}")]
+    Refused {
+        /// The server.
+        url: String,
+        /// What was told, fields included.
+        message: String,
+    },
+    /// The caller may not ask this.
+    #[error("{url}: {message}")]
+    Denied {
+        /// The server.
+        url: String,
+        /// What was told.
+        message: String,
+    },
+    /// The server failed.
+    #[error("{url}: {message}")]
+    Failed {
+        /// The server.
+        url: String,
+        /// What was told.
+        message: String,
+    },
+    /// The system refused what a runtime needs.
+    #[error("no runtime: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// A connection to one server.
+pub struct Client {
+    url: String,
+    channel: Channel,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Client {
+    /// Connects to `url`; without a scheme it is `http`.
+    ///
+    /// # Errors
+    /// When the URL is none, or nobody answers there.
+    pub fn connect(url: &str, call_timeout: Duration) -> Result<Self, ClientError> {
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let wrong = |message: String| ClientError::Url { url: url.clone(), message };
+        if !url.starts_with("http://") {
+            let message = "has another scheme than http://; let a proxy on this machine speak TLS";
+            return Err(wrong(message.to_owned()));
+        }
+        let endpoint = Endpoint::from_shared(url.clone())
+            .map_err(|error| wrong(format!("is no URL of a server: {error}")))?
+            .connect_timeout(CONNECT_TIMEOUT.min(call_timeout))
+            .timeout(call_timeout);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let channel = runtime
+            .block_on(endpoint.connect())
+            .map_err(|error| ClientError::Away { url: url.clone(), message: deepest(&error) })?;
+        Ok(Self { url, channel, runtime })
+    }
+
+    /// Checks messages.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn check(&self, request: v1::CheckMessagesRequest) -> Result<v1::CheckMessagesResponse, ClientError> {
+        let mut client = PolicyDecisionServiceClient::new(self.channel.clone())
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX);
+        self.answer(self.runtime.block_on(client.check_messages(request)))
+    }
+
+    /// Every rule in force, of one plugin or of all.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn rules(&self, plugin: &str) -> Result<Vec<v1::Rule>, ClientError> {
+        let mut client = PolicyServiceClient::new(self.channel.clone());
+        let mut rules = Vec::new();
+        let mut request =
+            v1::ListRulesRequest { plugin: plugin.to_owned(), page_size: 1_000, ..Default::default() };
+        for _ in 0..PAGES_MAX {
+            let page = self.answer(self.runtime.block_on(client.list_rules(request.clone())))?;
+            rules.extend(page.rules);
+            if page.next_page_token.is_empty() {
+                return Ok(rules);
+            }
+            request.page_token = page.next_page_token;
+        }
+        let message = "its list of rules does not end".to_owned();
+        Err(ClientError::Failed { url: self.url.clone(), message })
+    }
+
+    /// A policy in force.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn policy(&self, name: &str) -> Result<v1::GetPolicyResponse, ClientError> {
+        let mut client = PolicyServiceClient::new(self.channel.clone());
+        let request = v1::GetPolicyRequest { name: name.to_owned() };
+        self.answer(self.runtime.block_on(client.get_policy(request)))
+    }
+
+    /// Health of a service, as the name of its status; the empty name is the server as a whole.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn health(&self, service: &str) -> Result<Serving, ClientError> {
+        let mut client = HealthClient::new(self.channel.clone());
+        let request = HealthCheckRequest { service: service.to_owned() };
+        let answer = match self.runtime.block_on(client.check(request)) {
+            Err(status) if status.code() == Code::NotFound => return Ok(Serving::unknown()),
+            answer => self.answer(answer)?,
+        };
+        let status = answer.status();
+        Ok(Serving { is_serving: status == ServingStatus::Serving, status: status.as_str_name() })
+    }
+
+    fn answer<T>(&self, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
+        answer.map(tonic::Response::into_inner).map_err(|status| self.error_of(&status))
+    }
+
+    fn error_of(&self, status: &Status) -> ClientError {
+        let mut message = status.message().to_owned();
+        for violation in status.get_details_bad_request().into_iter().flat_map(|bad| bad.field_violations) {
+            let told = format!("{}: {}", violation.field, violation.description);
+            if !message.contains(&told) {
+                message.push_str("; ");
+                message.push_str(&told);
+            }
+        }
+        let url = self.url.clone();
+        match status.code() {
+            Code::InvalidArgument
+            | Code::NotFound
+            | Code::AlreadyExists
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::ResourceExhausted => ClientError::Refused { url, message },
+            Code::PermissionDenied | Code::Unauthenticated => ClientError::Denied { url, message },
+            Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::Unimplemented => ClientError::Away { url, message },
+            Code::Ok | Code::Unknown | Code::Internal | Code::DataLoss => {
+                ClientError::Failed { url, message }
+            }
+        }
+    }
+}
+
+/// Health of one service.
+pub struct Serving {
+    /// Whether it serves.
+    pub is_serving: bool,
+    /// Its status as the health protocol names it.
+    pub status: &'static str,
+}
+
+impl Serving {
+    fn unknown() -> Self {
+        Self { is_serving: false, status: ServingStatus::ServiceUnknown.as_str_name() }
+    }
+}
+
+/// The cause that says most: the transport's own error only says that there was one.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}

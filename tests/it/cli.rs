@@ -1,0 +1,588 @@
+//! The program itself: exit codes, what it prints, wrong flags, broken files.
+//!
+//! Every run has an empty environment and an empty working directory, so that no setting of the machine gets in. Figures
+//! are taken with rules of the tests' own (`tests/cases/eval/rules`), whose markers no built-in rule knows.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What a run left behind.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {}{}", self.out, self.err))
+    }
+}
+
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    command.args(arguments).current_dir(folder).env_clear();
+    command
+}
+
+fn run_in(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
+    let mut child = program(folder, arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // A command that reads no input may be gone already.
+    let _ = child.stdin.take().expect("a piped input").write_all(input);
+    let output = child.wait_with_output().expect("the program ends");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Ran { code: output.status.code().expect("no signal"), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn run(arguments: &[&str]) -> Ran {
+    let folder = empty();
+    run_in(folder.path(), arguments, b"")
+}
+
+/// Arguments followed by more of them.
+fn join<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [first, more].concat()
+}
+
+fn empty() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn cases(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
+    path.to_str().expect("a path in Unicode").to_owned()
+}
+
+/// The setting that adds the rules of the tests.
+fn with_rules() -> String {
+    format!("rules.paths={}", cases("eval/rules"))
+}
+
+/// A running service, killed at the end of the test.
+struct Service {
+    child: Child,
+    address: String,
+    _folder: TempDir,
+}
+
+impl Service {
+    fn start() -> Self {
+        let (folder, rules) = (empty(), with_rules());
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--set", &rules];
+        let mut child = program(folder.path(), &arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the service starts");
+        let log = BufReader::new(child.stderr.take().expect("a piped log"));
+        let mut lines = log.lines();
+        let address = lines
+            .by_ref()
+            .map(|line| line.expect("a log line"))
+            .filter_map(|line| serde_json::from_str::<Value>(&line).ok())
+            .find_map(|event| event["grpc"].as_str().map(str::to_owned))
+            .expect("the service says where it listens");
+        // Somebody must read the log, or the service waits for room in the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address, _folder: folder }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn wrong_usage_is_64_and_help_is_0() {
+    for arguments in [
+        &[][..],
+        &["nonsense"],
+        &["check", "--nonsense", "x"],
+        &["check", "a", "b"],
+        &["check", "--role", "moon", "x"],
+        &["check", "x", "--file", "y"],
+        &["check", "--server", "https://127.0.0.1:1", "x"],
+        &["eval"],
+        &["rules"],
+        &["rules", "show"],
+        &["rules", "test", "--without-builtin"],
+        &["policy", "test"],
+        &["health", "--timeout", "soon"],
+        &["config", "--set", "nonsense"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.is_empty(), "{arguments:?} says nothing");
+    }
+    for arguments in [&["--help"][..], &["check", "--help"], &["rules", "explain", "--help"], &["--version"]]
+    {
+        let ran = run(arguments);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{arguments:?}");
+        assert!(!ran.out.is_empty());
+    }
+}
+
+#[test]
+fn a_decision_is_the_exit_code_of_check() {
+    let rules = with_rules();
+    for (text, code, word) in [
+        ("hello", 0, "ALLOW"),
+        ("mane ABCyDEF", 0, "ALLOW"),
+        ("stripe ABCxDEF", 1, "WARN"),
+        ("a zebra override", 2, "BLOCK"),
+    ] {
+        let ran = run(&["check", "--set", &rules, text]);
+        assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{text}");
+        assert!(ran.out.starts_with(word), "{}", ran.out);
+    }
+    assert_eq!(run(&["check", "--set", &rules, "--role", "system", "a zebra override"]).code, 0);
+}
+
+#[test]
+fn check_underlines_what_it_found() {
+    let ran = run(&["check", "--set", &with_rules(), "日本\nmy zebra override now"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let at =
+        lines.iter().position(|line| line.contains("2 | my zebra override now")).expect("the line is shown");
+    assert_eq!(lines[at + 1], "    |    ^^^^^^^^^^^^^^");
+    assert!(!ran.out.contains('\x1b'), "no colours without a terminal");
+}
+
+#[test]
+fn check_reads_a_file_and_standard_input() {
+    let (folder, rules) = (empty(), with_rules());
+    std::fs::write(folder.path().join("text"), "a zebra override").expect("a file");
+    for (arguments, input) in [
+        (&["--file", "text"][..], &b""[..]),
+        (&["--file", "-"][..], &b"a zebra override"[..]),
+        (&["-"][..], &b"a zebra override"[..]),
+        (&[][..], &b"a zebra override"[..]),
+    ] {
+        let all = join(&["check", "--set", &rules], arguments);
+        assert_eq!(run_in(folder.path(), &all, input).code, 2, "{arguments:?}");
+    }
+    let ran = run_in(folder.path(), &["check", "-"], b"ab\xff");
+    assert_eq!((ran.code, ran.out.as_str()), (65, ""));
+    assert!(ran.err.contains("standard input: not UTF-8 at byte 2"), "{}", ran.err);
+    let ran = run(&["check", "--file", "nowhere"]);
+    assert_eq!(ran.code, 65);
+    assert!(ran.err.contains("nowhere: cannot be read"), "{}", ran.err);
+}
+
+#[test]
+fn check_answers_the_same_json_here_and_over_the_server() {
+    let (service, rules) = (Service::start(), with_rules());
+    let text = "é zbr_abcdefgh, a zebra override";
+    let here = run(&["check", "--set", &rules, "--json", "--redact", text]);
+    let there = run(&["check", "--server", &service.address, "--json", "--redact", text]);
+    assert_eq!((here.code, there.code), (2, 2), "{}{}", here.err, there.err);
+    let (mut here, mut there) = (here.json(), there.json());
+    for answer in [&mut here, &mut there] {
+        let answer = answer.as_object_mut().expect("an object");
+        assert!(answer.remove("decisionId").is_some());
+    }
+    assert_eq!(here, there);
+    assert_eq!(here["decision"], "DECISION_BLOCK");
+    assert_eq!(here["redactedMessages"][0]["text"], "é [SECRET_TEST_1], a zebra override");
+    let rules_found: Vec<_> =
+        here["findings"].as_array().expect("findings").iter().map(|f| &f["ruleId"]).collect();
+    assert_eq!(rules_found, ["secrets.test-ticket", "injection.test-zebra"]);
+    assert_eq!(here["findings"][0]["span"]["start"], "3");
+    assert_eq!(here["findings"][0]["matchedText"], "zb…gh", "masked unless the policy reveals");
+}
+
+#[test]
+fn refusals_have_the_same_exit_code_here_and_over_the_server() {
+    let service = Service::start();
+    for arguments in [&["--policy", "nowhere"][..], &["--plugins", "nowhere"]] {
+        let here = run(&join(&["check", "x"], arguments));
+        let there = run(&join(&["check", "--server", &service.address, "x"], arguments));
+        assert_eq!((here.code, there.code), (65, 65), "{arguments:?}: {}{}", here.err, there.err);
+        assert!(here.err.contains("nowhere") && there.err.contains("nowhere"));
+    }
+}
+
+#[test]
+fn a_server_that_is_away_is_69() {
+    // Port 9 is `discard`, which nobody runs.
+    let url = "http://127.0.0.1:9";
+    for arguments in [
+        &["health", "--timeout", "1s"][..],
+        &["check", "x"],
+        &["rules", "list"],
+        &["policy", "show"],
+        &["eval", &cases("eval/injection.jsonl")],
+    ] {
+        let ran = run(&join(arguments, &["--server", url]));
+        assert_eq!((ran.code, ran.out.as_str()), (69, ""), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn health_asks_one_service_or_all() {
+    let service = Service::start();
+    let server = ["health", "--server", &service.address];
+    let health = |more: &[&str]| run(&join(&server, more));
+    assert_eq!(health(&[]).code, 0);
+    let ran = health(&["--service", "portcullis.v1.PolicyDecisionService"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "SERVING\n"));
+    let ran = health(&["--service", "portcullis.v1.SubmissionService", "--json"]);
+    assert_eq!((ran.code, ran.json()["status"].as_str()), (69, Some("NOT_SERVING")));
+    let ran = health(&["--service", "nowhere"]);
+    assert_eq!((ran.code, ran.out.as_str()), (69, "SERVICE_UNKNOWN\n"));
+}
+
+#[test]
+fn a_bad_configuration_is_78() {
+    let folder = empty();
+    std::fs::write(folder.path().join("portcullis.yaml"), "server:\n  lisen: 127.0.0.1:1\nnonsense: 1\n")
+        .expect("a file");
+    for arguments in [&["config"][..], &["check", "x"], &["serve"], &["policy", "show"], &["rules", "list"]] {
+        let ran = run_in(folder.path(), arguments, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (78, ""), "{arguments:?}");
+        assert!(
+            ran.err.contains("did you mean `server.listen`?") && ran.err.contains("portcullis.yaml:3"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(run(&["serve", "--listen", "0.0.0.0:0"]).code, 78, "an open port without authentication");
+    assert_eq!(run(&["check", "--config", "nowhere.yaml", "x"]).code, 78);
+    assert_eq!(run(&["check", "--set", "rules.paths=nowhere", "x"]).code, 78);
+    assert_eq!(run(&["check", "--policy-path", "nowhere", "x"]).code, 78);
+    // What is exposed matters to the service alone.
+    assert_eq!(run(&["check", "--set", "server.listen=0.0.0.0:1", "x"]).code, 0);
+}
+
+#[test]
+fn config_tells_values_and_sources() {
+    let ran = run(&["config", "--json", "--set", "log.level=debug"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let settings = ran.json()["settings"].as_array().expect("a list").clone();
+    let level = settings.iter().find(|one| one["key"] == "log.level").expect("the setting");
+    assert_eq!((&level["value"], &level["source"]), (&json!("debug"), &json!("flag --set")));
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_nothing() {
+    for (arguments, code) in
+        [(&["rules", "list"][..], 0), (&["check", "--set", &with_rules(), "a zebra override"][..], 2)]
+    {
+        let folder = empty();
+        let mut child = program(folder.path(), arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the program ends");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn version_names_the_rules() {
+    let ran = run(&["version", "--json"]);
+    assert_eq!(ran.json()["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(ran.json()["rules_revision"].as_str().map(str::len), Some(12));
+}
+
+#[test]
+fn rules_are_listed_shown_and_explained() {
+    let (rules, service) = (with_rules(), Service::start());
+    let here = run(&["rules", "list", "--json", "--plugin", "pii", "--set", &rules]).json();
+    let there = run(&["rules", "list", "--json", "--plugin", "pii", "--server", &service.address]).json();
+    assert_eq!(here, there);
+    let list = here["rules"].as_array().expect("a list");
+    let mane = list.iter().find(|rule| rule["id"] == "pii.test-mane").expect("the rule");
+    assert_eq!((&mane["severity"], &mane["mode"]), (&json!("SEVERITY_LOW"), &json!("MODE_ENFORCE")));
+    let ran = run(&["rules", "list", "--set", &rules]);
+    assert!(ran.out.lines().any(|line| line.starts_with("secrets.test-ticket ")), "{}", ran.out);
+
+    let ran = run(&["rules", "show", "pii.test-mane", "--set", &rules]);
+    let toml = ran.out.split_once('\n').expect("a heading").1;
+    let file = std::fs::read_to_string(cases("eval/rules/pii/test.toml")).expect("the file");
+    assert!(toml.starts_with("[[rule]]\nid = \"pii.test-mane\"") && file.ends_with(toml), "{toml}");
+
+    let ran = run(&["rules", "explain", "injection.test-zebra", "--set", &rules]);
+    assert!(ran.out.contains("BLOCK under policy `default`"), "{}", ran.out);
+    assert!(ran.out.contains("in system messages in shadow"), "{}", ran.out);
+    for command in ["show", "explain"] {
+        let ran = run(&["rules", command, "pii.test-man", "--set", &rules]);
+        assert_eq!(ran.code, 65);
+        assert!(ran.err.contains("did you mean `pii.test-mane`?"), "{}", ran.err);
+    }
+    assert_eq!(run(&["rules", "list", "--plugin", "nowhere"]).code, 65);
+}
+
+#[test]
+fn built_in_rules_pass_their_own_test() {
+    let ran = run(&["rules", "test"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+}
+
+#[test]
+fn a_rule_that_fails_its_test_is_named_with_its_place() {
+    let folder = empty();
+    let good = std::fs::read_to_string(cases("eval/rules/secrets/test.toml")).expect("the file");
+    std::fs::create_dir(folder.path().join("mine")).expect("a folder");
+    let file = folder.path().join("mine/rules.toml");
+    let test = |text: &str| {
+        std::fs::write(&file, text).expect("a file");
+        run_in(folder.path(), &["rules", "test", "mine"], b"")
+    };
+    let good = format!("plugin = \"mine\"\n\n{good}");
+    let ran = test(&good);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1 rule, 2 texts: ok\n"));
+    for (from, to, told) in [
+        (
+            "zbr_abcdefgh\"]",
+            "zbr_1\"]",
+            "mine/rules.toml:3: rule `secrets.test-ticket`, examples: \"zbr_1\" is not found",
+        ),
+        ("\"zbr_abc\"", "\"zbr_abcdefgh\"", "negative_examples: \"zbr_abcdefgh\" is found, at bytes 0..12"),
+        ("severity", "severty", "mine/rules.toml:"),
+        ("{8}", "{8", "pattern: "),
+    ] {
+        let ran = test(&good.replace(from, to));
+        assert_eq!(ran.code, 65, "{from}: {}", ran.out);
+        assert!(ran.out.contains(told), "{told} in {}", ran.out);
+    }
+    std::fs::write(&file, good.replace("{8}", "{8")).expect("a file");
+    let json = run_in(folder.path(), &["rules", "test", "mine", "--json"], b"").json();
+    assert_eq!(json["problems"][0]["rule"], "secrets.test-ticket");
+    let none = run_in(folder.path(), &["rules", "test", "nowhere"], b"");
+    assert_eq!(none.code, 65);
+}
+
+#[test]
+fn policies_are_validated_and_shown() {
+    let folder = empty();
+    let write = |text: &str| std::fs::write(folder.path().join("strict.yaml"), text).expect("a file");
+    write("name: strict\nthresholds: { warn: 0.1, block: 0.4 }\n");
+    for path in ["strict.yaml", "."] {
+        let ran = run_in(folder.path(), &["policy", "validate", path], b"");
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.starts_with("ok: default, strict (revision "), "{}", ran.out);
+    }
+    let ran = run_in(folder.path(), &["policy", "show", "strict", "--policy-path", "."], b"");
+    assert!(ran.out.contains("block: 0.4"), "{}", ran.out);
+    let arguments =
+        ["check", "--set", &with_rules(), "--policy-path", ".", "--policy", "strict", "stripe ABCxDEF"];
+    assert_eq!(
+        run_in(folder.path(), &arguments, b"").code,
+        2,
+        "a stricter policy blocks what the default warns of"
+    );
+    assert_eq!(run_in(folder.path(), &["policy", "show", "nowhere"], b"").code, 65);
+
+    write("name: strict\nthresholds: { warn: 3 }\nplugns: {}\n");
+    let ran = run_in(folder.path(), &["policy", "validate", "strict.yaml"], b"");
+    assert_eq!((ran.code, ran.out.lines().count()), (65, 2), "{}", ran.out);
+    assert!(ran.out.contains("strict.yaml:2:") && ran.out.contains("did you mean `plugins`?"), "{}", ran.out);
+    let json = run_in(folder.path(), &["policy", "validate", "strict.yaml", "--json"], b"").json();
+    assert_eq!((&json["valid"], &json["problems"][1]["line"]), (&json!(false), &json!(3)));
+}
+
+#[test]
+fn policies_are_tested_by_case_files() {
+    let rules = with_rules();
+    let test = |path: &str, more: &[&str]| run(&join(&["policy", "test", "--set", &rules, path], more));
+    let ran = test(&cases("policy_test/good.yaml"), &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "3 cases: ok\n"), "{}", ran.err);
+    let ran = test(&cases("policy_test/failing.yaml"), &[]);
+    assert_eq!(ran.code, 65);
+    let told: Vec<&str> = ran.out.lines().skip(1).collect();
+    assert_eq!(
+        told,
+        [
+            "  decision: expected ALLOW, got BLOCK (policy default, score 0.80)",
+            "  rules: expected pii.test-mane, got injection.test-zebra",
+            "  not_rules: expected no injection.test-zebra, got injection.test-zebra",
+            "2 cases: 1 failed",
+        ]
+    );
+    assert!(
+        ran.out.starts_with("FAILED ") && ran.out.contains("failing.yaml:2: wrong in every way"),
+        "{}",
+        ran.out
+    );
+    let json = test(&cases("policy_test"), &["--json"]).json();
+    assert_eq!((&json["cases"], &json["failed"]), (&json!(5), &json!(1)));
+}
+
+#[test]
+fn a_case_file_that_expects_nothing_real_is_refused() {
+    let folder = empty();
+    for (text, told) in [
+        ("cases: []", "holds no case"),
+        ("cases:\n - { name: a, messages: [], expect: { decision: ALLOW } }", "at least one message"),
+        ("cases:\n - { name: a, messages: [{ role: user, text: x }], expect: {} }", "expects nothing"),
+        (
+            "cases:\n - { name: a, messages: [{ role: user, text: x }], expect: { decison: ALLOW } }",
+            "c.yaml:2:",
+        ),
+        (
+            "cases:\n - { name: a, messages: [{ role: user, text: x }], expect: { decision: NO } }",
+            "c.yaml:2:",
+        ),
+        (
+            "cases:\n - { name: a, messages: [{ role: user, text: x }], expect: { rules: [no.such] } }",
+            "no.such",
+        ),
+        ("cases: 3", "c.yaml:1:"),
+        ("{", "c.yaml:"),
+    ] {
+        std::fs::write(folder.path().join("c.yaml"), text).expect("a file");
+        let ran = run_in(folder.path(), &["policy", "test", "c.yaml"], b"");
+        assert_eq!((ran.code, ran.out.as_str()), (65, ""), "{text}");
+        assert!(ran.err.contains(told), "{told} in {}", ran.err);
+    }
+}
+
+/// The groups of a file of an evaluation, as `name/label: found of n`.
+fn groups(file: &Value) -> Vec<String> {
+    let groups = file["groups"].as_array().expect("groups").iter();
+    let text = |group: &Value| {
+        let part = |key: &str| group[key].to_string().replace('"', "");
+        format!("{}/{}: {} of {}", part("name"), part("label"), part("found"), part("n"))
+    };
+    groups.map(text).collect()
+}
+
+#[test]
+fn eval_counts_by_tier_and_label() {
+    let rules = cases("eval/rules");
+    let file = |name: &str| {
+        let ran = run(&["eval", "--json", "--rules", &rules, &cases(&format!("eval/{name}.jsonl"))]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.json()["files"][0].clone()
+    };
+    let injection = file("injection");
+    assert_eq!(injection["records"], 6);
+    assert_eq!(
+        groups(&injection),
+        [
+            "explicit/attack: 2 of 2",
+            "semantic/attack: 0 of 1",
+            "agent_system/benign: 0 of 1",
+            "core/benign: 1 of 2",
+            "all/attack: 2 of 3",
+            "all/benign: 1 of 3",
+            "precision/flagged: 2 of 3",
+        ]
+    );
+    assert!(injection["exact_span_rate"].is_null() && injection["us_per_kb"].as_f64().is_some());
+    let secrets = file("secrets");
+    assert_eq!(
+        groups(&secrets),
+        [
+            "A/positive: 2 of 2",
+            "B/positive: 1 of 1",
+            "C/positive: 0 of 1",
+            "hard/negative: 0 of 1",
+            "near/negative: 1 of 1",
+            "all/positive: 3 of 4",
+            "all/negative: 1 of 2",
+            "precision/flagged: 3 of 4",
+        ]
+    );
+    assert_eq!((&secrets["overlap_span_rate"], &secrets["exact_span_rate"]), (&json!(0.75), &json!(0.5)));
+    assert_eq!(
+        groups(&file("pii")),
+        [
+            "core/positive: 2 of 2",
+            "other/positive: 0 of 1",
+            "hard/negative: 0 of 1",
+            "near/negative: 1 of 1",
+            "all/positive: 2 of 3",
+            "all/negative: 1 of 2",
+            "precision/flagged: 2 of 3",
+            "right type/positive: 2 of 3",
+            "type phone/positive: 0 of 1",
+            "type us_passport/positive: 1 of 1",
+            "type us_ssn/positive: 1 of 1",
+        ]
+    );
+}
+
+#[test]
+fn eval_reads_folders_and_writes_records() {
+    let folder = empty();
+    for name in ["injection", "secrets", "later"] {
+        let file = format!("eval/{name}.jsonl");
+        std::fs::copy(cases(&file), folder.path().join(name).with_extension("jsonl")).expect("a copy");
+    }
+    let rules = cases("eval/rules");
+    let ran =
+        run_in(folder.path(), &["eval", ".", "--rules", &rules, "--records", "out.txt", "--categories"], b"");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("./injection.jsonl: 6 records"), "{}", ran.out);
+    assert!(ran.out.contains("category direct:marker"), "{}", ran.out);
+    assert!(ran.out.contains("macro recall over 1 sources, semantic tier left out: 100.00 %"), "{}", ran.out);
+    for (records, needs) in
+        [("3 records", "InterceptTool"), ("1 record", "StreamMonitor"), ("1 record", "ReviewBundle")]
+    {
+        let line =
+            format!("./later.jsonl: {records} passed over: needs {needs}, which this release does not have");
+        assert!(ran.err.contains(&line), "{line} in {}", ran.err);
+    }
+    let lines = std::fs::read_to_string(folder.path().join("out.txt")).expect("records");
+    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(records.len(), 12);
+    let mut first = records.iter().find(|record| record["id"] == "s1").expect("a record").clone();
+    assert!(first["us"].as_f64().is_some_and(|us| us > 0.0));
+    first["us"] = json!(0);
+    assert_eq!(
+        first,
+        json!({
+            "file": "./secrets.jsonl", "id": "s1", "label": "positive", "decision": "BLOCK", "risk_score": 0.8,
+            "findings": [{
+                "category": "secrets.test", "rule_id": "secrets.test-ticket", "severity": "HIGH",
+                "path": "/text", "start": 14, "end": 26, "score": 0.8,
+            }],
+            "incidents": [], "checks": {}, "archive": null,
+            "redacted_left_bytes": 0, "redaction_stable": true, "unjudged": [], "us": 0,
+        })
+    );
+    // The label of this one goes beyond what is found, and so beyond what redaction takes out.
+    let second = records.iter().find(|record| record["id"] == "s2").expect("a record");
+    assert_eq!(second["redacted_left_bytes"], "ticket ".len());
+}
+
+#[test]
+fn eval_gives_the_same_figures_over_the_server() {
+    let service = Service::start();
+    let file = cases("eval/secrets.jsonl");
+    let here = run(&["eval", "--json", "--set", &with_rules(), &file]).json();
+    let there = run(&["eval", "--json", "--server", &service.address, &file]).json();
+    assert_eq!(here["files"][0]["groups"], there["files"][0]["groups"]);
+    assert_eq!(here["files"][0]["exact_span_rate"], there["files"][0]["exact_span_rate"]);
+}
+
+#[test]
+fn eval_names_file_line_and_field_of_a_malformed_record() {
+    let ran = run(&["eval", &cases("eval/broken/surface.jsonl")]);
+    assert_eq!((ran.code, ran.out.as_str()), (65, ""));
+    assert!(ran.err.contains("surface.jsonl:3: field `surface`: `moon` is none of"), "{}", ran.err);
+    assert_eq!(run(&["eval", "nowhere.jsonl"]).code, 65);
+    let folder = empty();
+    let ran = run_in(folder.path(), &["eval", "."], b"");
+    assert_eq!(ran.code, 65, "a folder without records");
+    std::fs::write(PathBuf::from(folder.path()).join("x.jsonl"), b"{\"id\":\"\xff\"}\n").expect("a file");
+    let ran = run_in(folder.path(), &["eval", "x.jsonl"], b"");
+    assert!(ran.code == 65 && ran.err.contains("x.jsonl:1: is not UTF-8"), "{}", ran.err);
+}
