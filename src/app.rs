@@ -90,6 +90,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         metrics: metrics.clone(),
         auth: Authenticator::new(&token),
         request_bytes_max: settings.server.request_bytes_max,
+        traces: settings.tracing.otlp_endpoint.is_some(),
         in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),
     });
     drop(token);
@@ -269,7 +270,6 @@ impl Background {
             }
         }
         self.show_readiness(health).await;
-        self.warm_up();
         let (grpc, http) = self.addresses;
         tracing::info!(%grpc, %http, version = env!("CARGO_PKG_VERSION"), "serving");
     }
@@ -285,19 +285,8 @@ impl Background {
         .await;
         match reload {
             Ok(Reload::Unchanged) => {}
-            Ok(Reload::Replaced(_)) => {
-                self.warm_up();
-                self.show_readiness(health).await;
-            }
-            Ok(Reload::Rejected(_)) => self.show_readiness(health).await,
+            Ok(Reload::Replaced(_) | Reload::Rejected(_)) => self.show_readiness(health).await,
             Err(error) => tracing::error!(%error, "a reload panicked; the last good policy stays in force"),
-        }
-    }
-
-    /// Compiles in the background what the start did not wait for.
-    fn warm_up(&self) {
-        if let Some(snapshot) = self.shared.live.snapshot() {
-            tokio::task::spawn_blocking(move || snapshot.scanner().rules().warm_up());
         }
     }
 

@@ -9,6 +9,7 @@ use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
+use tracing::Instrument;
 
 use super::RequestError;
 use super::decide::refuse;
@@ -79,17 +80,20 @@ where
             let response = RequestError::Overloaded.to_status().into_http();
             return Box::pin(std::future::ready(Ok(response)));
         };
-        let span = tracing::info_span!("CheckMessages");
-        adopt(&span, request.headers());
+        let span = if shared.traces {
+            let span = tracing::info_span!("CheckMessages");
+            adopt(&span, request.headers());
+            span
+        } else {
+            tracing::Span::none()
+        };
         let answer = self.inner.call(request);
-        Box::pin(tracing::Instrument::instrument(
-            async move {
-                let response = answer.await?;
-                drop(permit);
-                Ok(restated(&shared, response, Some(Rpc::CheckMessages)))
-            },
-            span,
-        ))
+        let restating = async move {
+            let response = answer.await?;
+            drop(permit);
+            Ok(restated(&shared, response, Some(Rpc::CheckMessages)))
+        };
+        if span.is_none() { Box::pin(restating) } else { Box::pin(restating.instrument(span)) }
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Shared {
     pub request_bytes_max: usize,
     /// Places for requests in flight.
     pub in_flight: Arc<Semaphore>,
+    /// Whether spans are exported. Without an exporter none is opened: a span costs more than a scan.
+    pub traces: bool,
 }
 
 /// Why the server ended.

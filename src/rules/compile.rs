@@ -199,7 +199,7 @@ impl RuleSet {
         &self.rules
     }
 
-    /// Compiles every pattern that still waits to be needed. Takes about half a second: call it in the background.
+    /// Compiles every pattern that still waits to be needed: half a second of work, for tests and benchmarks.
     pub fn warm_up(&self) {
         for rule in &self.rules {
             let near = rule.near.as_ref().map(|near| &near.words);

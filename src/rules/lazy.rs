@@ -1,8 +1,9 @@
 //! A regex that is compiled when it is first needed.
 //!
-//! Compiling the built-in rules takes half a second of processor time, and a service that waits for it starts late. The
-//! built-in patterns are known to compile, since a test compiles them all; so they may wait, and are compiled in the
-//! background once the service answers. Patterns of users are compiled when they load, where an error can be told.
+//! Compiling the built-in rules takes half a second of processor time and tens of megabytes, most of it for rules that a
+//! given installation never needs. The built-in patterns are known to compile, since a test compiles them all; so each
+//! waits until its gate opens for the first time. Patterns of users are compiled when they load, where an error can be
+//! told.
 
 use std::ops::Deref;
 use std::sync::OnceLock;

@@ -30,6 +30,34 @@ struct Entry {
     literal: u32,
     /// Where the piece stands in the literal.
     offset: u32,
+    /// The folded bytes of the literal that follow the piece, as far as there are any: nearly every look ends here,
+    /// without a trip to the literal itself.
+    next: u32,
+    next_mask: u32,
+}
+
+impl Entry {
+    fn new(piece: [u8; PIECE], literal: u32, text: &[u8], offset: usize) -> Self {
+        let rest = text.get(offset + PIECE..).unwrap_or_default();
+        let mut mask = [0u8; PIECE];
+        mask[..rest.len().min(PIECE)].fill(0xFF);
+        let next_mask = u32::from_le_bytes(mask);
+        Self {
+            piece: u32::from_le_bytes(piece) | FOLD,
+            literal,
+            offset: offset as u32,
+            next: (load(rest) | FOLD) & next_mask,
+            next_mask,
+        }
+    }
+}
+
+/// Up to four bytes; those that are missing are zero.
+fn load(bytes: &[u8]) -> u32 {
+    let mut out = [0u8; PIECE];
+    let len = bytes.len().min(PIECE);
+    out[..len].copy_from_slice(&bytes[..len]);
+    u32::from_le_bytes(out)
 }
 
 /// Literals to be found.
@@ -89,10 +117,7 @@ impl Literals {
         }
         // The last three bytes stand alone; what is missing of a piece counts as a folded zero.
         for at in whole.max(slice.start)..slice.end.min(text.len()) {
-            let mut bytes = [0u8; PIECE];
-            let rest = &text[at..];
-            bytes[..rest.len().min(PIECE)].copy_from_slice(&rest[..rest.len().min(PIECE)]);
-            self.look_closer(text, at, u32::from_le_bytes(bytes) | FOLD, &mut found);
+            self.look_closer(text, at, load(&text[at..]) | FOLD, &mut found);
         }
     }
 
@@ -100,8 +125,9 @@ impl Literals {
     #[inline(never)]
     fn look_closer(&self, text: &[u8], at: usize, piece: u32, found: &mut impl FnMut(usize, Range<usize>)) {
         let bucket = bucket_of(piece);
+        let next = load(text.get(at + PIECE..).unwrap_or_default()) | FOLD;
         for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-            if entry.piece != piece {
+            if entry.piece != piece || next & entry.next_mask != entry.next {
                 continue;
             }
             let literal = &self.texts[entry.literal as usize];
@@ -118,14 +144,13 @@ fn add_pieces(literal: u32, text: &[u8], entries: &mut Vec<Entry>) {
     if let [a, b, c] = *text {
         // The case bit is set in every folded byte, so half of all values stand for the byte that follows.
         for next in (0..=255u8).filter(|byte| byte & 0x20 != 0) {
-            entries.push(Entry { piece: u32::from_le_bytes([a, b, c, next]) | FOLD, literal, offset: 0 });
+            entries.push(Entry::new([a, b, c, next], literal, text, 0));
         }
         return;
     }
     let rarest = text.windows(PIECE).enumerate().min_by_key(|(_, piece)| commonness(piece));
     if let Some((offset, piece)) = rarest {
-        let piece = u32::from_le_bytes(piece.try_into().expect("windows have this length")) | FOLD;
-        entries.push(Entry { piece, literal, offset: offset as u32 });
+        entries.push(Entry::new(piece.try_into().expect("windows have this length"), literal, text, offset));
     }
 }
 
