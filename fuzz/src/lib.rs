@@ -17,8 +17,11 @@ use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
 use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
 use portcullis::text::{self, Limits, OffsetEncoding, View};
 
+/// The body of a fuzz target: must hold for any bytes.
+pub type Target = fn(&[u8]);
+
 /// Every target by name.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Target)] = &[
     ("text_views", text_views),
     ("rule_file", rule_file),
     ("engine", engine),

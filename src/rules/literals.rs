@@ -105,14 +105,13 @@ impl Literals {
             self.bitmap[..].try_into().expect("built with exactly this size");
         let whole = slice.end.min(text.len().saturating_sub(PIECE - 1));
         if slice.start < whole {
-            let mut at = slice.start;
-            for piece in text[slice.start..whole + PIECE - 1].windows(PIECE) {
+            let pieces = text[slice.start..whole + PIECE - 1].windows(PIECE);
+            for (at, piece) in (slice.start..).zip(pieces) {
                 let piece = u32::from_le_bytes(piece.try_into().expect("windows have this length")) | FOLD;
                 let bit = bit_of(piece);
                 if bitmap[bit >> 6] >> (bit & 63) & 1 != 0 {
                     self.look_closer(text, at, piece, &mut found);
                 }
-                at += 1;
             }
         }
         // The last three bytes stand alone; what is missing of a piece counts as a folded zero.
