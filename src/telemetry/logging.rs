@@ -65,8 +65,8 @@ pub fn init(log: &LogConfig, tracing: &TracingConfig) -> Result<Logging, Logging
     let provider =
         tracing.otlp_endpoint.as_deref().map(|to| provider(to, tracing.sample_ratio)).transpose()?;
     let lines = Registry::default().with(lines);
-    // An absent layer would count as one that wants every span, those inside of HTTP/2 included: a third of the
-    // processor time of a call. Hence two subscribers, and hints that let a span be refused before it is made.
+    // An absent layer would count as one that wants every span, those inside of HTTP/2 included: nearly half of
+    // the processor time of a short call. Hence two subscribers, and hints that let a span be refused before it is made.
     let installed = match &provider {
         Some(provider) => {
             let tracer = provider.tracer(env!("CARGO_PKG_NAME"));
