@@ -73,7 +73,11 @@ fn contract_files() -> std::io::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Writes `builtin_rules.rs`: every `rules/<plugin>/*.toml` as (name, plugin, text), in the order of their paths.
+/// Folders of `rules/` that do not hold detectors of text: each becomes `builtin_<folder>.rs`, (name, text) a file.
+const OTHER_RULES: [&str; 2] = ["commands", "paths"];
+
+/// Writes `builtin_rules.rs`: every `rules/<plugin>/*.toml` as (name, plugin, text), in the order of their paths; and one
+/// file like it for each of [`OTHER_RULES`].
 fn embed_rules() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -85,6 +89,18 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
             files.extend(sorted(&folder)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")));
         }
     }
+    for folder in OTHER_RULES {
+        let prefix = root.join("rules").join(folder);
+        let mut code = String::from("&[\n");
+        for file in files.iter().filter(|file| file.starts_with(&prefix)) {
+            let name = file.strip_prefix(&root).unwrap_or(file).display().to_string().replace('\\', "/");
+            let path = file.display().to_string();
+            let _ = writeln!(code, "    ({name:?}, include_str!({path:?})),");
+        }
+        code.push_str("]\n");
+        fs::write(out.join(format!("builtin_{folder}.rs")), code)?;
+    }
+    files.retain(|file| !OTHER_RULES.iter().any(|folder| file.starts_with(root.join("rules").join(folder))));
     let mut code = String::from("static BUILTIN_RULES: &[(&str, &str, &str)] = &[\n");
     for file in files {
         let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string().replace('\\', "/");

@@ -1,7 +1,7 @@
 //! Portcullis: the policy decision point for AI agents.
 //!
-//! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`. These four are the core: they do
-//! no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and `telemetry` stand on them,
+//! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`, and `paths` <- `shell`. These
+//! are the core: they do no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and `telemetry` stand on them,
 //! the engines (`messages`) on all of these, `grpc` and `http` on the engines, and `app` puts everything together. `eval`
 //! measures the engines, and `cli` sees all.
 
@@ -15,9 +15,11 @@ pub mod eval;
 pub mod grpc;
 pub mod http;
 pub mod messages;
+pub mod paths;
 pub mod pb;
 pub mod policy;
 pub mod rules;
 pub mod setting;
+pub mod shell;
 pub mod telemetry;
 pub mod text;

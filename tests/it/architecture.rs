@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The core: pure, synchronous, the same answer for the same input.
-const CORE: &[&str] = &["text", "decision", "rules", "detect", "shell"];
+const CORE: &[&str] = &["text", "decision", "rules", "detect", "paths", "shell"];
 
 /// What every engine may use.
 const ENGINE_BASE: &[&str] = &[
@@ -18,6 +18,7 @@ const ENGINE_BASE: &[&str] = &[
     "decision",
     "rules",
     "detect",
+    "paths",
     "shell",
     "judge",
     "policy",
@@ -33,13 +34,14 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("decision", &["text"]),
     ("rules", &["text", "decision"]),
     ("detect", &["text", "decision", "rules"]),
-    ("shell", &["text", "decision"]),
+    ("paths", &["text", "decision"]),
+    ("shell", &["text", "decision", "paths"]),
     ("setting", &[]),
-    ("judge", &["text", "decision", "rules", "detect", "shell", "setting"]),
-    ("policy", &["text", "decision", "rules", "detect", "shell", "setting"]),
-    ("audit", &["text", "decision", "rules", "detect", "shell", "setting"]),
-    ("telemetry", &["text", "decision", "rules", "detect", "shell", "setting"]),
-    ("store", &["text", "decision", "rules", "detect", "shell", "setting"]),
+    ("judge", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("policy", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("audit", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("telemetry", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("store", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("messages", ENGINE_BASE),
     ("tools", ENGINE_BASE),
     ("monitor", ENGINE_BASE),

@@ -1,0 +1,12 @@
+//! What would this shell command do? Pure: no IO, no clock, the same answer for the same text.
+//!
+//! A script is parsed ([`ast`]), every word is expanded as far as its value can be known ([`argument`]), wrappers and
+//! interpreters are unwrapped, and what each program does with its resolved arguments becomes a list of effects
+//! ([`effect`]). Nothing is decided here: that is for rules over effects.
+
+pub mod analysis;
+pub mod argument;
+pub mod ast;
+pub mod effect;
+pub mod limits;
+pub mod programs;
