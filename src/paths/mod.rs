@@ -1,5 +1,11 @@
 //! Paths as text: one spelling for each file, and what kind of place it is. Pure; nothing looks at a disk.
 
+mod kind;
+mod normalise;
+
+pub use kind::{PlaceKind, kind_of, within};
+pub use normalise::normalise;
+
 /// The operating system whose notation a path is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Os {
@@ -12,6 +18,13 @@ pub enum Os {
     Windows,
 }
 
+impl Os {
+    /// Whether names that differ in case only are the same file.
+    pub const fn ignores_case(self) -> bool {
+        matches!(self, Self::MacOs | Self::Windows)
+    }
+}
+
 /// What is known of the place that paths are relative to. What is empty is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place<'a> {
@@ -22,3 +35,9 @@ pub struct Place<'a> {
     /// The notation.
     pub os: Os,
 }
+
+/// Stands for a piece of a path that is not known, as in the arguments of the shell analysis. No path can hold it.
+pub const HOLE: char = '\0';
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Tables of one spelling and of kinds of places.
+
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table<T> {
+    case: Vec<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spelling {
+    text: String,
+    is: String,
+    known: Option<String>,
+    windows: Option<String>,
+}
+
+const NOWHERE: Place<'static> = Place { cwd: "", home: "", os: Os::Linux };
+const LINUX: Place<'static> = Place { cwd: "/srv/repo", home: "/home/u", os: Os::Linux };
+const WINDOWS: Place<'static> = Place { cwd: "C:\\Users\\u\\p", home: "C:\\Users\\u", os: Os::Windows };
+
+#[test]
+fn one_spelling() {
+    let table: Table<Spelling> =
+        toml::from_str(include_str!("../../tests/cases/paths/normalise.toml")).unwrap();
+    assert!(table.case.len() > 50);
+    for case in table.case {
+        let known = case.known.as_ref().unwrap_or(&case.is);
+        let windows = case.windows.as_ref().unwrap_or(&case.is);
+        for (place, expected) in [(&NOWHERE, &case.is), (&LINUX, known), (&WINDOWS, windows)] {
+            let found = normalise(&case.text, place);
+            assert_eq!(found, *expected, "{:?} at {place:?}", case.text);
+            assert_eq!(normalise(&found, place), found, "{:?} twice at {place:?}", case.text);
+        }
+    }
+}
+
+#[test]
+fn what_is_clean_is_borrowed() {
+    for path in ["/", "/srv/repo/src/main.rs", "/home/u/.ssh/id_rsa"] {
+        assert!(matches!(normalise(path, &LINUX), std::borrow::Cow::Borrowed(_)), "{path}");
+    }
+}
+
+#[test]
+fn below_a_root() {
+    for (path, root, os, expected) in [
+        ("/srv/repo", "/srv/repo", Os::Linux, true),
+        ("/srv/repo/a", "/srv/repo", Os::Linux, true),
+        ("/srv/repo2", "/srv/repo", Os::Linux, false),
+        ("/srv/repo", "/", Os::Linux, true),
+        ("/", "/", Os::Linux, true),
+        ("C:/x", "C:/", Os::Windows, true),
+        ("/SRV/a", "/srv", Os::Linux, false),
+        ("/SRV/a", "/srv", Os::MacOs, true),
+        ("a", "", Os::Linux, false),
+        ("/é/a", "/é", Os::Linux, true),
+        ("/é/a", "/\u{301}", Os::Linux, false),
+    ] {
+        assert_eq!(within(path, root, os), expected, "{path} below {root}");
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    path: String,
+    kind: String,
+}
+
+#[test]
+fn kinds_of_places() {
+    let place = Place { cwd: "/srv/repo/app", ..LINUX };
+    let table: Table<Kind> = toml::from_str(include_str!("../../tests/cases/paths/kinds.toml")).unwrap();
+    assert!(table.case.len() > 30);
+    for case in table.case {
+        let found = kind_of(&normalise(&case.path, &place), &place);
+        assert_eq!(format!("{found:?}"), case.kind, "{}", case.path);
+    }
+}
