@@ -1,6 +1,7 @@
 //! An argument after expansion: constant text with holes where nothing is known.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Stands in an argument's text for a piece whose value is not known. No argument of a process can hold it.
 pub const HOLE: char = '\0';
@@ -14,9 +15,28 @@ pub struct Argument {
     pub has_glob: bool,
     /// Where it stands in the command, in UTF-8 bytes.
     pub span: Range<usize>,
+    /// Where its unknown pieces come from.
+    pub origin: Origin,
+}
+
+/// Where the unknown pieces of a text come from, as far as that matters to who runs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The environment, or nowhere: nothing is known of them, or nothing is unknown.
+    #[default]
+    Environment,
+    /// The network; the host or URL.
+    Network(Arc<str>),
+    /// A command whose output could not be computed; its program.
+    Output(Arc<str>),
 }
 
 impl Argument {
+    /// A text of which everything is known.
+    pub fn constant(text: impl Into<String>, span: Range<usize>) -> Self {
+        Self { text: text.into(), span, ..Self::default() }
+    }
+
     /// The text, if nothing of it is unknown.
     pub fn known(&self) -> Option<&str> {
         self.is_known().then_some(&*self.text)

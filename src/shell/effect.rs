@@ -1,6 +1,7 @@
 //! What a command would do to the world.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::argument::Argument;
 
@@ -21,8 +22,8 @@ pub struct Effect {
     pub detail: String,
     /// Base name of the program that does it; empty for a redirection.
     pub program: String,
-    /// Arguments of that program, itself first, as resolved.
-    pub argv: Vec<Argument>,
+    /// Arguments of that program, itself first, as resolved. Shared by the effects of one command.
+    pub argv: Arc<[Argument]>,
     /// Where it stands in the command, in UTF-8 bytes. What came out of a decoder has the span of the decoder's text.
     pub span: Range<usize>,
     /// The wrappers it was found through, outermost first, such as `sudo`, `bash -c`, `base64`.
