@@ -52,7 +52,7 @@ pub struct SyntaxProblem {
 /// Kinds of [`SyntaxProblem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyntaxProblemKind {
-    /// A quote, substitution or here-document that does not end.
+    /// A quote, substitution or compound command that does not end. Shells take a here-document without an end.
     Unterminated,
     /// A token where the grammar has no place for it.
     Unexpected,
@@ -280,8 +280,8 @@ pub enum Part<'s> {
 /// A parameter expansion.
 #[derive(Debug)]
 pub struct Parameter<'s> {
-    /// Name, number or special character.
-    pub name: &'s str,
+    /// Name, number or special character. Borrowed unless a line continuation cuts it.
+    pub name: Cow<'s, str>,
     /// `${!name}`
     pub indirect: bool,
     /// `${#name}`
