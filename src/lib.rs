@@ -23,3 +23,4 @@ pub mod setting;
 pub mod shell;
 pub mod telemetry;
 pub mod text;
+pub mod tools;

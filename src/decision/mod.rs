@@ -4,9 +4,11 @@
 //! speaks these types, so that one threshold means the same for all four.
 
 mod finding;
+mod hook;
 mod risk;
 mod unjudged;
 
 pub use finding::{Category, Finding, Severity, SpanRef};
+pub use hook::{Hook, InterceptorOutcome};
 pub use risk::{Decision, Mode, RiskLevel, Thresholds, risk_score};
 pub use unjudged::{Direction, FailMode, FailModes, Reason, Unjudged};

@@ -13,6 +13,7 @@
 
 mod decide;
 mod decode;
+mod interceptor;
 mod live;
 mod load;
 mod problem;
@@ -29,6 +30,11 @@ mod watch;
 mod yaml;
 
 pub use decide::Verdict;
+pub use interceptor::{
+    ActionSpec, BuiltinSwitch, HandlerSpec, InjectionAction, InterceptorSpec, Params, Places, PolicyInterceptor,
+    RemoteSpec, RuleSpec, SpecProblem, TIMEOUT_DEFAULT as INTERCEPTOR_TIMEOUT_DEFAULT,
+    TIMEOUT_MAX as INTERCEPTOR_TIMEOUT_MAX,
+};
 pub use live::{Live, LoadError, Rejected, Reload, Snapshot, Sources, load};
 pub use load::{FILE_BYTES_MAX, FILES_MAX, load_dir};
 pub use problem::{Place, PolicyProblems, Problem};
