@@ -1,0 +1,104 @@
+//! Programs that delete files: rm and its relatives.
+
+use super::call::Call;
+use super::options::Grammar;
+
+const RM: Grammar = Grammar {
+    short_values: "",
+    short_attached: "",
+    long: &[
+        "recursive",
+        "force",
+        "no-preserve-root",
+        "preserve-root=?",
+        "one-file-system",
+        "interactive=?",
+        "dir",
+        "verbose",
+        "help",
+        "version",
+    ],
+    stops_at_operand: false,
+    single_dash_long: false,
+};
+
+const SHRED: Grammar = Grammar {
+    short_values: "ns",
+    long: &[
+        "force",
+        "iterations=",
+        "random-source=",
+        "size=",
+        "remove=?",
+        "verbose",
+        "exact",
+        "zero",
+        "help",
+        "version",
+    ],
+    ..RM
+};
+
+/// `rm`, `srm`, `trash` and programs like them.
+pub(super) fn rm(call: &mut Call<'_, '_>) {
+    let options = call.options(&RM);
+    if options.has(&["help", "version"]) {
+        return;
+    }
+    let recursive = options.has(&["r", "R", "recursive"]);
+    let forced = options.has(&["f", "force", "no-preserve-root"]);
+    for path in &options.operands {
+        call.delete(path, recursive, forced, "");
+    }
+}
+
+/// `unlink`: one file.
+pub(super) fn unlink(call: &mut Call<'_, '_>) {
+    for path in call.options(&RM).operands {
+        call.delete(path, false, false, "");
+    }
+}
+
+/// `rmdir`: folders that are empty.
+pub(super) fn rmdir(call: &mut Call<'_, '_>) {
+    for path in call.options(&RM).operands {
+        call.delete(path, false, false, "empty");
+    }
+}
+
+/// Trash bins, which always take whole folders.
+pub(super) fn trash(call: &mut Call<'_, '_>) {
+    for path in call.options(&RM).operands {
+        call.delete(path, true, false, "trash");
+    }
+}
+
+/// `shred`: overwrites, and deletes when asked to.
+pub(super) fn shred(call: &mut Call<'_, '_>) {
+    let options = call.options(&SHRED);
+    if options.has(&["help", "version"]) {
+        return;
+    }
+    for path in &options.operands {
+        if path.text.starts_with("/dev/") {
+            call.disk(path, true, "shred");
+        } else {
+            call.write(path, "shred");
+        }
+        if options.has(&["u", "remove"]) {
+            call.delete(path, false, true, "shred");
+        }
+    }
+}
+
+/// `wipe`, `scrub`: overwrite files, folders and devices.
+pub(super) fn wipe(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar { short_values: "bSDXQlMp", ..RM });
+    for path in &options.operands {
+        if path.text.starts_with("/dev/") {
+            call.disk(path, true, "wipe");
+        } else {
+            call.delete(path, options.has(&["r"]), options.has(&["f"]), "wipe");
+        }
+    }
+}

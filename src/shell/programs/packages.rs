@@ -1,0 +1,96 @@
+//! Package managers: what is installed, and from where.
+
+use super::super::effect::EffectKind;
+use super::call::{Call, name_target, network_target};
+use super::options::Grammar;
+
+/// Verbs that install.
+const VERBS: &[&str] =
+    &["install", "i", "add", "in", "-S", "-U", "get", "upgrade", "require", "global", "ci"];
+
+/// `apt`, `npm`, `pip`, `cargo` and the like. Installing is ordinary; a source by URL is told as one of the network.
+pub(super) fn install(call: &mut Call<'_, '_>) {
+    let grammar = Grammar {
+        short_values: "rceotF",
+        long: &[
+            "requirement=",
+            "index-url=",
+            "extra-index-url=",
+            "target=",
+            "prefix=",
+            "registry=",
+            "git=",
+            "path=",
+            "root=",
+            "version=",
+            "features=",
+            "find-links=",
+        ],
+        ..Grammar::default()
+    };
+    let options = call.options(&grammar);
+    let pacman = call.arguments().iter().any(|a| a.text.starts_with("-S") || a.text == "-U");
+    let mut operands = options.operands.iter();
+    if call.program() != "pacman" && !operands.next().is_some_and(|verb| VERBS.contains(&verb.text.as_str()))
+    {
+        return;
+    }
+    if call.program() == "pacman" && !pacman {
+        return;
+    }
+    let global = options.has(&["g", "global"]);
+    let detail = if global { format!("{} global", call.program()) } else { call.program().to_owned() };
+    for package in operands {
+        let remote = package.text.contains("://") || package.text.starts_with("git+");
+        let target = if remote { network_target(package) } else { name_target(&package.text) };
+        call.tell(EffectKind::Install, Some(target), &detail);
+    }
+    for url in options
+        .values(&["index-url", "extra-index-url", "registry", "i", "git", "find-links"])
+        .filter(|v| v.text.contains("://"))
+    {
+        call.tell(EffectKind::Install, Some(network_target(url)), &detail);
+    }
+}
+
+/// `npm`-like programs also remove and publish.
+pub(super) fn publish(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar::default());
+    let verb = options.operand(0);
+    if verb == "unpublish" {
+        let target = options.operands.get(1).map(|o| name_target(&o.text));
+        call.tell(EffectKind::DestroyInfrastructure, target, &format!("{} unpublish", call.program()));
+    }
+}
+
+/// Packages of the system that are removed: the machine may not start again without some.
+pub(super) fn remove(call: &mut Call<'_, '_>) {
+    const VITAL: &[&str] = &[
+        "systemd",
+        "libc6",
+        "glibc",
+        "bash",
+        "coreutils",
+        "sudo",
+        "openssh-server",
+        "kernel",
+        "linux-image-generic",
+        "dpkg",
+        "apt",
+        "rpm",
+        "init",
+    ];
+    let options = call.options(&Grammar { short_values: "oct", ..Grammar::default() });
+    let verb = options.operand(0);
+    let removes = matches!(verb, "remove" | "purge" | "erase" | "autoremove" | "del")
+        || options.has(&["R", "Rns", "e", "r", "P"]);
+    if removes {
+        for package in options.operands.iter().filter(|p| VITAL.contains(&p.text.as_str())) {
+            call.tell(
+                EffectKind::StopSystem,
+                Some(name_target(&package.text)),
+                &format!("{} remove", call.program()),
+            );
+        }
+    }
+}
