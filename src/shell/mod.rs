@@ -10,3 +10,4 @@ pub mod ast;
 pub mod effect;
 pub mod limits;
 pub mod programs;
+pub mod syntax;

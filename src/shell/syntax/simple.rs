@@ -1,0 +1,308 @@
+//! Simple commands: assignments, words and redirections; and functions, which begin like them.
+
+use std::borrow::Cow;
+
+use super::class;
+use super::frame::{ArrayFrame, Assigned, Ends, Frame, SimpleAwaits, SimpleFrame, Value, WordFrame};
+use super::machine::Machine;
+use super::redirect::Target;
+use super::word::{Lexed, Nested};
+use crate::shell::ast::{AssignedValue, Assignment, CommandKind, Part, WordId};
+
+/// How far ahead the end of an index is looked for, in bytes, before the word counts as a pattern.
+const INDEX_MAX: usize = 128;
+
+/// What an assignment needs before it can go on.
+enum Wanted<'s> {
+    Nothing,
+    Array,
+    Nested(WordFrame<'s>, Nested<'s>),
+}
+
+impl<'s> Machine<'_, 's> {
+    pub(super) fn begin_simple(&mut self) {
+        let start = self.pos;
+        self.frames.push(Frame::Simple(Box::new(SimpleFrame {
+            start,
+            end: start,
+            assignments: Vec::new(),
+            words: Vec::new(),
+            redirects: Vec::new(),
+            awaits: SimpleAwaits::Word,
+        })));
+    }
+
+    /// Goes on with a simple command.
+    pub(super) fn simple(&mut self, mut frame: Box<SimpleFrame<'s>>) {
+        if !matches!(self.value, Value::None) {
+            self.take_value(&mut frame);
+        }
+        loop {
+            if !matches!(frame.awaits, SimpleAwaits::Word) {
+                // An assignment whose index or value comes next.
+                match self.assign(&mut frame) {
+                    Wanted::Nothing => continue,
+                    Wanted::Array => {
+                        let opened = self.pos.saturating_sub(1);
+                        self.frames.push(Frame::Simple(frame));
+                        self.frames.push(Frame::Array(ArrayFrame { opened, words: Vec::new() }));
+                    }
+                    Wanted::Nested(word, nested) => {
+                        self.frames.push(Frame::Simple(frame));
+                        self.suspend(word, nested);
+                    }
+                }
+                return;
+            }
+            self.skip_blanks();
+            let Some(byte) = self.peek() else { break };
+            match byte {
+                b'\n' | b';' | b'|' | b')' => break,
+                b'(' => {
+                    if self.begin_function(&mut frame) {
+                        return;
+                    }
+                    break;
+                }
+                b'<' | b'>' | b'&' | b'{' | b'0'..=b'9' => {
+                    if let Some(redirection) = self.redirection() {
+                        match self.target(redirection) {
+                            Target::Done(redirect, end) => {
+                                frame.redirects.push(redirect);
+                                frame.end = end;
+                            }
+                            Target::Nested(redirection, word, nested) => {
+                                frame.awaits = SimpleAwaits::Target(redirection);
+                                self.frames.push(Frame::Simple(frame));
+                                return self.suspend(word, nested);
+                            }
+                        }
+                        continue;
+                    }
+                    if byte == b'&' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+            if frame.words.is_empty()
+                && let Some(awaits) = self.assignment()
+            {
+                frame.awaits = awaits;
+                continue;
+            }
+            let at = self.pos;
+            let mut word = WordFrame::new(at, Ends::Word);
+            word.is_argument = !frame.words.is_empty();
+            match self.lex(word) {
+                Lexed::Done(id) => {
+                    if self.pos == at {
+                        break;
+                    }
+                    frame.words.push(id);
+                    frame.end = self.pos;
+                }
+                Lexed::Nested(word, nested) => {
+                    self.frames.push(Frame::Simple(frame));
+                    return self.suspend(word, nested);
+                }
+            }
+        }
+        self.end_simple(*frame);
+    }
+
+    fn end_simple(&mut self, frame: SimpleFrame<'s>) {
+        if frame.end == frame.start && self.pos < self.end && self.pos == frame.start {
+            // Nothing that begins a command: left out, so that the reading goes on.
+            self.unexpected(self.pos, self.pos + 1);
+            self.pos = self.ceil_boundary(self.pos + 1);
+        }
+        let kind = CommandKind::Simple { assignments: frame.assignments, words: frame.words };
+        self.end_command(kind, frame.redirects, frame.start, frame.end);
+    }
+
+    /// Takes what the command waited for.
+    fn take_value(&mut self, frame: &mut SimpleFrame<'s>) {
+        let awaits = std::mem::take(&mut frame.awaits);
+        frame.end = self.pos;
+        match (awaits, std::mem::take(&mut self.value)) {
+            (SimpleAwaits::Word, Value::Word(word)) => frame.words.push(word),
+            (SimpleAwaits::Target(redirection), Value::Word(target)) => {
+                frame.redirects.push(self.redirect(redirection, target));
+            }
+            (SimpleAwaits::Index(assigned), Value::Word(index)) => {
+                frame.awaits = self.after_index(assigned, index);
+            }
+            (SimpleAwaits::Value(assigned), Value::Word(word)) => {
+                frame.assignments.push(self.assignment_of(assigned, AssignedValue::Word(word)));
+            }
+            (SimpleAwaits::Value(assigned), Value::Array(words)) => {
+                frame.assignments.push(self.assignment_of(assigned, AssignedValue::Array(words)));
+            }
+            (_, _) => {}
+        }
+    }
+
+    fn assignment_of(&self, assigned: Assigned<'s>, value: AssignedValue) -> Assignment<'s> {
+        let Assigned { start, name, index, append } = assigned;
+        Assignment { name, index, append, value, span: self.span(start, self.pos) }
+    }
+
+    /// The left side of an assignment at the cursor.
+    fn assignment(&mut self) -> Option<SimpleAwaits<'s>> {
+        let start = self.pos;
+        if !class::is_name_start(self.byte(start)) {
+            return None;
+        }
+        let end = self.name_end(start);
+        let next = self.joined(end);
+        let second = self.joined(next + 1);
+        let assigned = Assigned { start, name: "", index: None, append: false };
+        match (self.byte(next), self.byte(second)) {
+            (b'=', _) => {
+                let name = self.name(start, end);
+                self.pos = next + 1;
+                Some(SimpleAwaits::Value(Assigned { name, ..assigned }))
+            }
+            (b'+', b'=') => {
+                let name = self.name(start, end);
+                self.pos = second + 1;
+                Some(SimpleAwaits::Value(Assigned { name, append: true, ..assigned }))
+            }
+            (b'[', _) if self.is_index(next) => {
+                let name = self.name(start, end);
+                self.pos = next + 1;
+                Some(SimpleAwaits::Index(Assigned { name, ..assigned }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the bracket at a place closes soon and `=` or `+=` follows.
+    fn is_index(&mut self, open: usize) -> bool {
+        let mut depth = 0_usize;
+        let mut at = open;
+        let limit = self.end.min(open + INDEX_MAX);
+        while at < limit {
+            match self.bytes[at] {
+                b'[' => depth += 1,
+                b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                b'\\' => at += 1,
+                b'\n' | b';' => return false,
+                _ => {}
+            }
+            at += 1;
+        }
+        self.out.tick(at.min(limit) - open);
+        let next = self.joined(at + 1);
+        at < limit
+            && match self.byte(next) {
+                b'=' => true,
+                b'+' => self.byte(self.joined(next + 1)) == b'=',
+                _ => false,
+            }
+    }
+
+    /// What comes after an index.
+    fn after_index(&mut self, mut assigned: Assigned<'s>, index: WordId) -> SimpleAwaits<'s> {
+        assigned.index = Some(index);
+        let close = self.joined(self.pos);
+        if self.byte(close) == b']' {
+            self.pos = close + 1;
+        }
+        let next = self.joined(self.pos);
+        let second = self.joined(next + 1);
+        match (self.byte(next), self.byte(second)) {
+            (b'=', _) => self.pos = next + 1,
+            (b'+', b'=') => {
+                assigned.append = true;
+                self.pos = second + 1;
+            }
+            // Quotes hid where the index ends; what follows is its value all the same.
+            _ => {}
+        }
+        SimpleAwaits::Value(assigned)
+    }
+
+    /// Reads on in an assignment.
+    fn assign(&mut self, frame: &mut SimpleFrame<'s>) -> Wanted<'s> {
+        let ends = if matches!(frame.awaits, SimpleAwaits::Index(_)) { Ends::Index } else { Ends::Word };
+        let open = self.joined(self.pos);
+        if ends == Ends::Word && self.byte(open) == b'(' {
+            self.pos = open + 1;
+            return Wanted::Array;
+        }
+        match self.lex_new(ends) {
+            Lexed::Done(word) => {
+                self.value = Value::Word(word);
+                self.take_value(frame);
+                Wanted::Nothing
+            }
+            Lexed::Nested(word, nested) => Wanted::Nested(word, nested),
+        }
+    }
+
+    /// Goes on with the elements of an array.
+    pub(super) fn array(&mut self, mut frame: ArrayFrame) {
+        if let Value::Word(word) = std::mem::take(&mut self.value) {
+            frame.words.push(word);
+        }
+        loop {
+            self.skip_lines();
+            let at = self.pos;
+            match self.peek() {
+                None => {
+                    self.unterminated(frame.opened);
+                    break;
+                }
+                Some(b')') => {
+                    self.pos += 1;
+                    break;
+                }
+                Some(_) => {}
+            }
+            match self.lex_new(Ends::Word) {
+                Lexed::Done(word) if self.pos > at => frame.words.push(word),
+                Lexed::Done(_) => {
+                    self.unexpected(at, at + 1);
+                    self.pos = at + 1;
+                }
+                Lexed::Nested(word, nested) => {
+                    self.frames.push(Frame::Array(frame));
+                    return self.suspend(word, nested);
+                }
+            }
+        }
+        self.value = Value::Array(frame.words);
+    }
+
+    /// Whether the parenthesis at the cursor makes what was read the name of a function.
+    fn begin_function(&mut self, frame: &mut SimpleFrame<'s>) -> bool {
+        let close = self.after_blanks(self.pos + 1);
+        let is_function = frame.words.len() == 1
+            && frame.assignments.is_empty()
+            && frame.redirects.is_empty()
+            && self.byte(close) == b')';
+        if !is_function || !self.may_nest(self.pos) {
+            return false;
+        }
+        self.pos = close + 1;
+        let word = self.out.take_word(frame.words[0]);
+        let mut name = Cow::Borrowed("");
+        for part in word.parts {
+            match part {
+                Part::Bare(text) if name.is_empty() => name = Cow::Borrowed(text),
+                Part::Bare(text) => name.to_mut().push_str(text),
+                Part::Quoted(text) => name.to_mut().push_str(&text),
+                _ => {}
+            }
+        }
+        self.push_named(frame.start, Some(name));
+        true
+    }
+}
