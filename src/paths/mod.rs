@@ -2,9 +2,16 @@
 
 mod kind;
 mod normalise;
+mod sensitive;
+mod spelling;
 
 pub use kind::{PlaceKind, kind_of, within};
 pub use normalise::normalise;
+pub use sensitive::{
+    Access, Accesses, PathAction, PathJudgement, PathRequest, PathRule, PathRuleProblem, PathRuleProblems,
+    PathRuleSource, PathSelfCheck, SensitiveHit, SensitivePaths, Via, builtin_path_sources,
+};
+pub use spelling::{Oddity, PATH_BYTES_MAX};
 
 /// The operating system whose notation a path is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

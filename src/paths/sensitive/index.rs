@@ -1,0 +1,106 @@
+//! Finds the patterns that may fit a path, by its names.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::names::Names;
+use super::pattern::{Key, Pattern};
+
+/// One pattern of one rule.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub pattern: Pattern,
+    /// Index of the rule.
+    pub rule: usize,
+}
+
+/// Passes on a key that is a hash already.
+#[derive(Default)]
+struct Passed(u64);
+
+impl Hasher for Passed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+/// Patterns by what must stand in a path.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    entries: Vec<Entry>,
+    by_key: HashMap<u64, Vec<u32>, BuildHasherDefault<Passed>>,
+}
+
+/// FNV-1a over the lower-case bytes, with a seed for each kind of key.
+fn hash(kind: u64, text: &str) -> u64 {
+    let mut hash = 0xCBF2_9CE4_8422_2325 ^ kind;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01B3);
+    }
+    // The table looks at the topmost and the lowest bits.
+    hash ^ (hash >> 32)
+}
+
+fn hash_key(key: Key<'_>) -> u64 {
+    match key {
+        Key::Name(name) => hash(1, name),
+        Key::Extension(extension) => hash(2, extension),
+        Key::Beginning(beginning) => hash(3, beginning),
+        Key::Ending(ending) => hash(4, ending),
+        Key::Folder(folder) => hash(5, folder),
+    }
+}
+
+impl Index {
+    /// Takes a pattern of a rule; it has a key.
+    pub(super) fn add(&mut self, pattern: Pattern, rule: usize) {
+        let nth = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        if let Some(key) = pattern.key() {
+            self.by_key.entry(hash_key(key)).or_default().push(nth);
+        }
+        self.entries.push(Entry { pattern, rule });
+    }
+
+    /// Calls `found` for each pattern that fits, in no order that matters.
+    pub(super) fn find(&self, path: &Names<'_>, or_above: bool, mut found: impl FnMut(&Entry)) {
+        if path.is_open() {
+            // What is open has no hash.
+            self.entries.iter().filter(|entry| entry.pattern.fits(path, or_above)).for_each(found);
+            return;
+        }
+        let mut look = |key: Key<'_>| {
+            for nth in self.by_key.get(&hash_key(key)).into_iter().flatten() {
+                let entry = &self.entries[*nth as usize];
+                if entry.pattern.fits(path, or_above) {
+                    found(entry);
+                }
+            }
+        };
+        let last = path.last();
+        look(Key::Name(last));
+        if let Some((_, extension)) = last.rsplit_once('.') {
+            look(Key::Extension(extension));
+        }
+        if let Some(beginning) = last.get(..2) {
+            look(Key::Beginning(beginning));
+        }
+        if let Some(ending) = last.len().checked_sub(2).and_then(|at| last.get(at..)) {
+            look(Key::Ending(ending));
+        }
+        let all = path.all();
+        let folders = if or_above { all.len() } else { all.len().saturating_sub(1) };
+        for folder in &all[..folders] {
+            look(Key::Folder(folder));
+        }
+    }
+}
