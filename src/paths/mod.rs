@@ -2,11 +2,13 @@
 
 mod kind;
 mod normalise;
+mod patch;
 mod sensitive;
 mod spelling;
 
 pub use kind::{PlaceKind, kind_of, within};
 pub use normalise::normalise;
+pub use patch::{PATCH_PATHS_MAX, PatchPath, PatchPaths, patch_paths};
 pub use sensitive::{
     Access, Accesses, PathAction, PathJudgement, PathRequest, PathRule, PathRuleProblem, PathRuleProblems,
     PathRuleSource, PathSelfCheck, SensitiveHit, SensitivePaths, Via, builtin_path_sources,

@@ -186,10 +186,11 @@ impl Strictest<'_, '_> {
         if let Some(path) = windows_name(&slashes, os) {
             self.look(&path);
         }
-        if (os == Os::Windows || has_drive) && path.contains('~') {
-            if let Some(path) = short_names(&slashes) {
-                self.look_open(&path, true);
-            }
+        if (os == Os::Windows || has_drive)
+            && path.contains('~')
+            && let Some(path) = short_names(&slashes)
+        {
+            self.look_open(&path, true);
         }
     }
 
