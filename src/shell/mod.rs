@@ -10,4 +10,5 @@ pub mod ast;
 pub mod effect;
 pub mod limits;
 pub mod programs;
+pub mod scripts;
 pub mod syntax;

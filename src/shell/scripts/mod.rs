@@ -1,0 +1,47 @@
+//! Inline scripts of other languages (`python -c`, `node -e`, `perl -e` and so on): what they delete, read, write, run and
+//! connect to.
+//!
+//! No parser of a language: tokens, constants, simple assignments, and calls of functions that matter, in one pass. What
+//! cannot be followed is unknown and does nothing, except where an unknown text is run as code. Strings and comments are
+//! data: `print('rm -rf /')` does nothing.
+
+mod awk;
+mod decode;
+mod evaluate;
+mod functions;
+mod powershell;
+mod sinks;
+mod token;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use super::argument::Argument;
+use super::effect::EffectKind;
+use super::programs::{Attributes, Language, Sink};
+
+/// Tells what a script would do. Shell scripts are not for this place and are handed on.
+pub fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) {
+    match language {
+        Language::Shell => sink.script(Language::Shell, text, "script"),
+        Language::Awk => awk::analyse(text, sink),
+        Language::PowerShell => powershell::analyse(text, sink),
+        _ => evaluate::analyse(language, text, sink),
+    }
+}
+
+/// The text of `powershell -EncodedCommand`: base64 over UTF-16, low byte first. `None` when it is neither.
+pub fn decode_powershell(encoded: &str) -> Option<String> {
+    let bytes = decode::base64_bytes(encoded)?;
+    if bytes.len() % 2 != 0 {
+        return None;
+    }
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16(&units).ok()
+}
+
+/// An effect with nothing but a kind and a detail.
+fn tell(sink: &mut dyn Sink, kind: EffectKind, target: Option<super::effect::Target>, detail: &str) {
+    sink.effect(kind, target, Attributes { detail: detail.to_owned(), ..Attributes::default() });
+}

@@ -1,0 +1,1103 @@
+//! Functions with effects: processes, files, the network, code that is made at run time.
+
+use super::super::argument::{Argument, HOLE};
+use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::programs::{Attributes, Language};
+use super::evaluate::{Arguments, Evaluator};
+use super::tell;
+use super::value::Value;
+
+/// What a function does.
+#[derive(Clone, Copy, PartialEq)]
+enum Action {
+    /// Runs a text by a shell, or a list as a program with arguments.
+    Run,
+    /// Runs a program: the first argument is its path, the second its arguments.
+    Program,
+    /// Runs a program whose arguments all follow, the second being its own name: `execl`.
+    Exec,
+    /// Runs a program with the arguments in a list behind a mode: `os.spawnv`.
+    Spawn,
+    /// Runs text as code of the same language.
+    Evaluate,
+    /// Deletes a tree.
+    DeleteTree,
+    /// Deletes files.
+    Delete,
+    /// Opens a file; the mode decides.
+    Open,
+    /// Reads a file.
+    Read,
+    /// Writes a file.
+    Write,
+    /// Copies the first path to the second.
+    Copy,
+    /// Moves the first path to the second.
+    Move,
+    /// Changes the mode of a path: path first.
+    Mode,
+    /// Changes the mode of paths: mode first.
+    ModeFirst,
+    /// Changes the owner of a path.
+    Owner,
+    /// Fetches from the network.
+    Fetch,
+    /// Fetches into a file: URL first.
+    FetchTo,
+    /// Sends to a URL.
+    Send,
+    /// Makes a connection.
+    Connect,
+    /// Makes a socket.
+    Socket,
+    /// Listens.
+    Listen,
+    /// Joins descriptors.
+    Redirect,
+    /// Ends every process or the machine.
+    Stop,
+}
+
+/// Functions by name: what stands before the last dot may be longer than here.
+const ACTIONS: &[(&[&str], Action)] = &[
+    (
+        &[
+            "os.system",
+            "os.popen",
+            "subprocess.run",
+            "subprocess.call",
+            "subprocess.Popen",
+            "subprocess.check_call",
+            "subprocess.check_output",
+            "subprocess.getoutput",
+            "subprocess.getstatusoutput",
+            "commands.getoutput",
+            "asyncio.create_subprocess_shell",
+            "asyncio.create_subprocess_exec",
+            "pty.spawn",
+            "pexpect.spawn",
+            "pexpect.run",
+            "child_process.exec",
+            "child_process.execSync",
+            "Bun.spawn",
+            "Bun.spawnSync",
+            "Deno.run",
+            "shell_exec",
+            "passthru",
+            "system",
+            "exec",
+            "popen",
+            "proc_open",
+            "os.execute",
+            "io.popen",
+            "IO.popen",
+            "Open3.capture2",
+            "Open3.capture3",
+            "Open3.capture2e",
+            "Open3.popen3",
+            "Open3.popen2",
+            "Kernel.system",
+            "Kernel.exec",
+            "Kernel.spawn",
+            "Process.spawn",
+            "PTY.spawn",
+            "spawn",
+            "sh",
+            "execSync",
+            "shelljs.exec",
+            "shell.exec",
+            "execa.command",
+            "execaCommand",
+            "Runtime.exec",
+            "os.startfile",
+            "process.exec",
+            "posix.system",
+        ],
+        Action::Run,
+    ),
+    (
+        &[
+            "child_process.spawn",
+            "child_process.spawnSync",
+            "child_process.execFile",
+            "child_process.execFileSync",
+            "spawnSync",
+            "execFileSync",
+            "execFile",
+            "execa",
+            "Deno.Command",
+            "pcntl_exec",
+            "os.execv",
+            "os.execve",
+            "os.execvp",
+            "os.execvpe",
+            "os.posix_spawn",
+            "os.posix_spawnp",
+            "child_process.fork",
+        ],
+        Action::Program,
+    ),
+    (&["os.execl", "os.execle", "os.execlp", "os.execlpe"], Action::Exec),
+    (&["os.spawnl", "os.spawnlp", "os.spawnv", "os.spawnvp", "os.spawnve"], Action::Spawn),
+    (
+        &[
+            "eval",
+            "assert",
+            "create_function",
+            "load",
+            "loadstring",
+            "Function",
+            "instance_eval",
+            "class_eval",
+            "module_eval",
+            "vm.runInThisContext",
+            "vm.runInNewContext",
+            "vm.runInContext",
+            "builtins.exec",
+            "builtins.eval",
+            "__builtins__.exec",
+            "__builtins__.eval",
+            "Kernel.eval",
+            "code.interact",
+            "runpy.run_path",
+            "dofile",
+            "include",
+            "require_once",
+        ],
+        Action::Evaluate,
+    ),
+    (
+        &[
+            "shutil.rmtree",
+            "rmtree",
+            "remove_tree",
+            "File.Path.remove_tree",
+            "File.Path.rmtree",
+            "FileUtils.rm_rf",
+            "FileUtils.rm_r",
+            "FileUtils.rmtree",
+            "FileUtils.remove_dir",
+            "FileUtils.remove_entry",
+            "FileUtils.remove_entry_secure",
+            "rm_rf",
+            "fs.removeSync",
+            "fs.emptyDirSync",
+            "fse.removeSync",
+            "fs-extra.removeSync",
+            "fs-extra.remove",
+            "rimraf",
+            "rimraf.sync",
+            "rimrafSync",
+            "del",
+            "del.sync",
+            "fse.emptyDirSync",
+        ],
+        Action::DeleteTree,
+    ),
+    (
+        &[
+            "os.remove",
+            "os.unlink",
+            "os.rmdir",
+            "os.removedirs",
+            "unlink",
+            "rmdir",
+            "fs.rmSync",
+            "fs.rm",
+            "fs.rmdirSync",
+            "fs.rmdir",
+            "fs.unlinkSync",
+            "fs.unlink",
+            "fs.promises.rm",
+            "fs.promises.unlink",
+            "fs.promises.rmdir",
+            "promises.rm",
+            "promises.unlink",
+            "Deno.remove",
+            "Deno.removeSync",
+            "File.delete",
+            "File.unlink",
+            "Dir.rmdir",
+            "Dir.delete",
+            "Dir.unlink",
+            "FileUtils.rm",
+            "FileUtils.rm_f",
+            "FileUtils.safe_unlink",
+            "unlinkSync",
+            "rmSync",
+            "rmdirSync",
+            "fs/promises.rm",
+            "fs/promises.unlink",
+            "fs/promises.rmdir",
+        ],
+        Action::Delete,
+    ),
+    (
+        &["open", "io.open", "fopen", "File.open", "File.new", "codecs.open", "Kernel.open", "IO.File.new"],
+        Action::Open,
+    ),
+    (
+        &[
+            "fs.readFileSync",
+            "fs.readFile",
+            "fs.createReadStream",
+            "fs.promises.readFile",
+            "promises.readFile",
+            "fs/promises.readFile",
+            "readFileSync",
+            "Deno.readTextFile",
+            "Deno.readTextFileSync",
+            "Deno.readFile",
+            "Bun.file",
+            "File.read",
+            "File.readlines",
+            "File.foreach",
+            "File.binread",
+            "IO.read",
+            "IO.readlines",
+            "IO.binread",
+            "file_get_contents",
+            "readfile",
+            "file",
+            "show_source",
+            "highlight_file",
+            "parse_ini_file",
+            "io.lines",
+            "linecache.getlines",
+        ],
+        Action::Read,
+    ),
+    (
+        &[
+            "fs.writeFileSync",
+            "fs.writeFile",
+            "fs.appendFileSync",
+            "fs.appendFile",
+            "fs.createWriteStream",
+            "fs.promises.writeFile",
+            "fs.promises.appendFile",
+            "fs/promises.writeFile",
+            "promises.writeFile",
+            "writeFileSync",
+            "appendFileSync",
+            "Deno.writeTextFile",
+            "Deno.writeTextFileSync",
+            "Deno.writeFile",
+            "Bun.write",
+            "File.write",
+            "IO.write",
+            "File.binwrite",
+            "file_put_contents",
+            "fs.truncateSync",
+            "fs.truncate",
+            "os.truncate",
+            "File.truncate",
+        ],
+        Action::Write,
+    ),
+    (
+        &[
+            "shutil.copy",
+            "shutil.copy2",
+            "shutil.copyfile",
+            "shutil.copytree",
+            "fs.copyFileSync",
+            "fs.copyFile",
+            "fs.cpSync",
+            "FileUtils.cp",
+            "FileUtils.cp_r",
+            "FileUtils.copy",
+            "copy",
+            "os.symlink",
+            "os.link",
+            "fs.symlinkSync",
+            "fs.linkSync",
+            "FileUtils.ln_s",
+            "FileUtils.ln_sf",
+            "File.symlink",
+            "symlink",
+            "link",
+            "File.Copy.copy",
+        ],
+        Action::Copy,
+    ),
+    (
+        &[
+            "shutil.move",
+            "os.rename",
+            "os.replace",
+            "fs.renameSync",
+            "fs.rename",
+            "FileUtils.mv",
+            "File.rename",
+            "rename",
+            "move",
+            "os.renames",
+            "File.Copy.move",
+        ],
+        Action::Move,
+    ),
+    (&["os.chmod", "fs.chmodSync", "fs.chmod", "fs.promises.chmod", "Deno.chmod"], Action::Mode),
+    (&["FileUtils.chmod", "FileUtils.chmod_R", "File.chmod"], Action::ModeFirst),
+    (&["os.chown", "fs.chownSync", "shutil.chown", "os.lchown"], Action::Owner),
+    (
+        &[
+            "urllib.request.urlopen",
+            "urllib2.urlopen",
+            "urllib.urlopen",
+            "urlopen",
+            "requests.get",
+            "requests.request",
+            "httpx.get",
+            "urllib3.request",
+            "request.urlopen",
+            "requests.Session.get",
+            "fetch",
+            "http.get",
+            "https.get",
+            "axios.get",
+            "axios",
+            "got",
+            "http.request",
+            "https.request",
+            "URI.open",
+            "OpenURI.open_uri",
+            "Net.HTTP.get",
+            "Net.HTTP.get_response",
+            "get",
+            "LWP.Simple.get",
+            "HTTP.Tiny.new.get",
+            "curl_exec",
+            "http.client.HTTPConnection",
+            "http.client.HTTPSConnection",
+            "socket.http.request",
+            "request.get",
+            "urllib.request.Request",
+            "Request",
+        ],
+        Action::Fetch,
+    ),
+    (
+        &[
+            "urllib.request.urlretrieve",
+            "urllib.urlretrieve",
+            "urlretrieve",
+            "getstore",
+            "LWP.Simple.getstore",
+            "wget.download",
+        ],
+        Action::FetchTo,
+    ),
+    (
+        &[
+            "requests.post",
+            "requests.put",
+            "requests.patch",
+            "httpx.post",
+            "httpx.put",
+            "axios.post",
+            "axios.put",
+            "Net.HTTP.post",
+            "Net.HTTP.post_form",
+            "request.post",
+        ],
+        Action::Send,
+    ),
+    (
+        &[
+            "socket.create_connection",
+            "TCPSocket.new",
+            "TCPSocket.open",
+            "Socket.tcp",
+            "connect",
+            "fsockopen",
+            "pfsockopen",
+            "stream_socket_client",
+            "socket_connect",
+            "net.connect",
+            "net.createConnection",
+            "net.Socket",
+            "IO.Socket.INET.new",
+            "IO.Socket.INET",
+            "IO.Socket.SSL.new",
+            "IO.Socket.IP.new",
+            "tls.connect",
+            "Bun.connect",
+            "Deno.connect",
+            "UDPSocket.new",
+            "socket.connect",
+            "asyncio.open_connection",
+            "UNIXSocket.new",
+            "new IO.Socket.INET",
+        ],
+        Action::Connect,
+    ),
+    (
+        &[
+            "socket.socket",
+            "socket",
+            "socket.tcp",
+            "socket.udp",
+            "Socket.new",
+            "socket_create",
+            "socket.fromfd",
+        ],
+        Action::Socket,
+    ),
+    (
+        &[
+            "TCPServer.new",
+            "TCPServer.open",
+            "TCPServer",
+            "bind",
+            "listen",
+            "accept",
+            "net.createServer",
+            "net.Server",
+            "stream_socket_server",
+            "socket_bind",
+            "socket_listen",
+            "socket.bind",
+            "socket.create_server",
+            "Socket.tcp_server_loop",
+            "socketserver.TCPServer",
+            "asyncio.start_server",
+            "Bun.listen",
+            "Deno.listen",
+        ],
+        Action::Listen,
+    ),
+    (
+        &["os.dup2", "dup2", "reopen", "$stdin.reopen", "STDIN.reopen", "fdopen", "POSIX.dup2"],
+        Action::Redirect,
+    ),
+    (&["os.killpg", "os.reboot"], Action::Stop),
+];
+
+/// Names of functions of a module, for `from os import *`.
+pub(super) fn names_of(module: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = format!("{module}.");
+    ACTIONS
+        .iter()
+        .flat_map(|(names, _)| names.iter())
+        .filter_map(move |name| name.strip_prefix(prefix.as_str()))
+}
+
+/// Whether a function takes its arguments without brackets.
+pub(super) fn without_brackets(language: Language, name: &str) -> bool {
+    let known = action(language, name).is_some()
+        || matches!(
+            name,
+            "print"
+                | "puts"
+                | "require"
+                | "join"
+                | "pack"
+                | "unpack"
+                | "reverse"
+                | "sprintf"
+                | "decode_base64"
+                | "chr"
+        );
+    known && !matches!(language, Language::Python | Language::JavaScript)
+}
+
+/// What a function of this name does in this language.
+fn action(language: Language, name: &str) -> Option<Action> {
+    use Language::{JavaScript, Lua, Perl, Php, Python, Ruby};
+    let only = |languages: &[Language]| languages.contains(&language);
+    // Short names mean different things in different languages.
+    match name {
+        "exec" if language == Python => return Some(Action::Evaluate),
+        "exec" | "system" | "popen" if !only(&[Perl, Php, Ruby]) => return None,
+        "spawn" | "sh" | "require_once" | "include" if !only(&[Ruby, Php]) => return None,
+        "spawnSync" | "execSync" | "execFile" | "execFileSync" | "fetch" | "get" | "got" | "Function"
+        | "axios"
+            if !only(&[JavaScript, Perl]) || (name == "get" && language == JavaScript) =>
+        {
+            return None;
+        }
+        "eval" if language == Lua => return None,
+        "load" | "loadstring" | "dofile" if language != Lua => return None,
+        "assert" | "create_function" if language != Php => return None,
+        "unlink" | "rmdir" | "chmod" | "copy" | "move" | "rename" | "symlink" | "link"
+            if !only(&[Perl, Php]) =>
+        {
+            return None;
+        }
+        "bind" | "listen" | "accept" | "connect" if language != Perl => return None,
+        "socket" if language != Perl => return None,
+        "file" | "readfile" if language != Php => return None,
+        "del" if language != JavaScript => return None,
+        "http.request" if language == Lua => return Some(Action::Fetch),
+        "Request" if language != Python => return None,
+        _ => {}
+    }
+    if let Some((_, action)) = ACTIONS.iter().find(|(names, _)| names.contains(&name)) {
+        return Some(*action);
+    }
+    // A module under another name, such as `cp.execSync`: the last part decides where it means one thing only.
+    let last = name.rsplit('.').next().filter(|last| *last != name)?;
+    Some(match last {
+        "execSync" | "getoutput" | "check_output" | "check_call" | "capture2" | "capture3" | "popen3" => {
+            Action::Run
+        }
+        "spawnSync" | "execFileSync" | "execFile" => Action::Program,
+        "rmtree" | "rm_rf" | "removeSync" | "emptyDirSync" => Action::DeleteTree,
+        "rmSync" | "unlinkSync" | "rmdirSync" => Action::Delete,
+        "readFileSync" => Action::Read,
+        "writeFileSync" | "appendFileSync" => Action::Write,
+        "reopen" | "fdopen" => Action::Redirect,
+        "createServer" => Action::Listen,
+        _ => return None,
+    })
+}
+
+/// Whether a function runs text as code.
+pub(super) fn is_eval(language: Language, name: &str) -> bool {
+    action(language, name) == Some(Action::Evaluate)
+}
+
+fn argument(evaluator: &Evaluator<'_, '_>, value: &Value) -> Argument {
+    Argument::constant(value.to_text(), evaluator.text.span.clone())
+}
+
+fn target(value: &Value, kind: TargetKind) -> Target {
+    let text = value.to_text();
+    let has_glob = kind == TargetKind::Path && text.contains('*');
+    Target { text, has_glob, kind }
+}
+
+/// A path as effects name it; `glob` patterns count.
+fn path(value: &Value) -> Option<Target> {
+    let text = value.to_text();
+    let text = text.strip_prefix("file://").unwrap_or(&text);
+    let has_glob = text.contains('*');
+    Some(Target { text: text.to_owned(), has_glob, kind: TargetKind::Path })
+}
+
+/// A text run by a shell.
+pub(super) fn shell(evaluator: &mut Evaluator<'_, '_>, command: &Value, via: &'static str) {
+    evaluator.facts.spawns = true;
+    match command {
+        Value::Text(text) => {
+            let first = text.split_whitespace().next().unwrap_or_default();
+            if is_shell(first) && !text.contains(" -c") {
+                evaluator.facts.shell = true;
+            }
+            if text.chars().all(|c| c == HOLE) {
+                evaluator.facts.unknown = true;
+            } else {
+                let script = argument(evaluator, command);
+                evaluator.sink.script(Language::Shell, &script, via);
+            }
+        }
+        Value::List(list) => run(evaluator, list, via),
+        _ => evaluate(evaluator, command),
+    }
+}
+
+fn is_shell(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "ash"
+            | "fish"
+            | "csh"
+            | "cmd.exe"
+            | "powershell.exe"
+            | "cmd"
+            | "powershell"
+    )
+}
+
+/// A program with its arguments.
+fn run(evaluator: &mut Evaluator<'_, '_>, words: &[Value], via: &'static str) {
+    evaluator.facts.spawns = true;
+    let argv: Vec<Argument> = words.iter().map(|word| argument(evaluator, word)).collect();
+    let Some(program) = argv.first() else { return };
+    if is_shell(&program.text) && !argv.iter().any(|a| a.text.starts_with("-c") || a.text == "/c") {
+        evaluator.facts.shell = true;
+    }
+    if program.is_unknown() {
+        evaluator.facts.unknown = true;
+    } else {
+        evaluator.sink.run(&argv, via);
+    }
+}
+
+/// Code that is made at run time.
+pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
+    let fetched = evaluator.facts.fetched.clone();
+    match code {
+        Value::Text(text) if !text.contains(HOLE) => {
+            let text = text.clone();
+            evaluator.nested(&text);
+        }
+        Value::Fetched(url) => {
+            let target = Target { text: url.clone(), has_glob: false, kind: TargetKind::Network };
+            tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
+        }
+        Value::Opaque => tell(evaluator.sink, EffectKind::OpaqueExecution, None, "script"),
+        _ => {
+            evaluator.facts.unknown = true;
+            if let Some(url) = fetched {
+                let target = Target { text: url, has_glob: false, kind: TargetKind::Network };
+                tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
+            } else {
+                evaluator.sink.unknown_command();
+            }
+        }
+    }
+}
+
+fn via(language: Language) -> &'static str {
+    match language {
+        Language::Python => "python",
+        Language::Perl => "perl",
+        Language::Ruby => "ruby",
+        Language::JavaScript => "javascript",
+        Language::Php => "php",
+        Language::Lua => "lua",
+        Language::Awk => "awk",
+        Language::PowerShell => "powershell",
+        Language::Shell => "shell",
+    }
+}
+
+/// A call of a function by its full name.
+pub(super) fn call(evaluator: &mut Evaluator<'_, '_>, name: &str, arguments: &Arguments) -> Value {
+    // A socket's methods: `s.connect((host, port))`.
+    if let Some(method) = name.strip_prefix("<socket>.") {
+        return socket(evaluator, method, arguments);
+    }
+    let Some(action) = action(evaluator.language, name) else {
+        return unknown_function(evaluator, name, arguments);
+    };
+    let via = via(evaluator.language);
+    let first = arguments.first();
+    match action {
+        Action::Run => run_call(evaluator, arguments, via),
+        Action::Program => {
+            let mut words = vec![first];
+            match arguments.get(1, &["args"]) {
+                Some(Value::List(list)) if name.contains("os.") => words = list_of(&words[0], list, true),
+                Some(Value::List(list)) => words.extend(list.iter().cloned()),
+                _ => words.extend(
+                    arguments
+                        .named
+                        .iter()
+                        .filter(|(n, _)| n == "args")
+                        .flat_map(|(_, v)| v.elements().to_vec()),
+                ),
+            }
+            if let [Value::Text(text)] = words.as_slice()
+                && text.contains(' ')
+            {
+                let command = words[0].clone();
+                shell(evaluator, &command, via);
+            } else {
+                run(evaluator, &words, via);
+            }
+            Value::Unknown
+        }
+        Action::Exec => {
+            let words = list_of(&first, arguments.positional.get(1..).unwrap_or_default(), true);
+            run(evaluator, &words, via);
+            Value::Unknown
+        }
+        Action::Spawn => {
+            let program = arguments.positional.get(1).cloned().unwrap_or_default();
+            let rest: Vec<Value> = arguments
+                .positional
+                .get(2..)
+                .unwrap_or_default()
+                .iter()
+                .flat_map(|v| v.elements().to_vec())
+                .collect();
+            let words = list_of(&program, &rest, true);
+            run(evaluator, &words, via);
+            Value::Unknown
+        }
+        Action::Evaluate => {
+            let code = arguments.positional.last().cloned().unwrap_or_default();
+            evaluate(evaluator, &code);
+            Value::Unknown
+        }
+        Action::Connect | Action::Socket | Action::Listen | Action::Redirect => {
+            network(evaluator, action, arguments)
+        }
+        Action::Fetch | Action::FetchTo | Action::Send => fetch(evaluator, action, arguments),
+        Action::Stop => {
+            tell(evaluator.sink, EffectKind::StopSystem, None, name);
+            Value::Unknown
+        }
+        _ => file(evaluator, action, name, arguments),
+    }
+}
+
+/// A program and its arguments, of which the first may be the program's own name again.
+fn list_of(program: &Value, arguments: &[Value], skips_name: bool) -> Vec<Value> {
+    let mut words = vec![program.clone()];
+    words.extend(arguments.iter().skip(usize::from(skips_name)).cloned());
+    words
+}
+
+fn run_call(evaluator: &mut Evaluator<'_, '_>, arguments: &Arguments, via: &'static str) -> Value {
+    let mut words: Vec<Value> = arguments.positional.clone();
+    // Ruby's `spawn({env}, "cmd")`, Python's `args=`, Deno's `cmd:`.
+    if words.is_empty() {
+        words.extend(arguments.get(usize::MAX, &["args", "cmd", "command"]).cloned());
+    }
+    // A descriptor that is a connection: `spawn("sh", [:in, :out] => socket)`, `proc_open(sh, [$s, $s], $p)`.
+    let joined = |v: &Value| matches!(v, Value::Name(name) if name == "<socket>");
+    if words.iter().flat_map(Value::elements).any(joined) || arguments.named.iter().any(|(_, v)| joined(v)) {
+        evaluator.facts.redirects = true;
+    }
+    let first = words.first().cloned().unwrap_or_default();
+    match (evaluator.language, &first) {
+        (_, Value::List(list)) => {
+            let list = list.clone();
+            // With `shell=True` only the first is the script.
+            if arguments.has("shell") && list.len() == 1 {
+                shell(evaluator, &list[0], via);
+            } else {
+                run(evaluator, &list, via);
+            }
+        }
+        // Perl's and Ruby's `system("rm", "-rf", path)` has no shell.
+        (Language::Perl | Language::Ruby, Value::Text(_))
+            if words.len() > 1 && matches!(words[1], Value::Text(_)) =>
+        {
+            run(evaluator, &words, via);
+        }
+        _ => shell(evaluator, &first, via),
+    }
+    Value::Unknown
+}
+
+fn network(evaluator: &mut Evaluator<'_, '_>, action: Action, arguments: &Arguments) -> Value {
+    match action {
+        Action::Connect => {
+            let named = arguments.named.iter().any(|(name, _)| name == "LocalPort" || name == "Listen");
+            if named {
+                evaluator.facts.listens = true;
+            } else {
+                let host = arguments
+                    .positional
+                    .iter()
+                    .chain(arguments.named.iter().map(|(_, v)| v))
+                    .flat_map(Value::elements)
+                    .find_map(|v| v.known().filter(|t| t.contains('.')))
+                    .unwrap_or_default();
+                evaluator.facts.connects = Some(host.to_owned());
+            }
+            Value::Name("<socket>".to_owned())
+        }
+        Action::Listen => {
+            evaluator.facts.listens = true;
+            Value::Name("<socket>".to_owned())
+        }
+        Action::Redirect => {
+            evaluator.facts.redirects = true;
+            Value::Unknown
+        }
+        _ => Value::Name("<socket>".to_owned()),
+    }
+}
+
+fn socket(evaluator: &mut Evaluator<'_, '_>, method: &str, arguments: &Arguments) -> Value {
+    match method {
+        "connect" | "connect_ex" => network(evaluator, Action::Connect, arguments),
+        "bind" | "listen" | "accept" => network(evaluator, Action::Listen, arguments),
+        "recv" | "read" | "gets" | "receive" | "readline" | "recvfrom" => Value::Unknown,
+        "makefile" => Value::Name("<socket>".to_owned()),
+        _ => Value::Unknown,
+    }
+}
+
+fn fetch(evaluator: &mut Evaluator<'_, '_>, action: Action, arguments: &Arguments) -> Value {
+    let first = arguments.get(0, &["url"]).cloned().unwrap_or_default();
+    let url = if action == Action::Fetch
+        && arguments.positional.len() > 1
+        && first.known().is_some_and(|t| !t.contains("://"))
+    {
+        arguments.positional[1].clone()
+    } else {
+        first
+    };
+    let text = url.to_text();
+    evaluator.facts.fetched = Some(text.clone());
+    let sent = arguments
+        .named
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "data" | "json" | "files" | "body"))
+        .map(|(_, value)| value)
+        .chain(arguments.positional.get(1..).unwrap_or_default().iter().filter(|_| action == Action::Send));
+    let files: Vec<Value> = sent
+        .flat_map(Value::elements)
+        .filter(|v| matches!(v, Value::Name(n) if n.starts_with("<file>")))
+        .cloned()
+        .collect();
+    let host = Target { text: text.clone(), has_glob: false, kind: TargetKind::Network };
+    for file in files {
+        if let Value::Name(name) = file {
+            let path = Value::Text(name.trim_start_matches("<file>").to_owned());
+            tell(evaluator.sink, EffectKind::SendData, Some(target(&path, TargetKind::Path)), "script");
+        }
+    }
+    tell(evaluator.sink, EffectKind::Fetch, Some(host), if action == Action::Send { "request" } else { "" });
+    if action == Action::FetchTo
+        && let Some(file) = arguments.get(1, &["filename"])
+    {
+        tell(evaluator.sink, EffectKind::WritePath, path(file), "download");
+    }
+    Value::Fetched(text)
+}
+
+fn file(evaluator: &mut Evaluator<'_, '_>, action: Action, name: &str, arguments: &Arguments) -> Value {
+    let first = arguments.get(0, &["path", "file"]).cloned().unwrap_or_default();
+    let second = arguments.get(1, &[]);
+    match action {
+        Action::DeleteTree => delete(evaluator, &arguments.positional, true, true),
+        Action::Delete => {
+            let recursive =
+                arguments.named.iter().any(|(name, value)| name == "recursive" && *value != Value::Number(0));
+            // JavaScript's options stand in braces, whose names come as names of the call.
+            delete(evaluator, &arguments.positional, recursive, arguments.has("force"));
+        }
+        Action::Read => {
+            if let Some(url) = first.known().filter(|t| t.starts_with("http")) {
+                let url = url.to_owned();
+                evaluator.facts.fetched = Some(url.clone());
+                return Value::Fetched(url);
+            }
+            if first.known() == Some("php://input") || first.known() == Some("php://stdin") {
+                return Value::Opaque;
+            }
+            tell(evaluator.sink, EffectKind::ReadPath, path(&first), "");
+            return content(&first);
+        }
+        Action::Write => tell(evaluator.sink, EffectKind::WritePath, path(&first), ""),
+        Action::Open => return open(evaluator, arguments),
+        Action::Copy | Action::Move => {
+            let links = name.contains("link") || name.contains("ln_s");
+            tell(evaluator.sink, EffectKind::ReadPath, path(&first), if links { "link" } else { "copy" });
+            if action == Action::Move {
+                let attributes = Attributes { recursive: true, forced: false, detail: "move".to_owned() };
+                evaluator.sink.effect(EffectKind::DeletePath, path(&first), attributes);
+            }
+            if let Some(destination) = second {
+                tell(
+                    evaluator.sink,
+                    EffectKind::WritePath,
+                    path(destination),
+                    if links { "link" } else { "copy" },
+                );
+            }
+        }
+        Action::Mode => mode(evaluator, second, &first, false),
+        Action::ModeFirst => {
+            if let Some(paths) = second {
+                for one in paths.elements() {
+                    mode(evaluator, Some(&first), one, name.ends_with("_R"));
+                }
+            }
+        }
+        Action::Owner => tell(
+            evaluator.sink,
+            EffectKind::ChangeOwner,
+            path(&first),
+            &second.map_or(String::new(), Value::to_text),
+        ),
+        _ => {}
+    }
+    Value::Unknown
+}
+
+/// The content of a file that was read.
+fn content(path: &Value) -> Value {
+    match path {
+        Value::Text(text) => Value::Name(format!("<file>{text}")),
+        _ => Value::Unknown,
+    }
+}
+
+fn mode(evaluator: &mut Evaluator<'_, '_>, mode: Option<&Value>, file: &Value, recursive: bool) {
+    let text = match mode {
+        Some(Value::Number(number)) => format!("{number:o}"),
+        Some(value) => value.to_text(),
+        None => return,
+    };
+    let attributes = Attributes { recursive, forced: false, detail: text.to_ascii_lowercase() };
+    evaluator.sink.effect(EffectKind::ChangeMode, path(file), attributes);
+}
+
+fn delete(evaluator: &mut Evaluator<'_, '_>, paths: &[Value], recursive: bool, forced: bool) {
+    for value in paths.iter().flat_map(Value::elements) {
+        if matches!(value, Value::Text(_) | Value::Unknown) {
+            let attributes = Attributes { recursive, forced, detail: String::new() };
+            evaluator.sink.effect(EffectKind::DeletePath, path(value), attributes);
+        }
+    }
+}
+
+/// `open(path, mode)` and the forms of Perl, where the mode may be part of the path and a pipe runs a command.
+fn open(evaluator: &mut Evaluator<'_, '_>, arguments: &Arguments) -> Value {
+    if evaluator.language == Language::Perl {
+        return perl_open(evaluator, arguments);
+    }
+    let file = arguments.get(0, &["file"]).cloned().unwrap_or_default();
+    if let Some(text) = file.known() {
+        if text.starts_with("http://") || text.starts_with("https://") {
+            evaluator.facts.fetched = Some(text.to_owned());
+            return Value::Fetched(text.to_owned());
+        }
+        // Ruby's `open("| command")`.
+        if let Some(command) = text.strip_prefix('|').filter(|_| evaluator.language == Language::Ruby) {
+            let command = Value::Text(command.to_owned());
+            shell(evaluator, &command, "ruby");
+            return Value::Unknown;
+        }
+    }
+    let mode = arguments.get(1, &["mode"]).map_or(String::new(), Value::to_text);
+    let writes = mode.contains(['w', 'a', 'x', '+']);
+    let kind = if writes { EffectKind::WritePath } else { EffectKind::ReadPath };
+    if matches!(file, Value::Text(_)) {
+        let detail = if writes && mode.contains('a') { "append" } else { "" };
+        tell(evaluator.sink, kind, path(&file), detail);
+    }
+    if writes { Value::Unknown } else { content(&file) }
+}
+
+fn perl_open(evaluator: &mut Evaluator<'_, '_>, arguments: &Arguments) -> Value {
+    let texts: Vec<String> = arguments.positional.iter().skip(1).map(Value::to_text).collect();
+    let (mode, rest) = match texts.as_slice() {
+        [both] => {
+            let trimmed = both.trim();
+            if trimmed.starts_with(">&") || trimmed.starts_with("<&") {
+                evaluator.facts.redirects = true;
+                return Value::Unknown;
+            }
+            if let Some(command) = trimmed.strip_suffix('|').or_else(|| trimmed.strip_prefix('|')) {
+                let command = Value::Text(command.trim().to_owned());
+                shell(evaluator, &command, "perl");
+                return Value::Unknown;
+            }
+            let mode: String = trimmed.chars().take_while(|c| matches!(c, '<' | '>' | '+')).collect();
+            (mode.clone(), trimmed[mode.len()..].trim().to_owned())
+        }
+        [mode, path, rest @ ..] if mode.contains('|') || mode == "-|" => {
+            let mut words = vec![Value::Text(path.clone())];
+            words.extend(rest.iter().cloned().map(Value::Text));
+            if rest.is_empty() {
+                shell(evaluator, &words[0], "perl");
+            } else {
+                run(evaluator, &words, "perl");
+            }
+            return Value::Unknown;
+        }
+        [mode, path, ..] => {
+            if mode.contains('&') {
+                evaluator.facts.redirects = true;
+                return Value::Unknown;
+            }
+            (mode.clone(), path.clone())
+        }
+        [] => return Value::Unknown,
+    };
+    let kind = if mode.contains('>') { EffectKind::WritePath } else { EffectKind::ReadPath };
+    if !rest.is_empty() && !rest.starts_with(HOLE) {
+        tell(evaluator.sink, kind, path(&Value::Text(rest)), "");
+    }
+    Value::Unknown
+}
+
+/// Functions that are not in the table and still matter.
+fn unknown_function(evaluator: &mut Evaluator<'_, '_>, name: &str, arguments: &Arguments) -> Value {
+    let language = evaluator.language;
+    match (language, name) {
+        // PHP's `chmod(path, mode)`, Perl's `chmod mode, paths`.
+        (Language::Php, "chmod") => {
+            let file = arguments.first();
+            mode(evaluator, arguments.get(1, &[]), &file, false);
+        }
+        (Language::Perl, "chmod") => {
+            let first = arguments.first();
+            for file in arguments.positional.iter().skip(1) {
+                mode(evaluator, Some(&first), file, false);
+            }
+        }
+        (_, "compile") => return arguments.first(),
+        _ => {}
+    }
+    // What is read from a file or connection stays that.
+    if let Some(path) = name.strip_prefix("<file>") {
+        let path = path.split(['(', '\n']).next().unwrap_or_default();
+        let path = [".read", ".readlines", ".decode", ".text", ".strip", ".to_s", ".toString", ".readline"]
+            .iter()
+            .fold(path.to_owned(), |path, method| path.strip_suffix(method).unwrap_or(&path).to_owned());
+        return Value::Name(format!("<file>{path}"));
+    }
+    Value::Unknown
+}
+
+/// A method of a value, such as `Path("x").unlink()`.
+pub(super) fn method(
+    evaluator: &mut Evaluator<'_, '_>,
+    value: &Value,
+    name: &str,
+    arguments: &Arguments,
+) -> Value {
+    match (value, name) {
+        (Value::Text(_), "unlink" | "rmdir" | "delete!") => {
+            delete(evaluator, std::slice::from_ref(value), false, false)
+        }
+        (Value::Text(_), "rmtree") => delete(evaluator, std::slice::from_ref(value), true, true),
+        (Value::Text(_), "read_text" | "read_bytes" | "readlines") | (Value::Text(_), "read") => {
+            if let Some(url) = value.known().filter(|t| t.starts_with("http")) {
+                evaluator.facts.fetched = Some(url.to_owned());
+                return Value::Fetched(url.to_owned());
+            }
+            tell(evaluator.sink, EffectKind::ReadPath, path(value), "");
+            return content(value);
+        }
+        (Value::Text(_), "write_text" | "write_bytes") => {
+            tell(evaluator.sink, EffectKind::WritePath, path(value), "")
+        }
+        (Value::Text(text), "open") if evaluator.language == Language::Ruby && text.starts_with("http") => {
+            evaluator.facts.fetched = Some(text.clone());
+            return Value::Fetched(text.clone());
+        }
+        (Value::Text(_), "open") => {
+            let mut all = Arguments { positional: vec![value.clone()], named: Vec::new() };
+            all.positional.extend(arguments.positional.iter().cloned());
+            return open(evaluator, &all);
+        }
+        (Value::Text(_), "chmod") => mode(evaluator, arguments.get(0, &["mode"]), value, false),
+        (Value::Text(_), "rename" | "replace" | "symlink_to") => {
+            if let Some(destination) = arguments.get(0, &["target"]) {
+                tell(evaluator.sink, EffectKind::WritePath, path(destination), "move");
+            }
+        }
+        (_, "connect")
+            if matches!(arguments.first(), Value::List(_)) || evaluator.language == Language::Lua =>
+        {
+            evaluator.facts.connects = Some(
+                arguments.first().elements().first().map_or(String::new(), Value::to_text).replace(HOLE, ""),
+            );
+        }
+        (Value::Unknown, "reopen" | "fdopen") => evaluator.facts.redirects = true,
+        (Value::Unknown, "pipe") => evaluator.facts.redirects = true,
+        (Value::Unknown, "accept") => evaluator.facts.listens = true,
+        (Value::Unknown, "exec" | "execSync") if evaluator.language == Language::JavaScript => {
+            // `re.exec(text)` is a search; a child process takes a text that looks like a command.
+        }
+        _ => {}
+    }
+    Value::Unknown
+}
