@@ -4,6 +4,7 @@
 //! file here and one line in [`coded`]. Pure and synchronous: same text, same findings.
 
 mod hidden_text;
+pub mod redact;
 mod resolve;
 mod scanner;
 

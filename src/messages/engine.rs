@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use super::plugin::{Descriptor, Plugin, PluginError};
-use super::redact::{self, Placeholders, RedactedField, Secret};
+use super::redact::RedactedField;
 use super::report::{self, Reported, fingerprint};
 use super::{CacheConfig, Conversation, Field, FindingCache, Message, MessagesConfig, input, structure};
 use crate::decision::{Category, Direction, Finding, Mode, Reason, Severity, SpanRef, Unjudged};
+use crate::detect::redact::{self, Placeholders, Secret};
 use crate::detect::{self, BUILTIN_PLUGINS, Detected, PII, SECRETS, Scanned};
 use crate::policy::{CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
 use crate::rules::{Budget, Role};

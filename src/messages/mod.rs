@@ -12,7 +12,6 @@ mod cache;
 mod config;
 mod engine;
 mod input;
-mod json;
 mod plugin;
 mod redact;
 mod report;

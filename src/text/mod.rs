@@ -17,6 +17,7 @@ mod fold;
 mod gate;
 mod hex;
 mod hidden;
+pub mod json;
 mod layer;
 mod phrase;
 mod rewrite;
