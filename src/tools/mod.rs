@@ -13,8 +13,10 @@
 //! Not here: the wire (`grpc`), where specs are kept (`store`), who the caller is, and the record of the decision.
 
 mod call;
+pub mod json;
 mod remote;
 mod step;
+pub mod strip_ansi;
 
 pub use crate::decision::{Hook, InterceptorOutcome};
 pub use crate::policy::{
