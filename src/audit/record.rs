@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
-use crate::decision::{Decision, Finding, RiskLevel, Unjudged};
+use crate::decision::{Decision, Finding, Hook, InterceptorOutcome, RiskLevel, Unjudged};
 
 /// Findings and unjudged checks written per record; `findings_total` tells how many there were.
 const ITEMS_MAX: usize = 100;
@@ -50,8 +50,48 @@ pub struct AuditRecord<'a> {
     /// Checks that did not run to their end; the first 100 are written.
     #[serde(serialize_with = "unjudged")]
     pub unjudged: &'a [Unjudged],
+    /// The tool call or hook it was about; left out for messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interception: Option<Interception<'a>>,
     /// From the request read to the answer ready, in microseconds.
     pub elapsed_us: u64,
+}
+
+/// What a decision of the interceptors was about, and what each of them did.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Interception<'a> {
+    /// The hook.
+    pub hook: Hook,
+    /// Normalised name of the tool; left out on hooks without one.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub tool: &'a str,
+    /// Id of the tool call.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub tool_call_id: &'a str,
+    /// Whether nothing was to come of it but the report.
+    pub dry_run: bool,
+    /// Whether anything was changed.
+    pub mutated: bool,
+    /// Interceptors that did more than pass, in running order; the first 100 are written.
+    #[serde(serialize_with = "runs", skip_serializing_if = "<[_]>::is_empty")]
+    pub interceptors: &'a [InterceptorRun<'a>],
+    /// Notes that interceptors asked to be written here, as their authors wrote them; the first 16 are written.
+    #[serde(serialize_with = "names", skip_serializing_if = "<[_]>::is_empty")]
+    pub notes: &'a [&'a str],
+}
+
+/// What one interceptor did.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct InterceptorRun<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What it did, or in shadow would have done.
+    pub outcome: InterceptorOutcome,
+    /// Whether it only shadows.
+    pub shadow: bool,
+    /// One line for a person; masked by who wrote it.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub summary: &'a str,
 }
 
 /// Who asked. The caller chose these values, so each is cut to 256 bytes; empty ones are left out.
@@ -152,6 +192,10 @@ fn findings<S: Serializer>(findings: &[&Finding], serializer: S) -> Result<S::Ok
         })?;
     }
     list.end()
+}
+
+fn runs<S: Serializer>(runs: &[InterceptorRun<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(runs.iter().take(ITEMS_MAX))
 }
 
 fn unjudged<S: Serializer>(unjudged: &[Unjudged], serializer: S) -> Result<S::Ok, S::Error> {

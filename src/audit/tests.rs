@@ -45,6 +45,7 @@ fn record(decision_id: &str) -> AuditRecord<'_> {
         findings: &[],
         findings_total: 0,
         unjudged: &[],
+        interception: None,
         elapsed_us: 80,
     }
 }

@@ -159,6 +159,7 @@ impl Event<'_> {
             findings,
             findings_total: outcome.findings_total,
             unjudged: &outcome.unjudged,
+            interception: None,
             elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         }
     }

@@ -17,11 +17,17 @@ use super::server::Shared;
 use super::status::restate;
 use crate::telemetry::{OverloadShed, Rpc, adopt};
 
-/// Path of the one unary call that is limited and counted here.
-const CHECK_MESSAGES: &str = "/portcullis.v1.PolicyDecisionService/CheckMessages";
+/// Path of the service whose calls decide; the name of the RPC follows.
+const DECISIONS: &str = "/portcullis.v1.PolicyDecisionService/";
 
-/// Path of the stream, which limits and restates each of its items itself.
-const CHECK_MESSAGES_STREAM: &str = "/portcullis.v1.PolicyDecisionService/CheckMessagesStream";
+/// The unary calls that decide: limited and counted here.
+const UNARY: [Rpc; 4] = [Rpc::CheckMessages, Rpc::InterceptMessage, Rpc::InterceptParams, Rpc::InterceptTool];
+
+/// The RPC that a request is for; `None` for services that decide nothing.
+fn rpc_of(path: &str) -> Option<Rpc> {
+    let name = path.strip_prefix(DECISIONS)?;
+    Rpc::ALL.into_iter().find(|rpc| rpc.as_str() == name)
+}
 
 /// Where an answer without a message carries its status.
 const GRPC_STATUS: &str = "grpc-status";
@@ -66,22 +72,23 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let shared = self.shared.clone();
-        if request.uri().path() != CHECK_MESSAGES {
-            let is_stream = request.uri().path() == CHECK_MESSAGES_STREAM;
+        let called = rpc_of(request.uri().path());
+        let Some(rpc) = called.filter(|rpc| UNARY.contains(rpc)) else {
+            let is_stream = called.is_some();
             let answer = self.inner.call(request);
             return Box::pin(async move {
                 let response = answer.await?;
                 // A stream restates for itself, inside its answers.
                 Ok(if is_stream { response } else { restated(&shared, response, None) })
             });
-        }
+        };
         let Ok(permit) = shared.in_flight.clone().try_acquire_owned() else {
-            OverloadShed { rpc: Rpc::CheckMessages }.emit(&shared.metrics);
+            OverloadShed { rpc }.emit(&shared.metrics);
             let response = RequestError::Overloaded.to_status().into_http();
             return Box::pin(std::future::ready(Ok(response)));
         };
         let span = if shared.traces {
-            let span = tracing::info_span!("CheckMessages");
+            let span = tracing::info_span!("decide", rpc = rpc.as_str(), otel.name = rpc.as_str());
             adopt(&span, request.headers());
             span
         } else {
@@ -91,7 +98,7 @@ where
         let restating = async move {
             let response = answer.await?;
             drop(permit);
-            Ok(restated(&shared, response, Some(Rpc::CheckMessages)))
+            Ok(restated(&shared, response, Some(rpc)))
         };
         if span.is_none() { Box::pin(restating) } else { Box::pin(restating.instrument(span)) }
     }

@@ -10,7 +10,7 @@ use tracing::{debug, error, info, warn};
 
 use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
 use super::metrics::Metrics;
-use crate::decision::{Decision, Finding, Reason, RiskLevel, Unjudged};
+use crate::decision::{Decision, Finding, Hook, InterceptorOutcome, Reason, RiskLevel, Unjudged};
 
 /// A request got its decision.
 #[derive(Clone, Debug)]
@@ -158,6 +158,45 @@ impl PluginRan<'_> {
     /// Records the time; no log line.
     pub fn emit(self, metrics: &Metrics) {
         metrics.with_plugin(self.plugin, |series| series.duration.record(self.elapsed));
+    }
+}
+
+/// An interceptor ran in one call, to its end or not, or was skipped because another one had blocked.
+#[derive(Clone, Copy, Debug)]
+pub struct InterceptorRan<'a> {
+    /// Its id. One that was not declared is counted as `api`.
+    pub interceptor: &'a str,
+    /// The hook it stands on.
+    pub hook: Hook,
+    /// What it did, or in shadow would have done.
+    pub outcome: InterceptorOutcome,
+    /// Whether it only shadows.
+    pub shadow: bool,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Id of the decision, as the caller got it.
+    pub decision_id: &'a str,
+    /// One line for a person; masked.
+    pub summary: &'a str,
+}
+
+impl InterceptorRan<'_> {
+    /// Counts the run and its time. Logs at info what it stopped, changed or failed at; a pass is not logged.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.count_interceptor(self.interceptor, self.hook, self.outcome, self.elapsed);
+        if matches!(self.outcome, InterceptorOutcome::Passed | InterceptorOutcome::Skipped) {
+            return;
+        }
+        info!(
+            interceptor = self.interceptor,
+            hook = self.hook.as_str(),
+            outcome = self.outcome.as_str(),
+            shadow = self.shadow,
+            decision_id = self.decision_id,
+            elapsed_us = micros(self.elapsed),
+            summary = self.summary,
+            "interceptor"
+        );
     }
 }
 

@@ -50,6 +50,12 @@ label_set! {
         CheckMessages = "CheckMessages",
         /// The same over a stream; counted per item.
         CheckMessagesStream = "CheckMessagesStream",
+        /// A message about to reach the agent.
+        InterceptMessage = "InterceptMessage",
+        /// Parameters of a model call.
+        InterceptParams = "InterceptParams",
+        /// A tool call, before it runs or after.
+        InterceptTool = "InterceptTool",
     }
 }
 

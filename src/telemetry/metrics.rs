@@ -19,13 +19,16 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, 
 
 use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, Rpc, reason_index};
 use super::limiter::LineLimiter;
-use crate::decision::{Decision, Reason, Severity};
+use crate::decision::{Decision, Hook, InterceptorOutcome, Reason, Severity};
 
 /// How often the caller of `install` runs the upkeep.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Label value for whatever was not declared.
 const OTHER: &str = "other";
+
+/// Label value of `interceptor` for those added by API, whose ids anybody with the admin role makes up.
+const API: &str = "api";
 
 /// Label value of `decision` for a request that got none.
 const NO_DECISION: &str = "NONE";
@@ -62,12 +65,14 @@ const POLICY_INFO: &str = "portcullis_policy_info";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_DROPPED: &str = "portcullis_audit_dropped_total";
 const AUDIT_SAMPLED_OUT: &str = "portcullis_audit_sampled_out_total";
+const INTERCEPTOR_RUNS: &str = "portcullis_interceptor_runs_total";
+const INTERCEPTOR_DURATION: &str = "portcullis_interceptor_duration_seconds";
 const BUILD_INFO: &str = "portcullis_build_info";
 
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 14] = [
+const DEFINITIONS: [Definition; 16] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -105,6 +110,12 @@ const DEFINITIONS: [Definition; 14] = [
         Kind::Counter,
         "ALLOW decisions without an audit record, as the policy asks.",
     ),
+    Definition(
+        INTERCEPTOR_RUNS,
+        Kind::Counter,
+        "Runs of an interceptor, by hook and outcome; those added by API are counted as api.",
+    ),
+    Definition(INTERCEPTOR_DURATION, Kind::Seconds, "Time one interceptor took for one call."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
 
@@ -169,8 +180,20 @@ pub struct Metrics {
     plugins: ArcSwap<HashMap<Arc<str>, Arc<PluginSeries>>>,
     /// Where undeclared plugins are counted.
     other_plugin: Arc<PluginSeries>,
+    interceptors: ArcSwap<HashMap<Arc<str>, Arc<InterceptorSeries>>>,
+    /// Where undeclared interceptors are counted.
+    api_interceptors: Arc<InterceptorSeries>,
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     pub(super) lines: Lines,
+}
+
+/// The series of one interceptor.
+#[derive(Debug)]
+struct InterceptorSeries {
+    id: Arc<str>,
+    duration: Histogram,
+    /// By hook and outcome; most combinations never happen and have no series.
+    runs: [[OnceLock<Counter>; InterceptorOutcome::ALL.len()]; Hook::ALL.len()],
 }
 
 /// Log lines that could come thousands of times a second.
@@ -225,6 +248,8 @@ impl Metrics {
             audit_sampled_out: counter(r, AUDIT_SAMPLED_OUT, &[]),
             plugins: ArcSwap::default(),
             other_plugin: Arc::new(PluginSeries::new(r, OTHER, [])),
+            interceptors: ArcSwap::default(),
+            api_interceptors: Arc::new(InterceptorSeries::new(r, API)),
             policy_revision,
             lines: Lines {
                 fail_open: LineLimiter::new(),
@@ -247,6 +272,42 @@ impl Metrics {
             plugins.insert(Arc::clone(&series.id), Arc::clone(&series));
             plugins
         });
+    }
+
+    /// Registers the series of an interceptor: one that is built in or stands in a policy file, never one that was added
+    /// by API. Declaring it again changes nothing.
+    pub fn declare_interceptor(&self, id: &str) {
+        if self.interceptors.load().contains_key(id) {
+            return;
+        }
+        let series = Arc::new(InterceptorSeries::new(&self.recorder, id));
+        self.interceptors.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            known.entry(Arc::clone(&series.id)).or_insert_with(|| Arc::clone(&series));
+            known
+        });
+    }
+
+    /// Counts one run of an interceptor and the time it took.
+    pub(super) fn count_interceptor(
+        &self,
+        id: &str,
+        hook: Hook,
+        outcome: InterceptorOutcome,
+        elapsed: Duration,
+    ) {
+        let known = self.interceptors.load();
+        let series = known.get(id).unwrap_or(&self.api_interceptors);
+        series.runs[hook as usize][outcome as usize]
+            .get_or_init(|| {
+                let labels =
+                    [("interceptor", &*series.id), ("hook", hook.as_str()), ("outcome", outcome.as_str())];
+                counter(&self.recorder, INTERCEPTOR_RUNS, &labels)
+            })
+            .increment(1);
+        if outcome != InterceptorOutcome::Skipped {
+            series.duration.record(elapsed);
+        }
     }
 
     /// Counter of audit records, for the audit log.
@@ -336,6 +397,13 @@ impl PluginSeries {
 
     pub(super) fn unjudged(&self, reason: Reason) -> &Counter {
         &self.unjudged[reason_index(reason)]
+    }
+}
+
+impl InterceptorSeries {
+    fn new(recorder: &PrometheusRecorder, id: &str) -> Self {
+        let duration = histogram(recorder, INTERCEPTOR_DURATION, &[("interceptor", id)]);
+        Self { id: id.into(), duration, runs: Default::default() }
     }
 }
 

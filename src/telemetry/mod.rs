@@ -16,8 +16,8 @@ mod trace_context;
 
 pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
-    AuditDropped, CacheLookedUp, CheckFailedOpen, OverloadShed, PluginRan, PolicyLoaded, PolicyRejected,
-    PolicyReloaded, RequestDecided, RequestRefused,
+    AuditDropped, CacheLookedUp, CheckFailedOpen, InterceptorRan, OverloadShed, PluginRan, PolicyLoaded,
+    PolicyRejected, PolicyReloaded, RequestDecided, RequestRefused,
 };
 pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
 pub use logging::{Logging, LoggingError, init};
