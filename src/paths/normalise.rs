@@ -25,7 +25,12 @@ pub fn normalise<'a>(text: &'a str, place: &Place<'_>) -> Cow<'a, str> {
     let mut path = Builder::new(place, windows, text.len());
     path.start(base);
     path.push_all(rest);
-    Cow::Owned(path.finish())
+    let spelled = path.finish();
+    if spelled.contains('\\') && split_drive(&spelled, false).is_some() {
+        // Only what it hangs on told that it is of Windows.
+        return Cow::Owned(normalise(&spelled, place).into_owned());
+    }
+    Cow::Owned(spelled)
 }
 
 /// Whether an absolute path is its one spelling already. May say no of a clean one, never yes of another.

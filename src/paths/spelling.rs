@@ -59,18 +59,26 @@ pub(super) fn oddity(text: &str) -> Option<Oddity> {
         .max_by_key(|o| *o == Oddity::Nul)
 }
 
-/// Whether a path has anything in it that can be read in more than one way.
+/// Bytes that can be read in more than one way: of encodings, quotes, other separators, other scripts, and the colon of
+/// a URL, a drive or a stream of a file.
+const MANY_WAYS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] =
+            matches!(byte as u8, b'%' | b'\\' | b'"' | b'\'' | b'`' | b'<' | b'>' | b':' | 0..=0x1F | 0x7F..);
+        byte += 1;
+    }
+    table
+};
+
+/// Whether a path can be read in one way only.
 pub(super) fn is_plain(text: &str, os: Os) -> bool {
-    let is_plain =
-        |byte: u8| !matches!(byte, b'%' | b'\\' | b'"' | b'\'' | b'`' | b'<' | b'>' | 0..=0x1F | 0x7F..);
     let bytes = text.as_bytes();
-    let ends = [bytes.first(), bytes.last()];
-    bytes.iter().copied().all(is_plain)
-        && !ends.contains(&Some(&b' '))
-        && bytes.first() != Some(&b'@')
-        // A URL, a drive or a stream of a file.
-        && !bytes.contains(&b':')
-        && os != Os::Windows
+    os != Os::Windows
+        && !matches!(bytes.first(), Some(b' ' | b'@'))
+        && bytes.last() != Some(&b' ')
+        && !bytes.iter().any(|byte| MANY_WAYS[usize::from(*byte)])
 }
 
 /// The path of a `file:` URL, decoded once; `None` if it is none or names another host.

@@ -34,10 +34,40 @@ impl Hasher for Passed {
     }
 }
 
+/// Rejects most names before they are hashed: for each first byte, which lengths there are.
+#[derive(Debug)]
+struct Gate([u32; 256]);
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl Gate {
+    fn bit(name: &str) -> Option<(usize, u32)> {
+        let first = name.as_bytes().first()?.to_ascii_lowercase();
+        Some((usize::from(first), 1 << name.len().min(31)))
+    }
+
+    fn add(&mut self, name: &str) {
+        if let Some((first, length)) = Self::bit(name) {
+            self.0[first] |= length;
+        }
+    }
+
+    fn passes(&self, name: &str) -> bool {
+        Self::bit(name).is_some_and(|(first, length)| self.0[first] & length != 0)
+    }
+}
+
 /// Patterns by what must stand in a path.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
+    names: Gate,
+    extensions: Gate,
+    folders: Gate,
     by_key: HashMap<u64, Vec<u32>, BuildHasherDefault<Passed>>,
 }
 
@@ -66,6 +96,12 @@ impl Index {
     pub(super) fn add(&mut self, pattern: Pattern, rule: usize) {
         let nth = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         if let Some(key) = pattern.key() {
+            match key {
+                Key::Name(name) => self.names.add(name),
+                Key::Extension(extension) => self.extensions.add(extension),
+                Key::Folder(folder) => self.folders.add(folder),
+                Key::Beginning(_) | Key::Ending(_) => {}
+            }
             self.by_key.entry(hash_key(key)).or_default().push(nth);
         }
         self.entries.push(Entry { pattern, rule });
@@ -87,8 +123,10 @@ impl Index {
             }
         };
         let last = path.last();
-        look(Key::Name(last));
-        if let Some((_, extension)) = last.rsplit_once('.') {
+        if self.names.passes(last) {
+            look(Key::Name(last));
+        }
+        if let Some((_, extension)) = last.rsplit_once('.').filter(|(_, e)| self.extensions.passes(e)) {
             look(Key::Extension(extension));
         }
         if let Some(beginning) = last.get(..2) {
@@ -99,7 +137,7 @@ impl Index {
         }
         let all = path.all();
         let folders = if or_above { all.len() } else { all.len().saturating_sub(1) };
-        for folder in &all[..folders] {
+        for folder in all[..folders].iter().filter(|folder| self.folders.passes(folder)) {
             look(Key::Folder(folder));
         }
     }

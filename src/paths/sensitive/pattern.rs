@@ -140,6 +140,7 @@ impl Pattern {
             // What decides is the last name of the pattern: that one must be said, not only be possible.
             let is_decisive = nth + 1 == self.names.len();
             fits_open(pattern, name, path.has_glob(), is_decisive)
+                && (self.anchor != Anchor::Anywhere || says_something(name, path.has_glob()))
         })
     }
 
@@ -156,6 +157,11 @@ impl Pattern {
 
 fn fits_name(pattern: &str, name: &str) -> bool {
     if is_literal(pattern) { pattern.eq_ignore_ascii_case(name) } else { matches(pattern, name) }
+}
+
+/// Whether any byte of a name is known.
+fn says_something(name: &str, has_glob: bool) -> bool {
+    !is_open(name, has_glob) || OpenName::new(name, has_glob).is_none_or(|open| open.said() > 0)
 }
 
 /// Whether a name with open pieces can be one of the pattern, and says so much of it that it is meant.
