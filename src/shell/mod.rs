@@ -8,7 +8,11 @@ pub mod analysis;
 pub mod argument;
 pub mod ast;
 pub mod effect;
+mod expand;
 pub mod limits;
 pub mod programs;
+mod run;
 pub mod scripts;
 pub mod syntax;
+
+pub use run::{analyse, analyse_argv};

@@ -1,0 +1,226 @@
+//! Runs one resolved argument vector: builtin, wrapper, interpreter or program.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::analysis::UnresolvedCause;
+use super::super::argument::{Argument, HOLE, Origin};
+use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::programs::{self, Attributes, Input, Invocation};
+use super::io::{Channel, Content};
+use super::sink::ProgramSink;
+use super::{Engine, names};
+
+/// Programs whose output nobody can foresee and that exist to make text out of what cannot be read.
+const DECODERS: &[&str] = &[
+    "base64",
+    "base32",
+    "basenc",
+    "xxd",
+    "hexdump",
+    "od",
+    "openssl",
+    "gpg",
+    "gunzip",
+    "gzip",
+    "zcat",
+    "bzcat",
+    "bunzip2",
+    "xzcat",
+    "unxz",
+    "xz",
+    "zstdcat",
+    "zstd",
+    "lz4",
+    "uudecode",
+    "rev",
+    "tr",
+    "ascii85",
+    "btoa",
+    "strings",
+    "steghide",
+    "age",
+    "ccrypt",
+    "brotli",
+    "uncompress",
+    "compress",
+];
+
+/// Steps that one command costs.
+const COMMAND_STEPS: usize = 40;
+
+impl Engine<'_> {
+    /// Runs a command whose arguments are known as far as they can be.
+    pub(super) fn run_argv(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let Some(name) = argv.first() else { return };
+        if !self.charge(COMMAND_STEPS + argv.len()) || !self.enter(|| span.clone()) {
+            return;
+        }
+        let candidates = if name.has_glob { names::from_glob(name) } else { Vec::new() };
+        for program in &candidates {
+            self.dispatch(program, argv, span);
+        }
+        if candidates.is_empty() {
+            let program = names::program(name);
+            if program.is_empty() {
+                self.unknown_name(argv, span);
+            } else {
+                self.dispatch(&program, argv, span);
+            }
+        }
+        self.leave();
+    }
+
+    fn dispatch(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) {
+        if self.builtin(program, argv, span) {
+            return;
+        }
+        if self.interpreter(program, argv, span) {
+            return;
+        }
+        if self.wrapper(program, argv, span) {
+            return;
+        }
+        if self.known_file(argv, span) {
+            return;
+        }
+        self.program(program, argv, span);
+    }
+
+    /// Lets the analysers of programs tell what the command does, then works out what it prints.
+    pub(super) fn program(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) {
+        let cwd = self.cwd();
+        let stdin = std::rc::Rc::clone(&self.io.stdin);
+        let place = crate::paths::Place { cwd: &cwd, ..self.place };
+        let invocation = Invocation { program, argv, place, input: &stdin.input, span };
+        let mut sink = ProgramSink::new(self, program, argv, span);
+        programs::analyse(&invocation, &mut sink);
+        self.network(program, argv, span);
+        self.suspect(program, argv, span);
+        self.output(program, argv, span);
+    }
+
+    /// A command whose name is not known: code if the name came from somewhere, otherwise only what stands behind it.
+    fn unknown_name(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let name = &argv[0];
+        let mut origin = name.origin.clone();
+        if origin == Origin::Environment && name.is_unknown() {
+            origin = self.holes.clone();
+        }
+        match &origin {
+            Origin::Network(from) => self.fetched(from, argv, span),
+            Origin::Output(program) if name.text.starts_with(HOLE) && is_decoder(program) => {
+                self.opaque_from(program, argv, span);
+            }
+            _ => self.suspect_rest(argv, span),
+        }
+        self.io.write_unknown(Origin::Environment);
+    }
+
+    /// Code from the network runs.
+    pub(super) fn fetched(&mut self, from: &str, argv: &[Argument], span: &Range<usize>) {
+        let target = (!from.is_empty()).then(|| Target {
+            text: from.to_owned(),
+            has_glob: false,
+            kind: TargetKind::Network,
+        });
+        let argv: Arc<[Argument]> = argv.into();
+        let program = argv.first().map(|name| names::base_name(&name.text).to_owned()).unwrap_or_default();
+        self.effect(EffectKind::FetchAndExecute, target, Attributes::default(), &program, &argv, span);
+    }
+
+    /// Code that could not be computed runs.
+    pub(super) fn opaque_from(&mut self, source: &str, argv: &[Argument], span: &Range<usize>) {
+        let attributes = Attributes { detail: source.to_owned(), ..Attributes::default() };
+        let argv: Arc<[Argument]> = argv.into();
+        let program = argv.first().map(|name| names::base_name(&name.text).to_owned()).unwrap_or_default();
+        self.effect(EffectKind::OpaqueExecution, None, attributes, &program, &argv, span);
+    }
+
+    /// Whether nothing of a script's text is known, though where it comes from is.
+    pub(super) fn is_opaque(&self, text: &Argument) -> bool {
+        text.origin != Origin::Environment
+            && text.text.contains(HOLE)
+            && text.text.chars().all(|c| c == HOLE || c.is_whitespace() || matches!(c, '"' | '\'' | ';'))
+    }
+
+    /// Notes that a text of which only the origin is known runs as code.
+    pub(super) fn opaque(&mut self, text: &Argument, via: Option<&'static str>) {
+        self.via.extend(via);
+        let argv = [text.clone()];
+        match &text.origin {
+            Origin::Network(from) => self.fetched(from, &argv, &text.span),
+            Origin::Output(program) => self.opaque_from(program, &argv, &text.span),
+            Origin::Environment => {}
+        }
+        self.via.truncate(self.via.len() - usize::from(via.is_some()));
+    }
+
+    /// Runs a file that was written earlier in the same command.
+    fn known_file(&mut self, argv: &[Argument], span: &Range<usize>) -> bool {
+        let name = &argv[0];
+        if self.files.is_empty() || !name.text.contains('/') {
+            return false;
+        }
+        let path = self.spelled(name);
+        match self.files.get(&path).cloned() {
+            Some(Content::Data(Input::Text(text))) => {
+                self.run_file(&text, argv, span);
+                true
+            }
+            Some(Content::Data(Input::Network(from))) => {
+                self.fetched(&from, argv, span);
+                true
+            }
+            Some(Content::Data(Input::Output(program))) => {
+                if is_decoder(&program) {
+                    self.opaque_from(&program, argv, span);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Runs the text of a script file by its first line.
+    pub(super) fn run_file(&mut self, text: &Argument, argv: &[Argument], span: &Range<usize>) {
+        let first = text.text.lines().next().unwrap_or_default();
+        let interpreter = first.strip_prefix("#!").map(|line| {
+            let mut words = line.split_whitespace().filter(|word| !word.starts_with('-'));
+            let first = names::base_name(words.next().unwrap_or_default());
+            let name = if first == "env" { words.next().unwrap_or_default() } else { first };
+            names::base_name(name).to_ascii_lowercase()
+        });
+        match interpreter.as_deref().and_then(super::interpreters::language) {
+            Some(language) => self.run_script_text(language, text, "script"),
+            None => {
+                let old = self.scope.set_positional(Some(std::rc::Rc::new(argv[1..].to_vec())));
+                let mark = self.scope.mark();
+                self.run_text(text, Some("script"));
+                self.scope.roll_back(mark);
+                self.scope.set_positional(old);
+            }
+        }
+        let _ = span;
+    }
+
+    /// A program that shares the file with the command: the shell's standard input and output.
+    pub(super) fn socket_of_shell(&self) -> Option<Arc<str>> {
+        let stdin = &self.io.stdin.channel;
+        match (stdin, &self.io.stdout) {
+            (Channel::Socket(host), _) | (_, Channel::Socket(host)) => Some(Arc::clone(host)),
+            (Channel::Foreign(a), Channel::Foreign(b)) if a == b => Some(Arc::from("")),
+            _ => None,
+        }
+    }
+
+    /// Notes a command that the analysis cannot know and that would do harm.
+    pub(super) fn note_unknown_command(&mut self, span: &Range<usize>) {
+        self.note(UnresolvedCause::UnknownCommand, span.clone());
+    }
+}
+
+/// Whether a program turns unreadable text into readable text.
+pub(super) fn is_decoder(program: &str) -> bool {
+    DECODERS.contains(&program)
+}

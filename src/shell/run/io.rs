@@ -1,0 +1,183 @@
+//! What commands are connected to: input, captured output, descriptors, and files whose content is known.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::super::argument::{Argument, HOLE, Origin};
+use super::super::programs::Input;
+
+/// Files whose content is remembered.
+const FILES_MAX: usize = 256;
+
+/// Standard input of a command, shared by the commands of a group or loop.
+#[derive(Debug, Default)]
+pub(in crate::shell) struct Stdin {
+    /// What is read.
+    pub input: Input,
+    /// Bytes of a known text that `read` has taken already.
+    pub taken: Cell<usize>,
+    /// The connection, if it is one to another host.
+    pub channel: Channel,
+}
+
+/// What a descriptor leads to, as far as it matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::shell) enum Channel {
+    /// Whatever the caller had.
+    #[default]
+    Inherited,
+    /// A descriptor above 2 that was not opened in this command.
+    Foreign(String),
+    /// A connection to a host.
+    Socket(Arc<str>),
+    /// A file or named pipe; its path.
+    File(Arc<str>),
+}
+
+/// Connections of the command that runs.
+#[derive(Clone, Debug, Default)]
+pub(in crate::shell) struct Io {
+    /// Standard input.
+    pub stdin: Rc<Stdin>,
+    /// Standard output.
+    pub stdout: Channel,
+    /// Descriptors above 2 that were opened.
+    pub descriptors: Rc<Vec<(String, Channel)>>,
+    /// Whether somebody reads the output.
+    pub wanted: bool,
+    /// The output so far, when somebody reads it.
+    pub out: Argument,
+}
+
+impl Io {
+    /// Adds output that is not known.
+    pub fn write_unknown(&mut self, origin: Origin) {
+        if self.wanted {
+            if !self.out.text.ends_with(HOLE) {
+                self.out.text.push(HOLE);
+            }
+            merge_origin(&mut self.out.origin, &origin);
+        }
+    }
+
+    /// Adds output that may have unknown pieces.
+    pub fn write_argument(&mut self, text: &Argument) {
+        if self.wanted {
+            self.out.text.push_str(&text.text);
+            merge_origin(&mut self.out.origin, &text.origin);
+        }
+    }
+
+    /// What a descriptor leads to.
+    pub fn channel(&self, descriptor: &str) -> Channel {
+        match descriptor {
+            "0" => self.stdin.channel.clone(),
+            "1" => self.stdout.clone(),
+            "2" => Channel::Inherited,
+            other => {
+                let found = self.descriptors.iter().rev().find(|(name, _)| name == other);
+                found.map_or_else(|| Channel::Foreign(other.to_owned()), |(_, channel)| channel.clone())
+            }
+        }
+    }
+}
+
+/// Of two origins the one that matters more.
+pub(in crate::shell) fn merge_origin(into: &mut Origin, other: &Origin) {
+    match (&*into, other) {
+        (Origin::Network(_), _) | (_, Origin::Environment) | (Origin::Output(_), Origin::Output(_)) => {}
+        _ => *into = other.clone(),
+    }
+}
+
+/// What a reader gets from captured output.
+pub(in crate::shell) fn input_of(out: Argument) -> Input {
+    match &out.origin {
+        Origin::Network(from) => Input::Network(from.to_string()),
+        Origin::Output(program) if out.text.chars().all(|c| c == HOLE || c.is_whitespace()) => {
+            Input::Output(program.to_string())
+        }
+        _ => Input::Text(out),
+    }
+}
+
+/// What reading an input gives, as a text.
+pub(in crate::shell) fn text_of(input: &Input, span: &Range<usize>) -> Argument {
+    let unknown =
+        |origin| Argument { text: HOLE.to_string(), span: span.clone(), origin, ..Argument::default() };
+    match input {
+        Input::None => unknown(Origin::Environment),
+        Input::Text(text) => text.clone(),
+        Input::File(_) => unknown(Origin::Output(Arc::from("cat"))),
+        Input::Network(from) => unknown(Origin::Network(Arc::from(from.as_str()))),
+        Input::Output(program) => unknown(Origin::Output(Arc::from(program.as_str()))),
+    }
+}
+
+/// A file that was written earlier in the same command.
+#[derive(Clone, Debug)]
+pub(in crate::shell) enum Content {
+    /// What a reader gets.
+    Data(Input),
+    /// A named pipe.
+    Pipe,
+}
+
+/// Files written in this command.
+#[derive(Debug, Default)]
+pub(in crate::shell) struct Files {
+    known: Vec<(String, Content)>,
+}
+
+impl Files {
+    /// Remembers what a file holds. The path is normalised.
+    pub fn write(&mut self, path: &str, content: Content, append: bool) {
+        if let Some((_, old)) = self.known.iter_mut().rev().find(|(known, _)| known == path) {
+            match (old, content) {
+                (Content::Pipe, _) => {}
+                (Content::Data(Input::Text(old)), Content::Data(Input::Text(new))) if append => {
+                    old.text.push_str(&new.text);
+                    merge_origin(&mut old.origin, &new.origin);
+                }
+                // What came from the network stays dangerous whatever is added to it.
+                (Content::Data(Input::Network(_)), Content::Data(_)) if append => {}
+                (old, content) => *old = content,
+            }
+        } else if self.known.len() < FILES_MAX {
+            self.known.push((path.to_owned(), content));
+        }
+    }
+
+    /// What a file holds, if it was written in this command.
+    pub fn get(&self, path: &str) -> Option<&Content> {
+        self.known.iter().rev().find(|(known, _)| known == path).map(|(_, content)| content)
+    }
+
+    /// A file is copied or moved.
+    pub fn copy(&mut self, from: &str, to: &str) {
+        if let Some(content) = self.get(from).cloned() {
+            self.write(to, content, false);
+        }
+    }
+
+    /// Steps that one look costs.
+    pub fn cost(&self) -> usize {
+        self.known.len() / 4
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+}
+
+/// What was found out about a stage of a pipeline, for the pipeline to judge as a whole.
+#[derive(Clone, Debug, Default)]
+pub(in crate::shell) struct Facts {
+    /// A shell that takes commands from an input that is not known: its span and its name.
+    pub shell: Option<(Range<usize>, Arc<[Argument]>)>,
+    /// A program that talks to another host: the host, and whether it listens.
+    pub connection: Option<(Arc<str>, bool)>,
+}

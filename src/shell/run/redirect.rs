@@ -1,0 +1,364 @@
+//! Redirections: what a command reads and writes, and which descriptors lead to another host.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::super::argument::{Argument, HOLE};
+use super::super::ast::{ListId, Part, Redirect, RedirectOperator, WordId};
+use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::programs::{Attributes, Input};
+use super::io::{Channel, Content, Stdin, input_of};
+use super::{Engine, Io, Script};
+
+/// What has to be put back after a command, and what its output goes to.
+pub(super) struct Redirected {
+    outer: Option<Io>,
+    /// Files that the output is written to, and whether it is appended.
+    files: Vec<(Argument, bool)>,
+    /// A process substitution that reads the output.
+    reader: Option<ListId>,
+    /// Whether the output is kept apart from what the outer command prints.
+    is_captured: bool,
+}
+
+impl Engine<'_> {
+    /// Puts redirections in force.
+    pub(super) fn redirect(&mut self, script: &Script<'_>, redirects: &[Redirect<'_>]) -> Redirected {
+        let mut state = Redirected { outer: None, files: Vec::new(), reader: None, is_captured: false };
+        if redirects.is_empty() {
+            return state;
+        }
+        let out = std::mem::take(&mut self.io.out);
+        state.outer = Some(self.io.clone());
+        self.io.out = out;
+        for redirect in redirects {
+            if !self.charge(20 + self.io.descriptors.len() + self.files.cost()) {
+                break;
+            }
+            self.redirect_one(script, redirect, &mut state);
+        }
+        state
+    }
+
+    fn redirect_one(&mut self, script: &Script<'_>, redirect: &Redirect<'_>, state: &mut Redirected) {
+        use RedirectOperator as Op;
+        let span = script.span(redirect.span);
+        let descriptor = self.descriptor(redirect);
+        match redirect.operator {
+            Op::HereDocument | Op::HereString => {
+                let mut text = self.text(script, redirect.target);
+                if redirect.operator == Op::HereString {
+                    text.text.push('\n');
+                }
+                // An unquoted body may hold no more than the output of a command.
+                let input =
+                    if redirect.operator == Op::HereString && text.text.trim_end().len() == HOLE.len_utf8() {
+                        text.text.truncate(1);
+                        input_of(text)
+                    } else {
+                        Input::Text(text)
+                    };
+                self.set_stdin(input, Channel::Inherited);
+            }
+            Op::DuplicateInput | Op::DuplicateOutput => {
+                let target = self.text(script, redirect.target);
+                let number = target.text.trim_end_matches('-');
+                if target.text == "-" {
+                    return;
+                }
+                let is_descriptor = number.bytes().all(|b| b.is_ascii_digit()) || target.text.contains(HOLE);
+                if is_descriptor {
+                    let channel = self.io.channel(number);
+                    self.connect(&descriptor, channel);
+                } else {
+                    self.write_to(script, &target, &descriptor, false, &span, state, redirect.target);
+                }
+            }
+            Op::Read => {
+                let target = self.redirect_target(script, redirect.target);
+                self.read_from(&target, &descriptor, &span);
+            }
+            Op::ReadWrite => {
+                let target = self.redirect_target(script, redirect.target);
+                if let Some(host) = socket(&target.text) {
+                    self.connect(&descriptor, Channel::Socket(host));
+                } else {
+                    self.path_effect(EffectKind::WritePath, &target, "append", &span);
+                    let path = self.spelled(&target);
+                    self.connect(&descriptor, Channel::File(Arc::from(path)));
+                }
+            }
+            Op::Write | Op::Clobber | Op::WriteBoth | Op::Append | Op::AppendBoth => {
+                let append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
+                let target = self.redirect_target(script, redirect.target);
+                self.write_to(script, &target, &descriptor, append, &span, state, redirect.target);
+            }
+        }
+    }
+
+    /// Number of the descriptor that a redirection changes.
+    fn descriptor(&mut self, redirect: &Redirect<'_>) -> String {
+        use RedirectOperator as Op;
+        match redirect.descriptor {
+            Some(name) if name.bytes().all(|b| b.is_ascii_digit()) => name.to_owned(),
+            Some(name) => {
+                // `{name}>`: the shell picks a number.
+                let name = name.trim_matches(['{', '}']);
+                let number = (10 + self.io.descriptors.len()).to_string();
+                self.scope.set_text(name, Argument::constant(number.clone(), 0..0));
+                number
+            }
+            None => match redirect.operator {
+                Op::Read | Op::ReadWrite | Op::DuplicateInput | Op::HereDocument | Op::HereString => {
+                    "0".to_owned()
+                }
+                _ => "1".to_owned(),
+            },
+        }
+    }
+
+    fn redirect_target(&mut self, script: &Script<'_>, word: WordId) -> Argument {
+        // Only a process substitution for output must wait for the output; its text is not needed.
+        if let [Part::Process { is_input: false, .. }] = script.ast.words[word.0 as usize].parts.as_slice() {
+            return Argument {
+                span: script.span(script.ast.words[word.0 as usize].span),
+                ..Argument::default()
+            };
+        }
+        let mut words = self.words(script, &[word]);
+        match words.len() {
+            1 => words.swap_remove(0),
+            _ => self.text(script, word),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one redirection has that many parts")]
+    fn write_to(
+        &mut self,
+        script: &Script<'_>,
+        target: &Argument,
+        descriptor: &str,
+        append: bool,
+        span: &Range<usize>,
+        state: &mut Redirected,
+        word: WordId,
+    ) {
+        if let [Part::Process { body, is_input: false }] = script.ast.words[word.0 as usize].parts.as_slice()
+        {
+            if descriptor == "1" {
+                state.reader = Some(*body);
+                self.begin_capture(span, state);
+            }
+            return;
+        }
+        if let Some(host) = socket(&target.text) {
+            self.send(&host, span);
+            self.connect(descriptor, Channel::Socket(host));
+            return;
+        }
+        self.path_effect(EffectKind::WritePath, target, if append { "append" } else { "truncate" }, span);
+        let path = self.spelled(target);
+        if descriptor == "1" {
+            let is_pipe = matches!(self.files.get(&path), Some(Content::Pipe));
+            self.connect("1", Channel::File(Arc::from(path.as_str())));
+            if path == "/dev/null" || is_pipe {
+                self.begin_capture(span, state);
+                self.io.wanted = false;
+            } else if !path.starts_with("/dev/") {
+                self.begin_capture(span, state);
+                state.files.push((target.clone(), append));
+            }
+        } else {
+            self.connect(descriptor, Channel::File(Arc::from(path)));
+        }
+    }
+
+    fn begin_capture(&mut self, span: &Range<usize>, state: &mut Redirected) {
+        let new = Argument { span: span.clone(), ..Argument::default() };
+        let old = std::mem::replace(&mut self.io.out, new);
+        if let (false, Some(outer)) = (state.is_captured, &mut state.outer) {
+            outer.out = old;
+        }
+        state.is_captured = true;
+        self.io.wanted = true;
+    }
+
+    fn read_from(&mut self, target: &Argument, descriptor: &str, span: &Range<usize>) {
+        if let Some(host) = socket(&target.text) {
+            self.connect(descriptor, Channel::Socket(host));
+            return;
+        }
+        let path = self.spelled(target);
+        if descriptor != "0" {
+            self.connect(descriptor, Channel::File(Arc::from(path)));
+            return;
+        }
+        if matches!(target.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+            return;
+        }
+        let channel = Channel::File(Arc::from(path.as_str()));
+        match self.files.get(&path) {
+            Some(Content::Data(input)) => {
+                let input = input.clone();
+                self.set_stdin(input, channel);
+            }
+            Some(Content::Pipe) => self.set_stdin(Input::Output("mkfifo".to_owned()), channel),
+            None => {
+                self.path_effect(EffectKind::ReadPath, target, "", span);
+                self.set_stdin(Input::File(target.clone()), channel);
+            }
+        }
+    }
+
+    fn set_stdin(&mut self, input: Input, channel: Channel) {
+        self.io.stdin = Rc::new(Stdin { input, channel, ..Stdin::default() });
+    }
+
+    /// A descriptor leads where another one does.
+    fn connect(&mut self, descriptor: &str, channel: Channel) {
+        match descriptor {
+            "0" => {
+                let input = match &channel {
+                    Channel::Socket(host) => Input::Network(host.to_string()),
+                    Channel::File(path) => match self.files.get(path) {
+                        Some(Content::Data(input)) => input.clone(),
+                        Some(Content::Pipe) => Input::Output("mkfifo".to_owned()),
+                        None => Input::File(Argument::constant(path.to_string(), 0..0)),
+                    },
+                    Channel::Inherited => self.io.stdin.input.clone(),
+                    Channel::Foreign(_) => Input::None,
+                };
+                self.set_stdin(input, channel);
+            }
+            "1" => self.io.stdout = channel,
+            "2" => {}
+            other => {
+                let mut descriptors = (*self.io.descriptors).clone();
+                descriptors.retain(|(name, _)| name != other);
+                if descriptors.len() < 16 {
+                    descriptors.push((other.to_owned(), channel));
+                }
+                self.io.descriptors = Rc::new(descriptors);
+            }
+        }
+    }
+
+    /// What a command prints goes to another host.
+    fn send(&mut self, host: &Arc<str>, span: &Range<usize>) {
+        let target = Target { text: host.to_string(), has_glob: false, kind: TargetKind::Network };
+        let attributes = Attributes { detail: "redirection".to_owned(), ..Attributes::default() };
+        self.effect(EffectKind::SendData, Some(target), attributes, "", &Arc::from(Vec::new()), span);
+    }
+
+    fn path_effect(&mut self, kind: EffectKind, path: &Argument, detail: &str, span: &Range<usize>) {
+        let target = Target { text: path.text.clone(), has_glob: path.has_glob, kind: TargetKind::Path };
+        let attributes = Attributes { detail: detail.to_owned(), ..Attributes::default() };
+        self.effect(kind, Some(target), attributes, "", &Arc::from(Vec::new()), span);
+    }
+
+    /// Puts back what was there before the redirections; the output goes where they sent it.
+    pub(super) fn restore(&mut self, script: &Script<'_>, state: Redirected) {
+        let Some(outer) = state.outer else { return };
+        let out = std::mem::take(&mut self.io.out);
+        if let Some(body) = state.reader {
+            self.feed(script, body, out.clone());
+        }
+        self.io = outer;
+        if !state.is_captured {
+            self.io.out = out;
+            return;
+        }
+        for (target, append) in &state.files {
+            let path = self.spelled(target);
+            self.charge_bytes(out.text.len());
+            self.files.write(&path, Content::Data(input_of(out.clone())), *append);
+        }
+    }
+
+    /// Runs the process substitution that reads the output of a command.
+    fn feed(&mut self, script: &Script<'_>, body: ListId, out: Argument) {
+        let facts = std::mem::take(&mut self.facts);
+        let span = out.span.clone();
+        self.capture(script, body, Some(input_of(out)), span);
+        let reader = std::mem::replace(&mut self.facts, facts);
+        if let (Some((span, argv)), Some((host, _))) = (self.facts.shell.clone(), reader.connection) {
+            self.remote_shell(EffectKind::ReverseShell, &host, &argv, &span);
+        }
+    }
+
+    /// `exec` with redirections alone: they stay in force.
+    pub(super) fn keep(&mut self, state: Redirected) {
+        if let (Some(outer), true) = (state.outer, state.is_captured) {
+            self.io.wanted = outer.wanted;
+            self.io.out = outer.out;
+        }
+    }
+
+    /// The file behind `<(…)` with the output of its commands.
+    pub(in crate::shell) fn pipe_file(&mut self, output: Argument) -> String {
+        self.scripts += 1;
+        self.charge(20 + self.files.cost());
+        let path = format!("/dev/fd/{}", 63 + self.scripts);
+        self.files.write(&path, Content::Data(input_of(output)), false);
+        path
+    }
+
+    /// Runs `>(…)` among the arguments: what the command writes there is close to what it reads, as with `tee`.
+    pub(in crate::shell) fn process_sink(
+        &mut self,
+        script: &Script<'_>,
+        body: ListId,
+        span: Range<usize>,
+    ) -> String {
+        let input = match &self.io.stdin.input {
+            Input::None => Input::Output("tee".to_owned()),
+            input => input.clone(),
+        };
+        self.capture(script, body, Some(input), span);
+        self.scripts += 1;
+        format!("/dev/fd/{}", 63 + self.scripts)
+    }
+
+    /// The one spelling of a path.
+    pub(super) fn spelled(&mut self, path: &Argument) -> String {
+        let cwd = self.cwd();
+        let place = crate::paths::Place { cwd: &cwd, ..self.place };
+        match crate::paths::normalise(&path.text, &place) {
+            Cow::Borrowed(text) => text.to_owned(),
+            Cow::Owned(text) => text,
+        }
+    }
+
+    /// The input that an operand of a command stands for: a file written here, or what is known of any other.
+    pub(super) fn file_input(&mut self, path: &Argument) -> Input {
+        if matches!(path.text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+            return self.io.stdin.input.clone();
+        }
+        if let Some(host) = socket(&path.text) {
+            return Input::Network(host.to_string());
+        }
+        if self.files.is_empty() || !self.charge(1 + self.files.cost()) {
+            return Input::File(path.clone());
+        }
+        let spelled = self.spelled(path);
+        match self.files.get(&spelled) {
+            Some(Content::Data(input)) => {
+                let input = input.clone();
+                if let Input::Text(text) = &input {
+                    self.charge_bytes(text.text.len());
+                }
+                input
+            }
+            Some(Content::Pipe) => Input::Output("mkfifo".to_owned()),
+            None => Input::File(path.clone()),
+        }
+    }
+}
+
+/// The host behind `/dev/tcp/host/port`.
+fn socket(path: &str) -> Option<Arc<str>> {
+    let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
+    Some(Arc::from(rest.replacen('/', ":", 1)))
+}

@@ -1,0 +1,272 @@
+//! Simple commands: assignments, aliases, functions, then the program.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::super::analysis::UnresolvedCause;
+use super::super::argument::{Argument, HOLE};
+use super::super::ast::{AssignedValue, Assignment, Command, Part, WordId};
+use super::super::effect::EffectKind;
+use super::super::programs::Attributes;
+use super::super::syntax;
+use super::io::merge_origin;
+use super::scope::{Function, Value};
+use super::{CALLS_MAX, Call, Engine, Script};
+
+impl Engine<'_> {
+    /// Runs a simple command, once for each value that branches left in the variables it names.
+    pub(super) fn simple(
+        &mut self,
+        script: &Script<'_>,
+        command: &Command<'_>,
+        assignments: &[Assignment<'_>],
+        words: &[WordId],
+    ) {
+        let others = if self.scope.has_alternatives() && self.choice == 0 {
+            self.alternatives(script, words)
+        } else {
+            0
+        };
+        self.simple_once(script, command, assignments, words);
+        for choice in 1..=others {
+            self.choice = choice;
+            self.simple_once(script, command, assignments, words);
+        }
+        if others > 0 {
+            self.choice = 0;
+        }
+    }
+
+    fn alternatives(&self, script: &Script<'_>, words: &[WordId]) -> usize {
+        let in_word = |id: &WordId| {
+            script.ast.words[id.0 as usize].parts.iter().map(|part| match part {
+                Part::Parameter(parameter) => self.scope.alternatives(&parameter.name),
+                _ => 0,
+            })
+        };
+        let in_words = words.iter().flat_map(in_word).max().unwrap_or(0);
+        in_words.max(if words.is_empty() { 0 } else { self.scope.alternatives("PWD") })
+    }
+
+    fn simple_once(
+        &mut self,
+        script: &Script<'_>,
+        command: &Command<'_>,
+        assignments: &[Assignment<'_>],
+        words: &[WordId],
+    ) {
+        let span = script.span(command.span);
+        // The shell expands the words before it assigns.
+        let mut argv = self.words(script, words);
+        if argv.is_empty() && words.is_empty() {
+            for assignment in assignments {
+                self.assign(script, assignment);
+            }
+            let redirected = self.redirect(script, &command.redirects);
+            self.restore(script, redirected);
+            return;
+        }
+        let mark = (!assignments.is_empty()).then(|| self.scope.mark());
+        for assignment in assignments {
+            self.assign(script, assignment);
+        }
+        super::names::fold_command(&mut argv);
+        let redirected = self.redirect(script, &command.redirects);
+        if self.is_exec(&argv) {
+            // `exec` with redirections only: they stay.
+            self.keep(redirected);
+        } else {
+            if !argv.is_empty() {
+                self.invoke(script, &argv, &span);
+            }
+            self.restore(script, redirected);
+        }
+        if let Some(mark) = mark {
+            self.scope.roll_back(mark);
+        }
+    }
+
+    fn is_exec(&self, argv: &[Argument]) -> bool {
+        matches!(argv, [name] if name.text == "exec")
+    }
+
+    /// Runs an alias, a function or a program.
+    pub(super) fn invoke(&mut self, script: &Script<'_>, argv: &[Argument], span: &Range<usize>) {
+        let name = &argv[0];
+        if let Some(alias) = self.scope.alias(&name.text) {
+            self.alias(&alias, argv, span);
+            return;
+        }
+        if self.scope.has_functions()
+            && let Some(function) = self.scope.function(&name.text).cloned()
+        {
+            self.call(script, &function, argv, span);
+            return;
+        }
+        self.run_argv(argv, span);
+    }
+
+    /// Runs the text of an alias with the other words behind it.
+    fn alias(&mut self, alias: &Argument, argv: &[Argument], span: &Range<usize>) {
+        let name = argv[0].text.clone();
+        let mut text = alias.clone();
+        text.span = span.clone();
+        for word in &argv[1..] {
+            text.text.push(' ');
+            super::call::quote_into(&mut text.text, word);
+            merge_origin(&mut text.origin, &word.origin);
+        }
+        // An alias does not expand in its own text.
+        let mark = self.scope.mark();
+        self.scope.set_alias(&name, None);
+        self.run_text(&text, Some("alias"));
+        self.scope.roll_back(mark);
+    }
+
+    fn call(&mut self, script: &Script<'_>, function: &Function, argv: &[Argument], span: &Range<usize>) {
+        let name = &argv[0].text;
+        if let Some(call) = self.calls.iter().find(|call| call.name == *name) {
+            // A function that starts itself beside itself never ends and doubles each time.
+            if self.concurrency > call.concurrency {
+                let argv: std::sync::Arc<[Argument]> = argv.into();
+                self.effect(EffectKind::ForkBomb, None, Attributes::default(), name, &argv, span);
+            }
+            return;
+        }
+        if self.calls.len() >= CALLS_MAX {
+            self.note(UnresolvedCause::TooDeep, span.clone());
+            return;
+        }
+        if !self.charge(20 + argv.len()) {
+            return;
+        }
+        self.calls.push(Call { name: name.clone(), concurrency: self.concurrency });
+        let old = self.scope.set_positional(Some(Rc::new(argv[1..].to_vec())));
+        if function.script == script.id {
+            self.command(script, function.body);
+        } else if self.charge(30 + function.text.len() / 4) {
+            let ast = syntax::parse(&function.text, self.limits);
+            self.scripts += 1;
+            let from = function.span.clone().unwrap_or_else(|| span.clone());
+            let script = Script { ast: &ast, text: &function.text, id: self.scripts, from: Some(&from) };
+            self.run_script(&script);
+        }
+        self.scope.set_positional(old);
+        self.calls.pop();
+    }
+
+    /// Assigns a variable.
+    pub(super) fn assign(&mut self, script: &Script<'_>, assignment: &Assignment<'_>) {
+        let name = assignment.name;
+        match (&assignment.value, assignment.index) {
+            (AssignedValue::Word(word), None) => {
+                let mut value = self.value(script, *word);
+                value.span = script.span(assignment.span);
+                self.assign_text(name, value, assignment.append);
+            }
+            (AssignedValue::Word(word), Some(index)) => {
+                let value = self.value(script, *word);
+                let index = self.text(script, index);
+                self.assign_element(name, &index.text, value, assignment.append);
+            }
+            (AssignedValue::Array(words), _) => {
+                let mut items = self.words(script, words);
+                if self.scope.get(name, 0).is_some_and(|value| matches!(value, Value::Map(_)))
+                    || is_keyed(&items)
+                {
+                    self.assign_map(name, &items);
+                    return;
+                }
+                if assignment.append
+                    && let Some(Value::Array(old)) = self.scope.get(name, self.choice)
+                {
+                    let mut all = (**old).clone();
+                    all.append(&mut items);
+                    items = all;
+                }
+                if self.charge(items.len()) {
+                    self.scope.set(name, Value::Array(Rc::new(items)));
+                }
+            }
+        }
+    }
+
+    /// `name=value` or `name+=value`.
+    pub(super) fn assign_text(&mut self, name: &str, value: Argument, append: bool) {
+        let mut new = value;
+        if append && let Some(Value::Text(old)) = self.scope.get(name, self.choice) {
+            let mut joined = (**old).clone();
+            joined.text.push_str(&new.text);
+            merge_origin(&mut joined.origin, &new.origin);
+            joined.span = new.span;
+            new = joined;
+        }
+        let bytes = new.text.len();
+        if !self.charge_bytes(bytes) {
+            return;
+        }
+        if bytes > self.limits.bytes_max {
+            self.note(UnresolvedCause::TooMuchWork, new.span.clone());
+            new.text = HOLE.to_string();
+        }
+        self.scope.set_text(name, new);
+    }
+
+    fn assign_element(&mut self, name: &str, index: &str, value: Argument, append: bool) {
+        let old = self.scope.get(name, self.choice);
+        if let Some(Value::Map(map)) = old {
+            let mut map = (**map).clone();
+            if self.charge(1 + map.len()) {
+                map.insert(index.to_owned(), value);
+                self.scope.set(name, Value::Map(Rc::new(map)));
+            }
+            return;
+        }
+        let mut items = match old {
+            Some(Value::Array(items)) => (**items).clone(),
+            Some(Value::Text(text)) => vec![(**text).clone()],
+            _ => Vec::new(),
+        };
+        match self.number(index).and_then(|n| usize::try_from(n).ok()) {
+            Some(at) if at < 1024 => {
+                if !self.charge(1 + items.len()) {
+                    return;
+                }
+                if items.len() <= at {
+                    items.resize(at + 1, Argument::default());
+                }
+                if append {
+                    items[at].text.push_str(&value.text);
+                } else {
+                    items[at] = value;
+                }
+                self.scope.set(name, Value::Array(Rc::new(items)));
+            }
+            _ => {
+                let mut map = std::collections::BTreeMap::new();
+                map.insert(index.to_owned(), value);
+                self.scope.set(name, Value::Map(Rc::new(map)));
+            }
+        }
+    }
+
+    fn assign_map(&mut self, name: &str, items: &[Argument]) {
+        let mut map = match self.scope.get(name, self.choice) {
+            Some(Value::Map(map)) => (**map).clone(),
+            _ => std::collections::BTreeMap::new(),
+        };
+        if !self.charge(1 + map.len() + items.len()) {
+            return;
+        }
+        for item in items {
+            if let Some((key, value)) = item.text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
+                map.insert(key.to_owned(), Argument { text: value.to_owned(), ..item.clone() });
+            }
+        }
+        self.scope.set(name, Value::Map(Rc::new(map)));
+    }
+}
+
+fn is_keyed(items: &[Argument]) -> bool {
+    !items.is_empty() && items.iter().all(|item| item.text.starts_with('[') && item.text.contains("]="))
+}

@@ -1,0 +1,484 @@
+//! Finds the command that a wrapper runs, and runs it.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::super::argument::{Argument, HOLE, Origin};
+use super::super::programs::Input;
+use super::io::Stdin;
+use super::wrapper_table::{self, Wrapper};
+use super::{Engine, Value, call, names};
+
+/// Items of a known input that `xargs` and `parallel` run one by one.
+const ITEMS_MAX: usize = 16;
+
+impl Engine<'_> {
+    /// Runs the command behind a wrapper. True when nothing is left to say about it.
+    pub(super) fn wrapper(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) -> bool {
+        match program {
+            "xargs" => {
+                self.xargs(argv, span);
+                return false;
+            }
+            "parallel" => {
+                self.parallel(argv, span);
+                return true;
+            }
+            "cmd" => {
+                self.windows_shell(argv, span);
+                return false;
+            }
+            "crontab" => {
+                self.crontab(argv);
+                return false;
+            }
+            "expect" => {
+                self.expect(argv);
+                return false;
+            }
+            "setarch" if argv.get(1).is_some_and(|a| !a.text.starts_with('-')) => {
+                self.run_behind("setarch", &argv[1..], span);
+                return true;
+            }
+            _ => {}
+        }
+        let Some(wrapper) = wrapper_table::find(program) else { return false };
+        let mark = self.scope.mark();
+        self.remote += usize::from(wrapper.traits.remote);
+        self.unwrap(wrapper, argv, span);
+        self.remote -= usize::from(wrapper.traits.remote);
+        self.scope.roll_back(mark);
+        !wrapper.traits.is_program
+    }
+
+    fn run_behind(&mut self, name: &'static str, argv: &[Argument], span: &Range<usize>) {
+        if let Some(wrapper) = wrapper_table::find(name) {
+            self.unwrap(wrapper, argv, span);
+        }
+    }
+
+    fn unwrap(&mut self, wrapper: &Wrapper, argv: &[Argument], span: &Range<usize>) {
+        let mut at = 1;
+        if !wrapper.traits.after.is_empty() {
+            let keyword = |a: &Argument| wrapper.traits.after.contains(&a.text.as_str());
+            match argv.iter().position(keyword) {
+                Some(found) => at = found + 1,
+                None => return,
+            }
+            // `direnv exec folder command`
+            at += usize::from(wrapper.name == "direnv");
+        }
+        let mut operands = wrapper.operands;
+        let mut ran_code = false;
+        while let Some(argument) = argv.get(at) {
+            let text = argument.text.as_str();
+            if text == "--" {
+                at += 1;
+                // What was meant as an operand before the command still is one: `timeout -- 5 rm`.
+                at += operands.min(argv.len() - at);
+                break;
+            }
+            if text.len() > 1 && text.starts_with('-') {
+                at += self.option(wrapper, argv, at, &mut ran_code);
+            } else if wrapper.name == "taskset"
+                && argv[1..at].iter().any(|a| a.text.starts_with("-c") || a.text == "--cpu-list")
+                && operands > 0
+            {
+                at += 1;
+                operands = 0;
+            } else if wrapper.traits.assigns && self.assigns(argument) {
+                at += 1;
+            } else if operands > 0 {
+                operands -= 1;
+                at += 1;
+            } else {
+                break;
+            }
+        }
+        if ran_code {
+            return;
+        }
+        let rest = argv.get(at..).unwrap_or_default();
+        if rest.is_empty() {
+            if wrapper.traits.shell && operands_given(wrapper, argv) {
+                self.shell_of_stdin(wrapper.name, argv, &[], span);
+            }
+        } else if wrapper.traits.joins {
+            let text = call::joined(rest);
+            self.run_shell_text(&text, &[], wrapper.name);
+        } else {
+            self.via.push(wrapper.name);
+            self.run_argv(rest, span);
+            self.via.pop();
+        }
+    }
+
+    /// Handles the option at `at` and gives how many arguments it takes.
+    fn option(&mut self, wrapper: &Wrapper, argv: &[Argument], at: usize, ran_code: &mut bool) -> usize {
+        let argument = &argv[at];
+        let text = argument.text.as_str();
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) if text.starts_with("--") => (name, Some(value)),
+            _ => (text, None),
+        };
+        if wrapper.code.contains(&name) || self.is_code_cluster(wrapper, text) {
+            let code = match value {
+                Some(value) => Some(Argument { text: value.to_owned(), ..argument.clone() }),
+                None if wrapper.code.contains(&name) || text.ends_with('c') => argv.get(at + 1).cloned(),
+                None => {
+                    let start = text.find(['c', 'S']).map_or(text.len(), |at| at + 1);
+                    Some(Argument { text: text[start..].to_owned(), ..argument.clone() })
+                }
+            };
+            if let Some(code) = code {
+                self.run_code(wrapper, &code, argv.get(at + 2..).unwrap_or_default());
+                *ran_code = wrapper.name != "hyperfine";
+            }
+            return 1 + usize::from(value.is_none());
+        }
+        if text.starts_with("--") || wrapper.traits.single_dash {
+            return 1 + usize::from(value.is_none() && wrapper.long.contains(&name));
+        }
+        if wrapper.long.contains(&text) {
+            return 2;
+        }
+        match text[1..].char_indices().find(|&(_, letter)| wrapper.values.contains(letter)) {
+            // The value is the rest of the cluster, or the next argument.
+            Some((offset, letter)) => 1 + usize::from(1 + offset + letter.len_utf8() == text.len()),
+            None => 1,
+        }
+    }
+
+    /// Short options in one word of which one takes code: `script -qc`, `su -lc`, `flock -xc`.
+    fn is_code_cluster(&self, wrapper: &Wrapper, text: &str) -> bool {
+        if text.starts_with("--") || wrapper.traits.single_dash {
+            return false;
+        }
+        let takes = |letter: char| wrapper.code.iter().any(|code| code.len() == 2 && code.ends_with(letter));
+        text[1..].chars().take_while(|&letter| takes(letter) || !wrapper.values.contains(letter)).any(takes)
+    }
+
+    fn run_code(&mut self, wrapper: &Wrapper, code: &Argument, rest: &[Argument]) {
+        if wrapper.name == "env" {
+            // `env -S` splits the text itself, then runs it with the arguments behind it.
+            let mut text = code.clone();
+            for word in rest {
+                text.text.push(' ');
+                call::quote_into(&mut text.text, word);
+            }
+            text.text.insert_str(0, "env ");
+            self.run_shell_text(&text, &[], "env -S");
+            return;
+        }
+        self.run_shell_text(code, &[], wrapper.name);
+    }
+
+    /// `NAME=value` before the command, for the command.
+    fn assigns(&mut self, argument: &Argument) -> bool {
+        let Some((name, value)) = argument.text.split_once('=') else { return false };
+        if !names::is_variable(name) {
+            return false;
+        }
+        self.scope.set(name, Value::Text(Rc::new(Argument { text: value.to_owned(), ..argument.clone() })));
+        true
+    }
+
+    fn xargs(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let mut replace: Option<String> = None;
+        let mut delimiter = None;
+        let mut from_file = None;
+        let mut at = 1;
+        while let Some(argument) = argv.get(at) {
+            let text = argument.text.as_str();
+            if !text.starts_with('-') || text.len() < 2 {
+                break;
+            }
+            at += 1;
+            if text == "--" {
+                break;
+            }
+            let letter = text.chars().nth(1).unwrap_or('-');
+            let attached = text.get(2..).filter(|rest| !rest.is_empty() && letter != '-');
+            let mut value = || {
+                attached.map(str::to_owned).or_else(|| {
+                    at += 1;
+                    argv.get(at - 1).map(|a| a.text.clone())
+                })
+            };
+            match letter {
+                'I' | 'J' | 'R' => replace = value(),
+                'i' => replace = Some(attached.unwrap_or("{}").to_owned()),
+                'd' => delimiter = value(),
+                '0' => delimiter = Some("\0".to_owned()),
+                'a' => from_file = value(),
+                'n' | 'L' | 'P' | 's' | 'E' => {
+                    value();
+                }
+                '-' => match text.split_once('=') {
+                    Some(("--replace", value)) => replace = Some(value.to_owned()),
+                    Some(("--delimiter", value)) => delimiter = Some(value.to_owned()),
+                    Some(("--arg-file", value)) => from_file = Some(value.to_owned()),
+                    Some(_) => {}
+                    None => match text {
+                        "--replace" => replace = Some("{}".to_owned()),
+                        "--null" => delimiter = Some("\0".to_owned()),
+                        "--delimiter" => {
+                            delimiter = argv.get(at).map(|a| a.text.clone()).inspect(|_| at += 1)
+                        }
+                        "--arg-file" => from_file = argv.get(at).map(|a| a.text.clone()).inspect(|_| at += 1),
+                        "--max-args" | "--max-procs" | "--max-lines" | "--max-chars" | "--eof" => at += 1,
+                        _ => {}
+                    },
+                },
+                _ => {}
+            }
+        }
+        let echo = [Argument::constant("echo", span.clone())];
+        let command = argv.get(at..).filter(|rest| !rest.is_empty()).unwrap_or(&echo);
+        let input = match from_file {
+            Some(file) => self.file_input(&Argument::constant(file, span.clone())),
+            None => self.io.stdin.input.clone(),
+        };
+        let items = self.items(&input, delimiter.as_deref(), replace.is_some(), span);
+        // The command itself reads nothing.
+        let stdin = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin::default()));
+        self.via.push("xargs");
+        match replace {
+            Some(token) if !token.is_empty() => {
+                for item in &items {
+                    let replaced: Vec<Argument> =
+                        command.iter().map(|word| substitute(word, &token, item)).collect();
+                    self.run_argv(&replaced, span);
+                }
+            }
+            _ => {
+                let mut all = command.to_vec();
+                all.extend(items);
+                self.run_argv(&all, span);
+            }
+        }
+        self.via.pop();
+        self.io.stdin = stdin;
+    }
+
+    /// The items that an input gives to `xargs`.
+    fn items(
+        &mut self,
+        input: &Input,
+        delimiter: Option<&str>,
+        lines: bool,
+        span: &Range<usize>,
+    ) -> Vec<Argument> {
+        let Input::Text(text) = input else {
+            let mut unknown = super::io::text_of(input, span);
+            unknown.span = span.clone();
+            return vec![unknown];
+        };
+        self.charge_bytes(text.text.len() * 4);
+        let item = |word: &str| {
+            let plain: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+            Argument { text: if delimiter.is_some() { word.to_owned() } else { plain }, ..text.clone() }
+        };
+        let separator = match delimiter {
+            Some("\\n") => Some('\n'),
+            Some("\\0") => Some('\0'),
+            Some(other) => other.chars().next(),
+            None if lines => Some('\n'),
+            None => None,
+        };
+        match separator {
+            // The blank that separates may have been lost as an unknown piece.
+            Some('\0') => text
+                .text
+                .split(['\0', '\n'])
+                .filter(|word| !word.is_empty())
+                .take(ITEMS_MAX)
+                .map(item)
+                .collect(),
+            Some(separator) => {
+                let words = text.text.split(separator).map(str::trim).filter(|word| !word.is_empty());
+                words.take(ITEMS_MAX).map(item).collect()
+            }
+            None => text.text.split_whitespace().take(1024).map(item).collect(),
+        }
+    }
+
+    /// `parallel`: the words are joined and read by a shell; the items come from `:::` or standard input.
+    fn parallel(&mut self, argv: &[Argument], span: &Range<usize>) {
+        const VALUES: &[&str] = &[
+            "-j",
+            "--jobs",
+            "-S",
+            "--sshlogin",
+            "-a",
+            "--arg-file",
+            "-I",
+            "-d",
+            "--delimiter",
+            "-n",
+            "--max-args",
+            "-N",
+            "-P",
+            "--max-procs",
+            "--colsep",
+            "-C",
+            "--delay",
+            "--timeout",
+            "--joblog",
+            "--results",
+            "--tmpdir",
+            "--retries",
+            "--halt",
+            "--memfree",
+            "--load",
+            "--nice",
+            "--tagstring",
+            "--workdir",
+            "--wd",
+            "--block",
+            "--recstart",
+            "--recend",
+        ];
+        let mut at = 1;
+        while let Some(text) = argv.get(at).map(|a| a.text.as_str()) {
+            if text == "--" {
+                at += 1;
+                break;
+            }
+            if !text.starts_with('-') {
+                break;
+            }
+            at += 1 + usize::from(VALUES.contains(&text));
+        }
+        let rest = argv.get(at..).unwrap_or_default();
+        let is_source = |a: &Argument| matches!(a.text.as_str(), ":::" | "::::" | ":::+" | "::::+");
+        let end = rest.iter().position(is_source).unwrap_or(rest.len());
+        let (command, sources) = rest.split_at(end);
+        let items: Vec<Argument> = if sources.is_empty() {
+            let input = self.io.stdin.input.clone();
+            match input {
+                Input::None => Vec::new(),
+                input => self.items(&input, None, true, span),
+            }
+        } else {
+            sources[1..].iter().filter(|a| !is_source(a)).take(ITEMS_MAX).cloned().collect()
+        };
+        let stdin = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin::default()));
+        if command.is_empty() {
+            // Each item is a command line of its own.
+            for item in &items {
+                self.run_shell_text(item, &[], "parallel");
+            }
+        } else {
+            let base = call::joined(command);
+            if items.is_empty() {
+                self.run_shell_text(&base, &[], "parallel");
+            }
+            for item in &items {
+                let mut text = substitute(&base, "{}", item);
+                if !base.text.contains('{') {
+                    text.text.push(' ');
+                    text.text.push_str(&item.text);
+                    super::merge_origin(&mut text.origin, &item.origin);
+                }
+                self.run_shell_text(&text, &[], "parallel");
+            }
+        }
+        self.io.stdin = stdin;
+        self.io.write_unknown(Origin::Output(std::sync::Arc::from("parallel")));
+    }
+
+    fn windows_shell(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let is_run =
+            |a: &Argument| matches!(a.text.to_ascii_lowercase().as_str(), "/c" | "/k" | "/r" | "//c");
+        if let Some(at) = argv.iter().position(is_run) {
+            let rest = &argv[at + 1..];
+            self.via.push("cmd /c");
+            if let [text] = rest {
+                let words: Vec<Argument> = text
+                    .text
+                    .split_whitespace()
+                    .map(|word| Argument { text: word.to_owned(), ..text.clone() })
+                    .collect();
+                self.run_argv(&words, span);
+            } else {
+                self.run_argv(rest, span);
+            }
+            self.via.pop();
+        }
+    }
+
+    /// Lines given to `crontab -`: the command behind the five fields of time runs later.
+    fn crontab(&mut self, argv: &[Argument]) {
+        let Some(file) = argv.get(1) else { return };
+        let Input::Text(text) = self.file_input(file) else { return };
+        for line in text.text.lines().take(ITEMS_MAX) {
+            let line = line.trim_start();
+            let fields = if line.starts_with('@') { 1 } else { 5 };
+            let mut rest = line;
+            for _ in 0..fields {
+                rest = rest.trim_start().split_once([' ', '\t']).map_or("", |(_, rest)| rest);
+            }
+            if !rest.is_empty() && !line.starts_with('#') {
+                self.run_shell_text(&Argument { text: rest.to_owned(), ..text.clone() }, &[], "crontab");
+            }
+        }
+    }
+
+    /// `expect -c 'spawn command'`.
+    fn expect(&mut self, argv: &[Argument]) {
+        let script = match argv.iter().position(|a| a.text == "-c") {
+            Some(at) => argv.get(at + 1).cloned(),
+            None => match argv.get(1) {
+                Some(file) => match self.file_input(file) {
+                    Input::Text(text) => Some(text),
+                    _ => None,
+                },
+                None => self.io.stdin.input.clone().into_text(),
+            },
+        };
+        let Some(script) = script else { return };
+        for statement in script.text.split(['\n', ';']).take(64) {
+            let statement = statement.trim();
+            for keyword in ["spawn ", "exec ", "system "] {
+                if let Some(command) = statement.strip_prefix(keyword) {
+                    self.run_shell_text(
+                        &Argument { text: command.to_owned(), ..script.clone() },
+                        &[],
+                        "expect",
+                    );
+                }
+            }
+        }
+    }
+}
+
+trait IntoText {
+    fn into_text(self) -> Option<Argument>;
+}
+
+impl IntoText for Input {
+    fn into_text(self) -> Option<Argument> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Whether enough was given that a shell starts: `ssh` alone or `at` without a time start none.
+fn operands_given(wrapper: &Wrapper, argv: &[Argument]) -> bool {
+    wrapper.operands == 0 || wrapper.operands >= 9 || argv.len() > wrapper.operands
+}
+
+fn substitute(word: &Argument, token: &str, item: &Argument) -> Argument {
+    if !word.text.contains(token) {
+        return word.clone();
+    }
+    let mut word = word.clone();
+    word.text = word.text.replace(token, &item.text);
+    if item.text.contains(HOLE) {
+        super::merge_origin(&mut word.origin, &item.origin);
+    }
+    word
+}
