@@ -4,7 +4,7 @@
 //! cost: number of rules, size of each compiled regex, nesting of each pattern, length of each match.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
@@ -79,6 +79,19 @@ pub(super) struct Near {
     pub distance: usize,
 }
 
+/// What a pattern says about the places where it can match.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The group that holds the value, where not the whole match does.
+    pub value_group: Option<usize>,
+    /// Bytes before a candidate at which a match may begin.
+    pub before: usize,
+    /// Bytes after a candidate at which a match may end.
+    pub after: usize,
+    /// Whether every match begins exactly at a literal.
+    pub is_prefix: bool,
+}
+
 /// A rule ready to run.
 #[derive(Debug)]
 pub struct CompiledRule {
@@ -87,13 +100,8 @@ pub struct CompiledRule {
     /// The rule as written, for examples and for showing it.
     pub def: RuleDef,
     pub(super) regex: LazyRegex,
-    pub(super) value_group: Option<usize>,
-    /// Bytes before a candidate at which a match may begin.
-    pub(super) before: usize,
-    /// Bytes after a candidate at which a match may end.
-    pub(super) after: usize,
-    /// Whether every match begins exactly at a literal.
-    pub(super) is_prefix: bool,
+    /// Known when it is first needed, as the regex is; see [`super::lazy`].
+    shape: OnceLock<Shape>,
     pub(super) validators: Vec<Validator>,
     pub(super) exclude: Vec<LazyRegex>,
     pub(super) exclude_before: Option<LazyRegex>,
@@ -106,6 +114,13 @@ pub struct CompiledRule {
 }
 
 impl CompiledRule {
+    pub(super) fn shape(&self) -> &Shape {
+        self.shape.get_or_init(|| {
+            Shape::of(&self.def)
+                .unwrap_or_else(|(_, message)| panic!("a test looks at every built-in pattern: {message}"))
+        })
+    }
+
     /// Whether the rule applies to messages of `role`.
     pub fn applies_to_role(&self, role: Role) -> bool {
         self.roles & (1 << role as u8) != 0
@@ -202,6 +217,7 @@ impl RuleSet {
     /// Compiles every pattern that still waits to be needed: half a second of work, for tests and benchmarks.
     pub fn warm_up(&self) {
         for rule in &self.rules {
+            rule.shape();
             let near = rule.near.as_ref().map(|near| &near.words);
             let context = [&rule.exclude_before, &rule.exclude_after].into_iter().flatten();
             for regex in std::iter::once(&rule.regex).chain(&rule.exclude).chain(context).chain(near) {
@@ -359,22 +375,20 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
             }
         })
         .collect();
-    let hir = parse(&def.pattern);
-    let extent = match &hir {
-        Ok(hir) => extent(def, hir)
-            .map_err(|message| problems.push(problem_at(rule, "match_length_max", message)))
-            .ok(),
-        // The regex compiler has said the same already, unless it was to be asked later.
-        Err(message) if rule.is_builtin => {
-            problems.push(problem_at(rule, "pattern", message.clone()));
-            None
-        }
-        Err(_) => None,
-    };
-    let (Some(regex), Some(extent), Ok(hir), true) = (main, extent, hir, problems.is_empty()) else {
+    let shape = OnceLock::new();
+    // Reading every pattern takes most of a start, and those of built-in rules are known to be in order.
+    if !rule.is_builtin && main.is_some() {
+        match Shape::of(def) {
+            Ok(known) => shape.get_or_init(|| known),
+            Err((field, message)) => {
+                problems.push(problem_at(rule, field, message));
+                return Err(problems);
+            }
+        };
+    }
+    let (Some(regex), true) = (main, problems.is_empty()) else {
         return Err(problems);
     };
-    let value_group = group_named(&hir, "value");
     Ok(CompiledRule {
         info: Arc::new(MetaInfo {
             id: def.id.as_str().into(),
@@ -389,10 +403,7 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
             file: rule.file.as_str().into(),
             line: rule.line,
         }),
-        value_group,
-        before: extent.before,
-        after: extent.after,
-        is_prefix: extent.is_prefix,
+        shape,
         validators,
         exclude,
         exclude_before,
@@ -434,10 +445,14 @@ fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
         })
 }
 
-struct Extent {
-    before: usize,
-    after: usize,
-    is_prefix: bool,
+impl Shape {
+    /// The shape of a rule's pattern, or the field that is wrong and what is wrong with it.
+    fn of(def: &RuleDef) -> Result<Self, (&'static str, String)> {
+        let hir = parse(&def.pattern).map_err(|message| ("pattern", message))?;
+        let (before, after, is_prefix) =
+            extent(def, &hir).map_err(|message| ("match_length_max", message))?;
+        Ok(Self { value_group: group_named(&hir, "value"), before, after, is_prefix })
+    }
 }
 
 fn parse(pattern: &str) -> Result<Hir, String> {
@@ -463,7 +478,8 @@ fn group_named(hir: &Hir, name: &str) -> Option<usize> {
     }
 }
 
-fn extent(def: &RuleDef, hir: &Hir) -> Result<Extent, String> {
+/// Bytes before and after a candidate that a match may take, and whether it begins exactly there.
+fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
     if hir.properties().minimum_len().unwrap_or(0) == 0 {
         return Err("the pattern can match nothing at all; make one part of it mandatory".to_owned());
     }
@@ -481,11 +497,11 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<Extent, String> {
         return Err(format!("a match of {bound} bytes is longer than the limit of {MATCH_BYTES_MAX}"));
     }
     if def.literals.is_empty() {
-        return Ok(Extent { before: bound, after: bound, is_prefix: false });
+        return Ok((bound, bound, false));
     }
     let literals: Vec<String> = def.literals.iter().map(|l| l.to_ascii_lowercase()).collect();
     let lookback = window::lookback(hir, &literals, bound);
-    Ok(Extent { before: lookback.bytes, after: bound, is_prefix: lookback.is_prefix })
+    Ok((lookback.bytes, bound, lookback.is_prefix))
 }
 
 fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {

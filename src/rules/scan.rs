@@ -214,11 +214,12 @@ impl Sink for Collect<'_, '_> {
         let candidates = &mut self.scratch.candidates[index as usize];
         // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
         let anchor = if rule.def.literals.is_empty() { at.end } else { at.start };
-        let window = at.start.saturating_sub(rule.before)..(anchor + rule.after).min(self.text_len);
+        let shape = rule.shape();
+        let window = at.start.saturating_sub(shape.before)..(anchor + shape.after).min(self.text_len);
         match candidates.windows.last_mut() {
             None => {
                 self.scratch.touched.push(index);
-                candidates.anchored = rule.is_prefix;
+                candidates.anchored = shape.is_prefix;
                 candidates.windows.push(window);
             }
             // Merging as they come keeps a literal that repeats a million times from costing a million windows.
@@ -336,7 +337,7 @@ impl Search<'_, '_> {
 
     /// Range of the group `value`, or the whole match for a rule without that group.
     fn value_of(&mut self, whole: &Range<usize>) -> Option<Range<usize>> {
-        let Some(group) = self.rule.value_group else { return Some(whole.clone()) };
+        let Some(group) = self.rule.shape().value_group else { return Some(whole.clone()) };
         let mut captures = self.rule.regex.create_captures();
         let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
         self.rule.regex.search_captures_with(self.cache, &input, &mut captures);

@@ -106,7 +106,7 @@ proptest! {
                 && rule.exclude_before.is_none()
                 && rule.exclude_after.is_none()
                 && rule.near.is_none()
-                && rule.value_group.is_none();
+                && rule.shape().value_group.is_none();
             if is_plain {
                 prop_assert!(engine.contains(&index), "{} lost in {text:?}", rule.info.id);
             }
