@@ -119,7 +119,6 @@ impl<'p> Reader<'p> {
 
     /// The two headers of a file.
     fn pair(&mut self, old: &'p str, new: &'p str) {
-        self.is_link = false;
         let (old, new) = (header_path(old), header_path(new));
         let access = if new == "/dev/null" { Access::Delete } else { Access::Write };
         if old != new {
@@ -165,9 +164,8 @@ impl<'p> Reader<'p> {
             Some((folder, _)) if !target.starts_with(['/', '~']) => Cow::Owned(format!("{folder}/{target}")),
             _ => Cow::Borrowed(target),
         };
-        let file = self.file.clone();
+        self.is_link = false;
         self.push(path, Access::Write);
-        self.file = file;
     }
 }
 

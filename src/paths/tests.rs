@@ -82,3 +82,32 @@ fn kinds_of_places() {
         assert_eq!(format!("{found:?}"), case.kind, "{}", case.path);
     }
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Patch {
+    #[serde(default)]
+    name: String,
+    patch: String,
+    paths: Vec<String>,
+}
+
+#[test]
+fn paths_of_patches() {
+    let table: Table<Patch> = toml::from_str(include_str!("../../tests/cases/paths/patches.toml")).unwrap();
+    assert!(table.case.len() > 12);
+    for case in table.case {
+        let found = patch_paths(&case.patch);
+        let listed: Vec<String> =
+            found.paths.iter().map(|path| format!("{} {}", path.access.as_str(), path.path)).collect();
+        assert_eq!(listed, case.paths, "{}: {}", case.name, case.patch);
+        assert!(!found.is_cut);
+    }
+}
+
+#[test]
+fn a_patch_of_too_many_files_is_cut() {
+    let text: String = (0..PATCH_PATHS_MAX + 5).map(|nth| format!("*** Add File: f{nth}\n+x\n")).collect();
+    let found = patch_paths(&text);
+    assert_eq!((found.paths.len(), found.is_cut), (PATCH_PATHS_MAX, true));
+}

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use super::super::HOLE;
 
-/// Longest name with wildcards that is compared with another, in bytes. No file system has longer names; the work is
-/// the product of both lengths.
-const GLOB_BYTES_MAX: usize = 256;
+/// Longest name of any file system, in bytes. A name with wildcards that says more fits no file.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Most opening brackets without an end that are looked at in one name; further ones are letters.
+const ENDLESS_MAX: usize = 16;
 
 /// Whether `name` fits `pattern`, in which `*` stands for anything and `?` for one byte.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
@@ -49,10 +51,21 @@ enum Piece {
     Many,
 }
 
+impl Piece {
+    fn byte(&self) -> Option<u8> {
+        match self {
+            Self::Byte(byte) => Some(*byte),
+            _ => None,
+        }
+    }
+}
+
 /// A name of which some pieces are open: `*`, `?`, `[set]`, and pieces that are not known.
+#[derive(Clone, Debug)]
 pub(super) struct OpenName<'n> {
     text: &'n str,
     pieces: Vec<Piece>,
+    said: usize,
 }
 
 /// Whether a name has open pieces.
@@ -61,25 +74,27 @@ pub(super) fn is_open(name: &str, has_glob: bool) -> bool {
 }
 
 impl<'n> OpenName<'n> {
-    /// Reads a name; `None` if it is longer than names are.
-    pub(super) fn new(text: &'n str, has_glob: bool) -> Option<Self> {
+    /// Reads a name.
+    pub(super) fn new(text: &'n str, has_glob: bool) -> Self {
         let bytes = text.as_bytes();
-        if bytes.len() > GLOB_BYTES_MAX {
-            return None;
-        }
         let mut pieces = Vec::with_capacity(bytes.len());
         let mut at = 0;
+        // Each bracket without an end costs a look at all the rest.
+        let mut endless = 0;
         while at < bytes.len() {
             let piece = match bytes[at] {
                 0 => Piece::Many,
                 b'*' if has_glob => Piece::Many,
                 b'?' if has_glob => Piece::One,
-                b'[' if has_glob => match set_at(bytes, at) {
+                b'[' if has_glob && endless < ENDLESS_MAX => match set_at(bytes, at) {
                     Some((piece, end)) => {
                         at = end - 1;
                         piece
                     }
-                    None => Piece::Byte(b'['),
+                    None => {
+                        endless += 1;
+                        Piece::Byte(b'[')
+                    }
                 },
                 byte => Piece::Byte(byte.to_ascii_lowercase()),
             };
@@ -88,12 +103,24 @@ impl<'n> OpenName<'n> {
             }
             at += 1;
         }
-        Some(Self { text, pieces })
+        let is_said = |piece: &&Piece| matches!(piece, Piece::Byte(_) | Piece::Set { .. });
+        let said = pieces.iter().filter(is_said).count();
+        Self { text, pieces, said }
     }
 
     /// Whether some name fits both this and `pattern`.
     pub(super) fn meets(&self, pattern: &str) -> bool {
         let pattern = pattern.as_bytes();
+        let least = self.pieces.iter().filter(|piece| **piece != Piece::Many).count();
+        let most = if pattern.contains(&b'*') { NAME_BYTES_MAX } else { pattern.len() };
+        if least > most {
+            return false;
+        }
+        if !self.agrees(pattern.iter(), self.pieces.iter())
+            || !self.agrees(pattern.iter().rev(), self.pieces.iter().rev())
+        {
+            return false;
+        }
         // reach[p]: what was read of this name can fit the first p bytes of the pattern.
         let mut reach = vec![false; pattern.len() + 1];
         let mut next = vec![false; pattern.len() + 1];
@@ -124,20 +151,47 @@ impl<'n> OpenName<'n> {
         reach[pattern.len()]
     }
 
+    /// Whether what is said on both sides before the first open piece is the same: a quick no for most.
+    fn agrees<'a>(
+        &self,
+        pattern: impl Iterator<Item = &'a u8>,
+        mut pieces: impl Iterator<Item = &'a Piece>,
+    ) -> bool {
+        for byte in pattern {
+            match (byte, pieces.next()) {
+                (b'*' | b'?', _) | (_, Some(Piece::One | Piece::Many)) => return true,
+                (_, None) => return false,
+                (byte, Some(piece)) if !self.takes(piece, byte.to_ascii_lowercase()) => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
     fn takes(&self, piece: &Piece, byte: u8) -> bool {
         match piece {
             Piece::Byte(own) => *own == byte,
             Piece::One | Piece::Many => true,
             Piece::Set { is_negated, body } => {
                 let body = &self.text.as_bytes()[body.clone()];
-                in_set(body, byte) != *is_negated || in_set(body, byte.to_ascii_uppercase()) != *is_negated
+                in_set(body, byte) != *is_negated || (!is_negated && in_set(body, byte.to_ascii_uppercase()))
             }
         }
     }
 
     /// How many bytes of it are said: letters, and sets, which say one of a few.
     pub(super) fn said(&self) -> usize {
-        self.pieces.iter().filter(|piece| matches!(piece, Piece::Byte(_) | Piece::Set { .. })).count()
+        self.said
+    }
+
+    /// Its first byte, in lower case, if that is said.
+    pub(super) fn first(&self) -> Option<u8> {
+        self.pieces.first().and_then(Piece::byte)
+    }
+
+    /// Its last byte, in lower case, if that is said.
+    pub(super) fn last(&self) -> Option<u8> {
+        self.pieces.last().and_then(Piece::byte)
     }
 
     /// Whether it stands for names of one length only.
@@ -181,8 +235,10 @@ fn close(pattern: &[u8], reach: &mut [bool]) {
 fn set_at(bytes: &[u8], at: usize) -> Option<(Piece, usize)> {
     let is_negated = matches!(bytes.get(at + 1), Some(b'!' | b'^'));
     let start = at + 1 + usize::from(is_negated);
-    // A closing bracket right at the beginning is one of the set.
-    let end = bytes.iter().skip(start + 1).position(|byte| *byte == b']')? + start + 1;
+    // A closing bracket right at the beginning is one of the set, and that of a class such as `[:alpha:]` is its own.
+    let is_end =
+        |at: &usize| bytes[*at] == b']' && (bytes[*at - 1] != b':' || !bytes[start..*at].contains(&b'['));
+    let end = (start + 1..bytes.len()).find(is_end)?;
     Some((Piece::Set { is_negated, body: start..end }, end + 1))
 }
 

@@ -34,6 +34,9 @@ impl Hasher for Passed {
     }
 }
 
+/// Key of patterns that begin or end with a wildcard.
+const WILD: u8 = b'*';
+
 /// Rejects most names before they are hashed: for each first byte, which lengths there are.
 #[derive(Debug)]
 struct Gate([u32; 256]);
@@ -65,6 +68,11 @@ impl Gate {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
+    /// Patterns whose last name must fit that of the path, by its first and by its last byte, or [`WILD`].
+    tails_by_first: HashMap<u8, Vec<u32>>,
+    tails_by_last: HashMap<u8, Vec<u32>>,
+    /// Patterns for what is below a folder.
+    trees: Vec<u32>,
     names: Gate,
     extensions: Gate,
     folders: Gate,
@@ -104,41 +112,87 @@ impl Index {
             }
             self.by_key.entry(hash_key(key)).or_default().push(nth);
         }
+        if pattern.is_tree {
+            self.trees.push(nth);
+        } else if let Some(last) = pattern.names.last() {
+            let key = |byte: Option<&u8>| byte.copied().filter(|byte| *byte != b'?').unwrap_or(WILD);
+            self.tails_by_first.entry(key(last.as_bytes().first())).or_default().push(nth);
+            self.tails_by_last.entry(key(last.as_bytes().last())).or_default().push(nth);
+        }
         self.entries.push(Entry { pattern, rule });
     }
 
     /// Calls `found` for each pattern that fits, in no order that matters.
     pub(super) fn find(&self, path: &Names<'_>, or_above: bool, mut found: impl FnMut(&Entry)) {
         if path.is_open() {
-            // What is open has no hash.
-            self.entries.iter().filter(|entry| entry.pattern.fits(path, or_above)).for_each(found);
-            return;
+            self.find_open(path, or_above, &mut found);
         }
-        let mut look = |key: Key<'_>| {
+        let mut look_at = |key: Key<'_>, at: Option<usize>| {
             for nth in self.by_key.get(&hash_key(key)).into_iter().flatten() {
                 let entry = &self.entries[*nth as usize];
-                if entry.pattern.fits(path, or_above) {
+                let fits = match at {
+                    Some(at) => entry.pattern.fits_around(path, at, or_above),
+                    None => entry.pattern.fits(path, or_above),
+                };
+                if fits {
                     found(entry);
                 }
             }
         };
+        let mut look = |key: Key<'_>| look_at(key, None);
         let last = path.last();
-        if self.names.passes(last) {
-            look(Key::Name(last));
-        }
-        if let Some((_, extension)) = last.rsplit_once('.').filter(|(_, e)| self.extensions.passes(e)) {
-            look(Key::Extension(extension));
-        }
-        if let Some(beginning) = last.get(..2) {
-            look(Key::Beginning(beginning));
-        }
-        if let Some(ending) = last.len().checked_sub(2).and_then(|at| last.get(at..)) {
-            look(Key::Ending(ending));
+        // What is open has no hash.
+        if path.open(path.all().len().saturating_sub(1)).is_none() {
+            if self.names.passes(last) {
+                look(Key::Name(last));
+            }
+            if let Some((_, extension)) = last.rsplit_once('.').filter(|(_, e)| self.extensions.passes(e)) {
+                look(Key::Extension(extension));
+            }
+            if let Some(beginning) = last.get(..2) {
+                look(Key::Beginning(beginning));
+            }
+            if let Some(ending) = last.len().checked_sub(2).and_then(|at| last.get(at..)) {
+                look(Key::Ending(ending));
+            }
         }
         let all = path.all();
         let folders = if or_above { all.len() } else { all.len().saturating_sub(1) };
-        for folder in all[..folders].iter().filter(|folder| self.folders.passes(folder)) {
-            look(Key::Folder(folder));
+        for (at, folder) in all[..folders].iter().enumerate() {
+            if self.folders.passes(folder) {
+                look_at(Key::Folder(folder), Some(at));
+            }
+        }
+    }
+
+    /// Finds patterns that names with open pieces may fit, besides those that have a key among the other names.
+    fn find_open(&self, path: &Names<'_>, or_above: bool, found: &mut impl FnMut(&Entry)) {
+        let all = path.all();
+        let mut look = |nth: u32| {
+            let entry = &self.entries[nth as usize];
+            if entry.pattern.fits(path, or_above) {
+                found(entry);
+            }
+        };
+        if let Some(open) = path.open(all.len().saturating_sub(1)).filter(|open| open.said() > 0) {
+            let (buckets, byte) = match (open.first(), open.last()) {
+                (None, Some(last)) => (&self.tails_by_last, Some(last)),
+                (first, _) => (&self.tails_by_first, first),
+            };
+            match byte {
+                Some(byte) => [byte, WILD]
+                    .iter()
+                    .filter_map(|key| buckets.get(key))
+                    .flatten()
+                    .copied()
+                    .for_each(&mut look),
+                None => buckets.values().flatten().copied().for_each(&mut look),
+            }
+        }
+        let folders = if or_above { all.len() } else { all.len().saturating_sub(1) };
+        // A folder of which too little is said is never meant; see `Pattern::fits`.
+        if (0..folders).any(|at| path.open(at).is_some_and(|open| open.said() > 1)) {
+            self.trees.iter().copied().for_each(&mut look);
         }
     }
 }

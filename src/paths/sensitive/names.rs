@@ -1,7 +1,7 @@
 //! The names of a normalised path, and where its roots and homes end.
 
 use super::super::{HOLE, Place, normalise};
-use super::glob::is_open;
+use super::glob::{OpenName, is_open};
 
 /// Names that are held without an allocation.
 const NAMES_HELD: usize = 24;
@@ -22,7 +22,8 @@ pub(super) struct Names<'p> {
     count: usize,
     roots: Few,
     homes: Few,
-    has_glob: bool,
+    /// The open names among them, if there are any; beside each that is not open, nothing.
+    open: Vec<Option<OpenName<'p>>>,
     is_open: bool,
     is_absolute: bool,
     climbs: bool,
@@ -57,13 +58,19 @@ impl<'p> Names<'p> {
             count: 0,
             roots: Few::default(),
             homes: Few::default(),
-            has_glob: reading.has_glob,
+            open: Vec::new(),
             is_open: is_open(path, reading.has_glob),
             is_absolute: path.starts_with('/'),
             climbs: false,
         };
         for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
             names.push(name);
+        }
+        if names.is_open {
+            let open = |name: &&'p str| {
+                is_open(name, reading.has_glob).then(|| OpenName::new(name, reading.has_glob))
+            };
+            names.open = names.all().iter().map(open).collect();
         }
         names.find_roots(path, reading);
         names.find_homes(path, place, reading);
@@ -187,9 +194,9 @@ impl<'p> Names<'p> {
         self.homes.as_slice()
     }
 
-    /// Whether wildcards are wildcards.
-    pub(super) fn has_glob(&self) -> bool {
-        self.has_glob
+    /// The name at a place, if it is open.
+    pub(super) fn open(&self, at: usize) -> Option<&OpenName<'p>> {
+        self.open.get(at)?.as_ref()
     }
 
     /// Whether a piece of it is open.

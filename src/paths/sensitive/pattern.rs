@@ -1,6 +1,6 @@
 //! One pattern of a rule: names from the root, from a home, or from anywhere down.
 
-use super::glob::{OpenName, is_open, matches};
+use super::glob::{OpenName, matches};
 use super::names::Names;
 
 /// Where the first name of a pattern stands.
@@ -108,6 +108,16 @@ impl Pattern {
         self.starts(path).any(|start| self.fits_at(path, start, or_above))
     }
 
+    /// Whether a path fits of which the name at `at` is the folder that the pattern is looked up by.
+    pub(super) fn fits_around(&self, path: &Names<'_>, at: usize, or_above: bool) -> bool {
+        if self.anchor != Anchor::Anywhere || !self.is_tree {
+            return self.fits(path, or_above);
+        }
+        let nth = self.names.iter().rposition(|name| is_literal(name));
+        let start = nth.and_then(|nth| at.checked_sub(nth));
+        start.is_some_and(|start| self.fits_at(path, start, or_above))
+    }
+
     /// Where in a path the first name can stand.
     fn starts<'a>(&self, path: &'a Names<'_>) -> impl Iterator<Item = usize> + use<'a> {
         let (anchor, count, is_tree) = (self.anchor, self.names.len(), self.is_tree);
@@ -136,11 +146,16 @@ impl Pattern {
         if !path.is_open() {
             return self.names.iter().zip(&all[start..end]).all(|(pattern, name)| fits_name(pattern, name));
         }
-        self.names.iter().zip(&all[start..end]).enumerate().all(|(nth, (pattern, name))| {
+        self.names.iter().zip(start..end).enumerate().all(|(nth, (pattern, at))| {
+            let Some(open) = path.open(at) else { return fits_name(pattern, all[at]) };
             // What decides is the last name of the pattern: that one must be said, not only be possible.
             let is_decisive = nth + 1 == self.names.len();
-            fits_open(pattern, name, path.has_glob(), is_decisive)
-                && (self.anchor != Anchor::Anywhere || says_something(name, path.has_glob()))
+            let is_said = if is_decisive {
+                is_meant(pattern, open)
+            } else {
+                self.anchor != Anchor::Anywhere || open.said() > 0
+            };
+            is_said && open.meets(pattern)
         })
     }
 
@@ -159,23 +174,8 @@ fn fits_name(pattern: &str, name: &str) -> bool {
     if is_literal(pattern) { pattern.eq_ignore_ascii_case(name) } else { matches(pattern, name) }
 }
 
-/// Whether any byte of a name is known.
-fn says_something(name: &str, has_glob: bool) -> bool {
-    !is_open(name, has_glob) || OpenName::new(name, has_glob).is_none_or(|open| open.said() > 0)
-}
-
-/// Whether a name with open pieces can be one of the pattern, and says so much of it that it is meant.
-fn fits_open(pattern: &str, name: &str, has_glob: bool, is_decisive: bool) -> bool {
-    if !is_open(name, has_glob) {
-        return fits_name(pattern, name);
-    }
-    let Some(open) = OpenName::new(name, has_glob) else { return true };
-    if !open.meets(pattern) {
-        return false;
-    }
-    if !is_decisive {
-        return true;
-    }
+/// Whether a name with open pieces says so much of a pattern's name that it is meant.
+fn is_meant(pattern: &str, open: &OpenName<'_>) -> bool {
     if is_literal(pattern) {
         let extension = open.shared_extension(pattern);
         let said = open.said() - extension;

@@ -243,7 +243,7 @@ fn some_place() -> impl Strategy<Value = Place<'static>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn one_spelling_stays_one(path in some_path(), place in some_place()) {
