@@ -48,8 +48,8 @@ impl Placeholders {
     }
 }
 
-/// `EMAIL` of `pii.email`, `SECRET_GITHUB` of `secrets.github`, `SECRET` of `secrets`.
-fn kind_of(category: &Category) -> String {
+/// The kind in a placeholder: `EMAIL` of `pii.email`, `SECRET_GITHUB` of `secrets.github`, `SECRET` of `secrets`.
+pub fn kind_of(category: &Category) -> String {
     let leaf = category.leaf().to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     match (category.family() == SECRETS, category.as_str() == category.family()) {
         (true, true) => "SECRET".to_owned(),

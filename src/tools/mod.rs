@@ -12,8 +12,11 @@
 //!
 //! Not here: the wire (`grpc`), where specs are kept (`store`), who the caller is, and the record of the decision.
 
+pub mod actions;
 mod call;
+pub mod condition;
 pub mod json;
+pub mod redact;
 mod remote;
 mod step;
 pub mod strip_ansi;
