@@ -309,9 +309,16 @@ impl Engine<'_> {
             }
             if let Some((name, value)) = argument.text.split_once('=') {
                 let (name, append) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-                if names::is_variable(name) {
-                    let value = Argument { text: value.to_owned(), ..argument.clone() };
-                    self.assign_text(name, value, append);
+                if !names::is_variable(name) {
+                    continue;
+                }
+                let value = Argument { text: value.to_owned(), ..argument.clone() };
+                match value.text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+                    Some(items) => {
+                        let items = items.split_whitespace().map(|item| element(item, &value)).collect();
+                        self.assign_items(name, items, append);
+                    }
+                    None => self.assign_text(name, value, append),
                 }
             }
         }
@@ -360,6 +367,12 @@ impl Engine<'_> {
             }
         }
     }
+}
+
+/// An element of an array that was written as one word, its quotes taken off.
+fn element(text: &str, like: &Argument) -> Argument {
+    let plain = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
+    Argument { text: plain, ..like.clone() }
 }
 
 /// `command -v` and `-V` only say where a program is.

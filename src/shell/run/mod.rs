@@ -20,6 +20,8 @@ mod scope;
 mod simple;
 mod sink;
 mod suspicion;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod wrapper_table;
 mod wrappers;
@@ -106,7 +108,8 @@ impl Script<'_> {
 
 /// A function call that is under way.
 struct Call {
-    name: String,
+    /// The text of the function's body, which tells it from another of the same name.
+    body: std::rc::Rc<str>,
     /// How many pipelines and background jobs were under way when it began.
     concurrency: usize,
 }

@@ -27,7 +27,7 @@ pub(in crate::shell) enum Value {
 
 /// A variable: the value assigned last, and those that branches may have left instead.
 #[derive(Clone, Debug)]
-struct Variable {
+pub(in crate::shell) struct Variable {
     current: Value,
     others: Vec<Value>,
 }
@@ -133,6 +133,20 @@ impl Scope {
             self.journal.push(Undo::Variable(Rc::clone(&name), old));
         }
         self.variables.insert(name, Variable { current: value, others });
+    }
+
+    /// A variable as it is, to put it back later.
+    pub fn variable(&self, name: &str) -> Option<Variable> {
+        self.variables.get(name).cloned()
+    }
+
+    /// Puts a variable back to what it was.
+    pub fn put_back(&mut self, name: &str, old: Option<Variable>) {
+        let name: Rc<str> = Rc::from(name);
+        let new = put(&mut self.variables, Rc::clone(&name), old);
+        if self.marks > 0 {
+            self.journal.push(Undo::Variable(name, new));
+        }
     }
 
     /// Sets a variable to a text.

@@ -66,8 +66,9 @@ impl Engine<'_> {
             self.restore(script, redirected);
             return;
         }
-        let mark = (!assignments.is_empty()).then(|| self.scope.mark());
+        let mut old = Vec::new();
         for assignment in assignments {
+            old.push((assignment.name, self.scope.variable(assignment.name)));
             self.assign(script, assignment);
         }
         super::names::fold_command(&mut argv);
@@ -81,8 +82,9 @@ impl Engine<'_> {
             }
             self.restore(script, redirected);
         }
-        if let Some(mark) = mark {
-            self.scope.roll_back(mark);
+        // What stands before a command holds for that command only.
+        for (name, value) in old.into_iter().rev() {
+            self.scope.put_back(name, value);
         }
     }
 
@@ -125,7 +127,7 @@ impl Engine<'_> {
 
     fn call(&mut self, script: &Script<'_>, function: &Function, argv: &[Argument], span: &Range<usize>) {
         let name = &argv[0].text;
-        if let Some(call) = self.calls.iter().find(|call| call.name == *name) {
+        if let Some(call) = self.calls.iter().find(|call| call.body == function.text) {
             // A function that starts itself beside itself never ends and doubles each time.
             if self.concurrency > call.concurrency {
                 let argv: std::sync::Arc<[Argument]> = argv.into();
@@ -140,7 +142,7 @@ impl Engine<'_> {
         if !self.charge(20 + argv.len()) {
             return;
         }
-        self.calls.push(Call { name: name.clone(), concurrency: self.concurrency });
+        self.calls.push(Call { body: Rc::clone(&function.text), concurrency: self.concurrency });
         let old = self.scope.set_positional(Some(Rc::new(argv[1..].to_vec())));
         if function.script == script.id {
             self.command(script, function.body);
@@ -170,24 +172,25 @@ impl Engine<'_> {
                 self.assign_element(name, &index.text, value, assignment.append);
             }
             (AssignedValue::Array(words), _) => {
-                let mut items = self.words(script, words);
-                if self.scope.get(name, 0).is_some_and(|value| matches!(value, Value::Map(_)))
-                    || is_keyed(&items)
-                {
-                    self.assign_map(name, &items);
-                    return;
-                }
-                if assignment.append
-                    && let Some(Value::Array(old)) = self.scope.get(name, self.choice)
-                {
-                    let mut all = (**old).clone();
-                    all.append(&mut items);
-                    items = all;
-                }
-                if self.charge(items.len()) {
-                    self.scope.set(name, Value::Array(Rc::new(items)));
-                }
+                let items = self.words(script, words);
+                self.assign_items(name, items, assignment.append);
             }
+        }
+    }
+
+    /// `name=(items)` or `name+=(items)`.
+    pub(super) fn assign_items(&mut self, name: &str, mut items: Vec<Argument>, append: bool) {
+        if self.scope.get(name, 0).is_some_and(|value| matches!(value, Value::Map(_))) || is_keyed(&items) {
+            self.assign_map(name, &items);
+            return;
+        }
+        if append && let Some(Value::Array(old)) = self.scope.get(name, self.choice) {
+            let mut all = (**old).clone();
+            all.append(&mut items);
+            items = all;
+        }
+        if self.charge(4 * items.len()) {
+            self.scope.set(name, Value::Array(Rc::new(items)));
         }
     }
 
@@ -208,6 +211,9 @@ impl Engine<'_> {
         if bytes > self.limits.bytes_max {
             self.note(UnresolvedCause::TooMuchWork, new.span.clone());
             new.text = HOLE.to_string();
+        }
+        if name == "PROMPT_COMMAND" {
+            self.run_text(&new, Some("PROMPT_COMMAND"));
         }
         self.scope.set_text(name, new);
     }

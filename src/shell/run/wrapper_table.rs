@@ -34,6 +34,8 @@ pub(super) struct Traits {
     pub after: &'static [&'static str],
     /// The analysers of programs look at it as well.
     pub is_program: bool,
+    /// Options with two values.
+    pub pairs: &'static [&'static str],
 }
 
 const NONE: Traits = Traits {
@@ -44,6 +46,7 @@ const NONE: Traits = Traits {
     single_dash: false,
     after: &[],
     is_program: false,
+    pairs: &[],
 };
 const ASSIGNS: Traits = Traits { assigns: true, ..NONE };
 const JOINS: Traits = Traits { joins: true, ..NONE };
@@ -90,18 +93,6 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         "bwrap",
         "",
         &[
-            "--bind",
-            "--ro-bind",
-            "--dev-bind",
-            "--bind-try",
-            "--ro-bind-try",
-            "--dev-bind-try",
-            "--symlink",
-            "--setenv",
-            "--chmod",
-            "--file",
-            "--bind-data",
-            "--ro-bind-data",
             "--proc",
             "--dev",
             "--tmpfs",
@@ -136,7 +127,23 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         ],
         &[],
         0,
-        NONE,
+        Traits {
+            pairs: &[
+                "--bind",
+                "--ro-bind",
+                "--dev-bind",
+                "--bind-try",
+                "--ro-bind-try",
+                "--dev-bind-try",
+                "--symlink",
+                "--setenv",
+                "--chmod",
+                "--file",
+                "--bind-data",
+                "--ro-bind-data",
+            ],
+            ..NONE
+        },
     ),
     long("caffeinate", "tw", &[], 0),
     wrapper("catchsegv", "", 0),
@@ -273,7 +280,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         "ugGsw",
         &["--user", "--group", "--supp-group", "--shell", "--whitelist-environment"],
         &["-c", "--command", "--session-command"],
-        0,
+        99,
         SHELL,
     ),
     long("schroot", "cunspd", &["--chroot", "--user", "--directory", "--session-name"], 0),

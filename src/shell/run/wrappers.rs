@@ -9,6 +9,9 @@ use super::io::Stdin;
 use super::wrapper_table::{self, Wrapper};
 use super::{Engine, Value, call, names};
 
+/// A wrapper with so many operands takes its command from an option or standard input only.
+const OPERANDS_ALL: usize = 9;
+
 /// Items of a known input that `xargs` and `parallel` run one by one.
 const ITEMS_MAX: usize = 16;
 
@@ -69,13 +72,20 @@ impl Engine<'_> {
             at += usize::from(wrapper.name == "direnv");
         }
         let mut operands = wrapper.operands;
+        if wrapper.name == "runuser"
+            && argv.iter().any(|a| a.text.starts_with("-u") || a.text.starts_with("--user"))
+        {
+            operands = 0;
+        }
         let mut ran_code = false;
         while let Some(argument) = argv.get(at) {
             let text = argument.text.as_str();
             if text == "--" {
                 at += 1;
                 // What was meant as an operand before the command still is one: `timeout -- 5 rm`.
-                at += operands.min(argv.len() - at);
+                if operands < OPERANDS_ALL {
+                    at += operands.min(argv.len() - at);
+                }
                 break;
             }
             if text.len() > 1 && text.starts_with('-') {
@@ -122,19 +132,23 @@ impl Engine<'_> {
             _ => (text, None),
         };
         if wrapper.code.contains(&name) || self.is_code_cluster(wrapper, text) {
-            let code = match value {
-                Some(value) => Some(Argument { text: value.to_owned(), ..argument.clone() }),
-                None if wrapper.code.contains(&name) || text.ends_with('c') => argv.get(at + 1).cloned(),
-                None => {
-                    let start = text.find(['c', 'S']).map_or(text.len(), |at| at + 1);
-                    Some(Argument { text: text[start..].to_owned(), ..argument.clone() })
-                }
+            // `-c text`, `--command=text`, `-Stext`.
+            let start = text.find(['c', 'S']).map_or(text.len(), |at| at + 1);
+            let attached = value.or_else(|| (!wrapper.code.contains(&name)).then(|| &text[start..]));
+            let attached = attached.filter(|code| !code.is_empty());
+            let taken = 1 + usize::from(attached.is_none());
+            let code = match attached {
+                Some(code) => Some(Argument { text: code.to_owned(), ..argument.clone() }),
+                None => argv.get(at + 1).cloned(),
             };
             if let Some(code) = code {
-                self.run_code(wrapper, &code, argv.get(at + 2..).unwrap_or_default());
+                self.run_code(wrapper, &code, argv.get(at + taken..).unwrap_or_default());
                 *ran_code = wrapper.name != "hyperfine";
             }
-            return 1 + usize::from(value.is_none());
+            return taken;
+        }
+        if wrapper.traits.pairs.contains(&text) {
+            return 3;
         }
         if text.starts_with("--") || wrapper.traits.single_dash {
             return 1 + usize::from(value.is_none() && wrapper.long.contains(&name));
@@ -468,7 +482,7 @@ impl IntoText for Input {
 
 /// Whether enough was given that a shell starts: `ssh` alone or `at` without a time start none.
 fn operands_given(wrapper: &Wrapper, argv: &[Argument]) -> bool {
-    wrapper.operands == 0 || wrapper.operands >= 9 || argv.len() > wrapper.operands
+    wrapper.operands == 0 || wrapper.operands >= OPERANDS_ALL || argv.len() > wrapper.operands
 }
 
 fn substitute(word: &Argument, token: &str, item: &Argument) -> Argument {
