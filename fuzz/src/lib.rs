@@ -16,6 +16,9 @@ use portcullis::messages::{
 use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
 use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
 use portcullis::text::{self, Limits, OffsetEncoding, View};
+use portcullis::tools::condition::{Expression, Input, Inputs, Variable};
+use portcullis::tools::json::{Document, Duplicates, Member};
+use portcullis::tools::{Hook, strip_ansi};
 
 /// The body of a fuzz target: must hold for any bytes.
 pub type Target = fn(&[u8]);
@@ -27,6 +30,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("engine", engine),
     ("policy_file", policy_file),
     ("settings", settings),
+    ("tool_rules", tool_rules),
 ];
 
 /// Ranges looked at in one view. More would make long inputs cost their square.
@@ -233,5 +237,57 @@ pub fn settings(data: &[u8]) {
             assert!(!portcullis::config::render_text(&settings, &sources).is_empty());
         }
         Err(problems) => assert!(!problems.0.is_empty() && !problems.to_string().is_empty()),
+    }
+}
+
+/// A call with this document as every variable that is JSON.
+struct Everywhere<'d>(&'d Document<'d>);
+
+impl Inputs for Everywhere<'_> {
+    fn input(&self, variable: Variable) -> Input<'_> {
+        match variable {
+            Variable::Hook | Variable::Tool | Variable::Message => Input::Text(self.0.text()),
+            Variable::Params => Input::Absent,
+            _ => Input::Json(self.0),
+        }
+    }
+}
+
+/// Arguments, a patch and an expression, cut at bytes 0xFF: reading keeps the text, what an edit leaves is JSON, no
+/// terminal sequence is left, and an expression compiles or has a place, and runs to a value or an error.
+pub fn tool_rules(data: &[u8]) {
+    let texts: Vec<_> = data.splitn(3, |byte| *byte == 0xFF).map(String::from_utf8_lossy).collect();
+    let text = |nth: usize| texts.get(nth).map_or("", |text| &**text);
+    // A single text is looked at as everything.
+    let (args, patch, code) = (text(0), text(texts.len().min(2) - 1), text(texts.len() - 1));
+    let stripped = strip_ansi::strip(args);
+    assert_eq!(strip_ansi::strip(&stripped), stripped, "stripped twice");
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let parsed = Document::parse(args, Duplicates::Keep);
+    if let Ok(document) = &parsed {
+        assert!(is_json(args) && document.text() == args);
+        if let Some((stripped, count)) = strip_ansi::strip_json(document) {
+            assert!(is_json(&stripped) && count > 0, "{args} became {stripped}");
+        }
+        if let (Ok(patch), Ok(_)) = (Document::parse_object(patch), Document::parse_object(args))
+            && let Some(merged) = document.merge(&patch)
+        {
+            let merged = Document::parse_object(merged).expect("merging leaves an object");
+            assert_eq!(merged.merge(&patch), None, "a patch applied twice changes nothing");
+        }
+        if let Ok(member) = Member::parse(code)
+            && let Ok(Some(set)) = document.set(&member, "[1.10]")
+        {
+            assert!(is_json(&set), "{args} became {set}");
+        }
+    }
+    match Expression::compile(code, Hook::ALL[data.len() % 4]) {
+        Ok(expression) => {
+            if let Ok(document) = &parsed {
+                let value = expression.json(&Everywhere(document));
+                assert!(value.is_err() || value.as_deref().is_ok_and(is_json), "{code} gives {value:?}");
+            }
+        }
+        Err(error) => assert!(error.line >= 1 && error.column >= 1 && !error.what.is_empty()),
     }
 }

@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings }
+run! { text_views, rule_file, engine, policy_file, settings, tool_rules }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -110,6 +110,17 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
                 b"audit__sink=stdout\naudit__files_max=5\nlog__level=info\nlog__format=json",
                 b"http__listen=127.0.0.1:8080\nhttp__allowed_hosts=a.b,c:1\nauth__mode=none",
                 b"messages__findings_max=1000\nserver__max_connection_age=off\ndata_dir=data",
+            ];
+            return lines.iter().map(|line| line.to_vec()).collect();
+        }
+        "tool_rules" => {
+            let lines: &[&[u8]] = &[
+                b"{\"command\":\"ls\",\"n\":1.10}\xFF{\"n\":null,\"x\":{\"y\":1}}\xFFargs.command + \" -l\"",
+                b"{\"a\":[{\"b\":\"\\u001b[1mx\"},2]}\xFF{\"a\":{\"b\":null}}\xFFargs.a.exists(x, has(x.b) && x.b == tool)",
+                b"[9223372036854775807,1e400,\"\\ud83d\\ude00\"]\xFF{}\xFFresult.map(x, {\"k\": [x, string(1)]})",
+                b"\"a\\n\\u001b]0;t\\u0007b\"\xFF{\"a\":1}\xFFmessage.matches(\"a+\") ? size(metadata) : -1",
+                b"{\"k\":\"v\"}\xFF{\"k\":\"w\"}\xFFfindings == effects || !(\"k\" in context)",
+                b"{}\xFF{\"a\":1}\xFFa.b.c",
             ];
             return lines.iter().map(|line| line.to_vec()).collect();
         }
