@@ -131,7 +131,8 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 
 fn collect_leaves(prefix: &str, value: &Value, leaves: &mut BTreeMap<String, Value>) {
     match value {
-        Value::Object(fields) => {
+        // A map that is empty by default has names of its user's choosing, and is set as a whole.
+        Value::Object(fields) if !fields.is_empty() => {
             for (name, value) in fields {
                 let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
                 collect_leaves(&key, value, leaves);
@@ -156,6 +157,10 @@ fn value_of_text(default: &Value, text: &str) -> Result<Value, String> {
         Value::Array(_) => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(Value::Array(items.map(Value::from).collect()))
+        }
+        Value::Object(_) => {
+            let map = serde_json::from_str::<serde_json::Map<String, Value>>(text);
+            map.map(Value::Object).map_err(|_| format!("`{text}` is not a JSON object"))
         }
         // An empty text takes back an optional value that a weaker source set.
         Value::Null if text.is_empty() => Ok(Value::Null),

@@ -40,7 +40,7 @@ pub struct Settings {
     pub server: ServerConfig,
     /// The HTTP side: metrics and probes.
     pub http: crate::http::Config,
-    /// Folder of everything the process writes (audit log, admin token), relative to the working directory.
+    /// Folder of everything the process writes (audit log, admin token, database), relative to the working directory.
     pub data_dir: PathBuf,
     /// Who may call.
     pub auth: AuthConfig,
@@ -56,6 +56,10 @@ pub struct Settings {
     pub cache: crate::messages::CacheConfig,
     /// The audit log.
     pub audit: crate::audit::Config,
+    /// What outlives the process.
+    pub store: crate::store::Config,
+    /// Interceptors that live elsewhere.
+    pub extensions: crate::extension::Config,
     /// Log lines.
     pub log: crate::telemetry::LogConfig,
     /// Export of spans.
@@ -75,6 +79,8 @@ impl Default for Settings {
             messages: crate::messages::MessagesConfig::default(),
             cache: crate::messages::CacheConfig::default(),
             audit: crate::audit::Config::default(),
+            store: crate::store::Config::default(),
+            extensions: crate::extension::Config::default(),
             log: crate::telemetry::LogConfig::default(),
             tracing: crate::telemetry::TracingConfig::default(),
         }
@@ -171,6 +177,8 @@ impl Settings {
         check_section("policy", problems, |p| self.policy.check(p));
         check_section("messages", problems, |p| self.messages.check(p));
         check_section("audit", problems, |p| self.audit.check(p));
+        check_section("store", problems, |p| self.store.check(p));
+        check_section("extensions", problems, |p| self.extensions.check(p));
         check_section("log", problems, |p| self.log.check(p));
         check_section("tracing", problems, |p| self.tracing.check(p));
         if self.data_dir.as_os_str().is_empty() {
@@ -202,6 +210,11 @@ impl Settings {
                 ));
             }
         }
+    }
+
+    /// The database: `store.path`, or its place below `data_dir`.
+    pub fn store_path(&self) -> PathBuf {
+        self.store.path.clone().unwrap_or_else(|| self.data_dir.join("portcullis.db"))
     }
 
     /// The file of the audit log: `audit.path`, or its place below `data_dir`.

@@ -44,9 +44,16 @@ impl fmt::Display for Source {
 pub struct Sources(BTreeMap<String, Source>);
 
 impl Sources {
-    /// The source of a dotted key.
+    /// The source of a dotted key, or of the map around it, which is set as a whole.
     pub fn get(&self, key: &str) -> &Source {
-        self.0.get(key).unwrap_or(&Source::Default)
+        let mut path = key;
+        loop {
+            match (self.0.get(path), path.rsplit_once('.')) {
+                (Some(source), _) => return source,
+                (None, Some((around, _))) => path = around,
+                (None, None) => return &Source::Default,
+            }
+        }
     }
 
     pub(super) fn set(&mut self, key: &str, source: Source) {

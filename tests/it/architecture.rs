@@ -46,13 +46,14 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("tools", ENGINE_BASE),
     ("monitor", ENGINE_BASE),
     ("bundles", ENGINE_BASE),
+    ("extension", &["text", "decision", "paths", "policy", "setting", "tools", "pb"]),
     ("pb", &[]),
 ];
 
 /// What may be named only in these places: modules, or files of the crate's root.
 const ONLY_IN: &[(&str, &[&str])] = &[
-    ("tonic", &["grpc", "client.rs", "cli/remote.rs"]),
-    ("reqwest", &["judge", "messages/http_plugin.rs"]),
+    ("tonic", &["grpc", "extension", "client.rs", "cli/remote.rs"]),
+    ("reqwest", &["judge", "messages/http_plugin.rs", "extension"]),
     ("sqlx", &["store"]),
 ];
 

@@ -1,0 +1,26 @@
+//! What outlives the process: repositories over a database, which nobody outside of here names.
+//!
+//! A repository is a trait in terms of the domain; [`open`] gives the one over embedded SQLite. What it acknowledged is
+//! on the disk: a kill at any moment loses nothing of it. Processes that share the database see each other's changes by
+//! a revision that every change raises, and ids are kept unique by the database, not by whoever asked first.
+
+mod config;
+mod error;
+mod interceptors;
+mod sqlite;
+
+pub use config::Config;
+pub use error::StoreError;
+pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
+pub use sqlite::SqliteStore;
+
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens the database in `path`, makes it if it is missing, and brings it to the form that this release needs.
+///
+/// # Errors
+/// The file cannot be made, read or written, is damaged, or was written by a newer release.
+pub async fn open(config: &Config, path: &Path) -> Result<Arc<dyn InterceptorStore>, StoreError> {
+    Ok(Arc::new(SqliteStore::open(config, path).await?))
+}
