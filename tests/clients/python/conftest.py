@@ -1,5 +1,6 @@
-"""Starts the built server on free ports, once for all tests."""
+"""Starts the built server on free ports: once for all tests, or with settings of its own for some of them."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -15,10 +16,10 @@ import pytest
 WAIT_S = 30
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    """The addresses of a running server: `grpc` and `http`."""
-    folder: pathlib.Path = tmp_path_factory.mktemp("server")
+@contextlib.contextmanager
+def running_server(folder: pathlib.Path, settings: str = ""):
+    """A server in a folder of its own: its addresses `grpc` and `http`, and its admin token."""
+    (folder / "portcullis.yaml").write_text(settings)
     command = [os.environ["TEST_SERVER"], "serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
     log: list[str] = []
     serving: dict[str, str] = {}
@@ -43,13 +44,21 @@ def server(tmp_path_factory):
     try:
         heard.wait(WAIT_S)
         assert serving, "the server did not start:\n" + "".join(log)
-        yield SimpleNamespace(**serving)
+        token = (folder / "data" / "admin-token").read_text().strip()
+        yield SimpleNamespace(**serving, admin_token=token)
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0, "SIGTERM ends the server in good order:\n" + "".join(log)
     finally:
         process.kill()
         process.wait()
         reader.join(WAIT_S)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The addresses of a running server: `grpc` and `http`."""
+    with running_server(tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 // Starts the built server on free ports and stops it.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,14 +14,17 @@ export interface Server {
   grpc: string;
   /** Address of the HTTP listener. */
   http: string;
+  /** What changes of state need. */
+  adminToken: string;
   stop(): Promise<number | null>;
 }
 
-/** Resolves once the server says that it serves. */
-export async function startServer(): Promise<Server> {
+/** Resolves once the server says that it serves. `settings` is the text of its settings file. */
+export async function startServer(settings = ""): Promise<Server> {
   const binary = process.env["TEST_SERVER"];
   if (binary === undefined) throw new Error("TEST_SERVER must name the built binary");
   const folder = mkdtempSync(join(tmpdir(), "portcullis-ts-"));
+  writeFileSync(join(folder, "portcullis.yaml"), settings);
   const child = spawn(
     binary,
     ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir", join(folder, "data")],
@@ -34,6 +37,7 @@ export async function startServer(): Promise<Server> {
     return {
       grpc,
       http,
+      adminToken: readFileSync(join(folder, "data", "admin-token"), "utf8").trim(),
       stop: async () => {
         child.kill("SIGTERM");
         const timer = setTimeout(() => child.kill("SIGKILL"), WAIT_MS);

@@ -1,0 +1,36 @@
+"""The rule of both examples: which pages may an agent fetch?
+
+Unlisted hosts are blocked, hosts of the intranet need a person's word, and plain HTTP becomes HTTPS. Replace this file
+by your own rule; the two servers beside it stay as they are.
+"""
+
+import json
+from urllib.parse import urlsplit
+
+ALLOWED_HOSTS = {"docs.python.org", "example.com", "www.example.com"}
+INTRANET = ".corp.example"
+
+ALLOW, ASK, BLOCK = "DECISION_ALLOW", "DECISION_ASK", "DECISION_BLOCK"
+
+
+def judge(hook: str, tool_name: str, args_json: str) -> dict:
+    """The answer in the JSON form of InterceptResponse. What is left out changes nothing."""
+    if hook != "HOOK_TOOL_BEFORE" or tool_name != "web_fetch":
+        return {"decision": ALLOW}
+    # An argument may be missing or of any type: whatever cannot be judged is blocked, not passed.
+    try:
+        args = json.loads(args_json)
+        url = urlsplit(args["url"])
+        host = (url.hostname or "").rstrip(".")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {"decision": BLOCK, "reason": "the call has no url that can be read"}
+    if url.scheme not in ("http", "https"):
+        return {"decision": BLOCK, "reason": "only http and https pages may be fetched"}
+    if host.endswith(INTRANET):
+        return {"decision": ASK, "reason": f"{host} is a host of the intranet"}
+    if host not in ALLOWED_HOSTS:
+        return {"decision": BLOCK, "reason": f"{host or 'this host'} is not on the list of allowed hosts"}
+    if url.scheme == "http":
+        args["url"] = url._replace(scheme="https").geturl()
+        return {"decision": ALLOW, "argsJson": json.dumps(args), "reason": "http became https"}
+    return {"decision": ALLOW}
