@@ -95,8 +95,7 @@ pub struct AddressRules {
 impl AddressRules {
     /// The rules of these settings. Entries that [`AddressRules::check_entry`] refuses allow nothing.
     pub fn new(config: &Config) -> Self {
-        let mut rules =
-            Self { allow_private: config.allow_private, hosts: Vec::new(), networks: Vec::new() };
+        let mut rules = Self { allow_private: config.allow_private, hosts: Vec::new(), networks: Vec::new() };
         for entry in &config.private_hosts {
             match parse_network(entry) {
                 Some(network) => rules.networks.push(network),
@@ -264,7 +263,9 @@ mod tests {
 
     #[test]
     fn entries_that_would_match_nothing_are_refused() {
-        for entry in ["10.1.0.0/33", "10.1.0", "::1/129", "", "300.1.1.1", "a host", "http://x", "10.0.0.0/8/8"] {
+        for entry in
+            ["10.1.0.0/33", "10.1.0", "::1/129", "", "300.1.1.1", "a host", "http://x", "10.0.0.0/8/8"]
+        {
             assert!(AddressRules::check_entry(entry).is_err(), "{entry}");
         }
         for entry in ["10.1.0.0/16", "::1", "fd00::/8", "guard.internal", "localhost"] {

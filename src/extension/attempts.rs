@@ -66,7 +66,8 @@ impl Remote {
     ) -> Result<RemoteAnswer, InterceptError> {
         let until = until.checked_sub(HEAD_START).unwrap_or(until);
         let permit = self.breaker.enter(Instant::now()).map_err(|wait| {
-            let detail = format!("failed too often in a row; tried again in {} ms at the earliest", wait.as_millis());
+            let detail =
+                format!("failed too often in a row; tried again in {} ms at the earliest", wait.as_millis());
             InterceptError::new(Reason::Unavailable, detail)
         })?;
         let message = convert::request(request);
@@ -143,7 +144,9 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_stay_in_bounds() {
-        for (attempt, least_ms, most_ms) in [(2, 25, 50), (3, 50, 100), (4, 100, 200), (5, 200, 400), (60, 500, 1000)] {
+        for (attempt, least_ms, most_ms) in
+            [(2, 25, 50), (3, 50, 100), (4, 100, 200), (5, 200, 400), (60, 500, 1000)]
+        {
             assert_eq!(pause_before(attempt, 0.0).as_millis(), least_ms, "{attempt}");
             assert_eq!(pause_before(attempt, 1.0).as_millis(), most_ms, "{attempt}");
         }

@@ -70,7 +70,8 @@ impl Permit<'_> {
         if self.is_probe {
             state.is_probing = false;
         }
-        let opens = self.is_probe || (state.failures >= self.breaker.failures_max && state.open_until.is_none());
+        let opens =
+            self.is_probe || (state.failures >= self.breaker.failures_max && state.open_until.is_none());
         if opens {
             state.open_until = Some(now + self.breaker.pause);
         }

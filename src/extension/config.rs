@@ -80,8 +80,7 @@ impl Config {
         if !(1..=1_000_000).contains(&self.breaker_failures) {
             problems.push(Problem::new("breaker_failures", "must be from 1 to 1000000"));
         }
-        for (key, value) in
-            [("connect_timeout", self.connect_timeout), ("breaker_pause", self.breaker_pause)]
+        for (key, value) in [("connect_timeout", self.connect_timeout), ("breaker_pause", self.breaker_pause)]
         {
             if !(Duration::from_millis(10)..=Duration::from_secs(3600)).contains(&value) {
                 problems.push(Problem::new(key, "must be from 10ms to 1h"));

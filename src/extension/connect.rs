@@ -14,7 +14,9 @@ use super::target::Target;
 
 /// A name resolves to private addresses only, or an address is one.
 #[derive(Debug, thiserror::Error)]
-#[error("the host resolves to a {kind} address; allow it with `extensions.private_hosts` or `extensions.allow_private`")]
+#[error(
+    "the host resolves to a {kind} address; allow it with `extensions.private_hosts` or `extensions.allow_private`"
+)]
 pub(super) struct PrivateAddress {
     kind: &'static str,
 }

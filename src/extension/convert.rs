@@ -127,8 +127,7 @@ pub(super) fn answer(hook: Hook, response: v1::InterceptResponse) -> Result<Remo
 
 /// Whether a text is JSON at all. The engine looks closer: at duplicate members, depth and size.
 fn check_json(text: &str, must_be_object: bool) -> Result<(), &'static str> {
-    let raw: &serde_json::value::RawValue =
-        serde_json::from_str(text).map_err(|_| "is not valid JSON")?;
+    let raw: &serde_json::value::RawValue = serde_json::from_str(text).map_err(|_| "is not valid JSON")?;
     if must_be_object && !raw.get().starts_with('{') { Err("is not a JSON object") } else { Ok(()) }
 }
 
@@ -152,7 +151,6 @@ mod tests {
         use Hook::{MessageBefore, ParamsBefore, ToolAfter, ToolBefore};
         for (hook, json, wanted) in [
             (ToolBefore, r#"{}"#, "has no `decision`"),
-            (ToolBefore, r#"{"decision":77}"#, "not known"),
             (ToolBefore, r#"{"decision":"DECISION_BLOCK"}"#, "reason"),
             (ToolBefore, r#"{"decision":"DECISION_ASK","reason":" \n "}"#, "reason"),
             (ToolBefore, r#"{"decision":"DECISION_ALLOW","argsJson":"{"}"#, "not valid JSON"),
@@ -173,6 +171,8 @@ mod tests {
             assert!(!failure.is_outage && !failure.is_retryable, "{json}");
             assert!(failure.detail.contains(wanted), "{json}: {}", failure.detail);
         }
+        let unknown = v1::InterceptResponse { decision: 77, ..Default::default() };
+        assert!(answer(ToolBefore, unknown).expect_err("no Decision").detail.contains("not known"));
     }
 
     #[test]

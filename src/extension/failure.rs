@@ -50,7 +50,12 @@ pub(super) fn cause_of(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    innermost.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).take(CAUSE_CHARS_MAX).collect()
+    innermost
+        .to_string()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(CAUSE_CHARS_MAX)
+        .collect()
 }
 
 /// The first error of type `T` in a chain of causes.

@@ -151,8 +151,7 @@ impl GrpcClient {
             endpoint = endpoint.tls_config(self.tls().await?).map_err(wrong)?;
         }
         let (target, rules) = (self.target.clone(), self.rules.clone());
-        let connector =
-            service_fn(move |_| connect::open(target.clone(), rules.clone(), opened.clone()));
+        let connector = service_fn(move |_| connect::open(target.clone(), rules.clone(), opened.clone()));
         Ok(endpoint.connect_with_connector_lazy(connector))
     }
 
@@ -198,11 +197,12 @@ fn failure_of(status: &Status) -> Failure {
     match status.code() {
         _ if is_transport => Failure::broken(Reason::Unavailable, "the connection broke before the answer"),
         Code::Unavailable => Failure::away(answered),
-        Code::DeadlineExceeded | Code::Cancelled => Failure::broken(Reason::Timeout, "did not answer in time"),
-        Code::OutOfRange if status.message().starts_with(TOO_LARGE) => Failure::refused(
-            Reason::Limit,
-            "its answer is too large, see `extensions.response_bytes_max`",
-        ),
+        Code::DeadlineExceeded | Code::Cancelled => {
+            Failure::broken(Reason::Timeout, "did not answer in time")
+        }
+        Code::OutOfRange if status.message().starts_with(TOO_LARGE) => {
+            Failure::refused(Reason::Limit, "its answer is too large, see `extensions.response_bytes_max`")
+        }
         Code::Internal if status.message().starts_with(NOT_DECODED) => {
             Failure::refused(Reason::BadAnswer, "its answer is no InterceptResponse")
         }

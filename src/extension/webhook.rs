@@ -65,7 +65,10 @@ impl WebhookClient {
         serde_json::from_slice(&body).map_err(|error| {
             // The text of the error could quote the answer.
             let place = format!("line {}, column {}", error.line(), error.column());
-            Failure::refused(Reason::BadAnswer, format!("its answer is no InterceptResponse as JSON ({place})"))
+            Failure::refused(
+                Reason::BadAnswer,
+                format!("its answer is no InterceptResponse as JSON ({place})"),
+            )
         })
     }
 
@@ -127,7 +130,8 @@ impl WebhookClient {
     async fn body(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
         let limit = self.config.response_bytes_max;
         let too_large = || {
-            let detail = format!("its answer has more than {limit} bytes, see `extensions.response_bytes_max`");
+            let detail =
+                format!("its answer has more than {limit} bytes, see `extensions.response_bytes_max`");
             Failure::refused(Reason::Limit, detail)
         };
         if response.content_length().is_some_and(|length| length > limit as u64) {
@@ -140,7 +144,10 @@ impl WebhookClient {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(body),
                 Err(_) => {
-                    return Err(Failure::broken(Reason::Unavailable, "the connection broke within the answer"));
+                    return Err(Failure::broken(
+                        Reason::Unavailable,
+                        "the connection broke within the answer",
+                    ));
                 }
             }
         }

@@ -93,7 +93,11 @@ pub(super) fn message(spec: &InterceptorSpec) -> v1::Interceptor {
     let handler = match &spec.handler {
         HandlerSpec::Rule(rule) => Handler::Rule(v1::InterceptorRule {
             when: rule.when.clone(),
-            actions: rule.actions.iter().map(|one| v1::InterceptorAction { action: Some(action(one)) }).collect(),
+            actions: rule
+                .actions
+                .iter()
+                .map(|one| v1::InterceptorAction { action: Some(action(one)) })
+                .collect(),
         }),
         HandlerSpec::Extension(remote) => Handler::Extension(v1::InterceptorExtension {
             endpoint: remote.endpoint.clone(),
@@ -241,7 +245,8 @@ fn handler(handler: Option<&Handler>, problem: &mut impl FnMut(&str, String)) ->
 }
 
 fn action_spec(action: &Action) -> ActionSpec {
-    let values = |assignments: &v1::CelAssignments| -> BTreeMap<String, String> { assignments.values.clone() };
+    let values =
+        |assignments: &v1::CelAssignments| -> BTreeMap<String, String> { assignments.values.clone() };
     match action {
         Action::Block(reason) => ActionSpec::Block(reason.clone()),
         Action::Ask(reason) => ActionSpec::Ask(reason.clone()),
@@ -321,17 +326,22 @@ mod tests {
         let fields = |json: &str| -> Vec<String> {
             spec(&read(json), false).expect_err(json).into_iter().map(|(field, _)| field).collect()
         };
-        let all = r#"{"id":"a b","mode":9,"failMode":9,"timeout":"61s","webhook":{"attemptsMax":6}}"#;
+        let all = r#"{"id":"a b","timeout":"61s","webhook":{"attemptsMax":6}}"#;
+        let all = v1::Interceptor { mode: 9, fail_mode: 9, ..read(all) };
+        let all: Vec<String> =
+            spec(&all, false).expect_err("much is wrong").into_iter().map(|(f, _)| f).collect();
         assert_eq!(
-            fields(all),
+            all,
             ["id", "hook", "mode", "fail_mode", "timeout", "webhook.attempts_max"]
                 .map(|field| format!("interceptor.{field}"))
         );
+        let unknown_hook =
+            v1::Interceptor { hook: 77, ..read(r#"{"id":"x","rule":{"actions":[{"block":"x"}]}}"#) };
+        assert_eq!(spec(&unknown_hook, false).expect_err("no Hook")[0].0, "interceptor.hook");
         for (json, field) in [
             (r#"{"id":"","hook":1,"rule":{"actions":[{"block":"x"}]}}"#, "id"),
             (r#"{"id":"Builtin:x","hook":1,"rule":{"actions":[{"block":"x"}]}}"#, "id"),
             (r#"{"id":"x","hook":1}"#, "handler"),
-            (r#"{"id":"x","hook":77,"rule":{"actions":[{"block":"x"}]}}"#, "hook"),
             (r#"{"id":"x","hook":1,"rule":{}}"#, "rule.actions"),
             (r#"{"id":"x","hook":1,"rule":{"actions":[{"block":"x"},{}]}}"#, "rule.actions[1].action"),
             (r#"{"id":"x","hook":1,"timeout":"0s","rule":{"actions":[{"block":"x"}]}}"#, "timeout"),

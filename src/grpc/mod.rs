@@ -12,7 +12,6 @@ pub mod convert;
 mod deadline;
 mod decide;
 mod decision_service;
-mod interceptor_convert;
 mod layers;
 mod policy_service;
 mod server;

@@ -28,6 +28,29 @@ pub enum RequestError {
         /// What is wrong and what to do.
         message: String,
     },
+    /// Several fields are wrong.
+    #[error("{}", .violations.iter().map(|(field, message)| format!("{field}: {message}")).collect::<Vec<_>>().join("; "))]
+    Fields {
+        /// Path of each field as in the contract, and what is wrong with it.
+        violations: Vec<(String, String)>,
+    },
+    /// There is one of that name already.
+    #[error("{what} `{name}` exists already; choose another id, or remove it first")]
+    AlreadyExists {
+        /// Kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The interceptor was not added by API and cannot be changed by it.
+    #[error("interceptor `{name}` is built in or comes from a policy file; change the policy instead")]
+    NotFromHere {
+        /// Its id.
+        name: String,
+    },
+    /// The store cannot be read or written.
+    #[error("what is kept on disk cannot be read or written at the moment; the log says why")]
+    StoreUnavailable,
     /// A field is too large.
     #[error(
         "{what} has {found} bytes, more than the limit of {limit}; send less at once or raise `{setting}`"
@@ -92,6 +115,7 @@ impl RequestError {
     pub(super) fn field_path(&self) -> &str {
         match self {
             Self::Field { field, .. } => field,
+            Self::Fields { violations } => violations.first().map_or("", |(field, _)| field),
             _ => "",
         }
     }
@@ -99,14 +123,15 @@ impl RequestError {
     /// The gRPC code.
     pub(super) fn code(&self) -> Code {
         match self {
-            Self::Field { .. } => Code::InvalidArgument,
+            Self::Field { .. } | Self::Fields { .. } => Code::InvalidArgument,
+            Self::AlreadyExists { .. } => Code::AlreadyExists,
             Self::TooLarge { .. } => Code::ResourceExhausted,
             Self::BadToken => Code::Unauthenticated,
             Self::NeedsAdmin | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
             Self::NotFound { .. } => Code::NotFound,
-            Self::PolicyRejected { .. } => Code::FailedPrecondition,
+            Self::PolicyRejected { .. } | Self::NotFromHere { .. } => Code::FailedPrecondition,
             Self::DeadlineExceeded => Code::DeadlineExceeded,
-            Self::Overloaded | Self::NotServing => Code::Unavailable,
+            Self::Overloaded | Self::NotServing | Self::StoreUnavailable => Code::Unavailable,
             Self::Internal => Code::Internal,
         }
     }
@@ -117,6 +142,18 @@ impl RequestError {
         match self {
             Self::Field { field, message } => {
                 details.add_bad_request_violation(field.clone(), message.clone());
+            }
+            Self::Fields { violations } => {
+                for (field, message) in violations {
+                    details.add_bad_request_violation(field.clone(), message.clone());
+                }
+            }
+            Self::NotFromHere { name } => {
+                let subject = format!("interceptor/{name}");
+                details.add_precondition_failure_violation("INTERCEPTOR_SOURCE", subject, self.to_string());
+            }
+            Self::StoreUnavailable => {
+                details.set_error_info("STORE_UNAVAILABLE", DOMAIN, HashMap::new());
             }
             Self::TooLarge { found, limit, .. } => {
                 details.set_error_info(
@@ -130,7 +167,7 @@ impl RequestError {
                     details.add_precondition_failure_violation("POLICY", "policy", problem.clone());
                 }
             }
-            Self::NotFound { what, name } => {
+            Self::NotFound { what, name } | Self::AlreadyExists { what, name } => {
                 details.set_resource_info(*what, name.clone(), "", "");
             }
             Self::PolicyNotAllowed { .. } => {

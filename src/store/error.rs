@@ -54,7 +54,7 @@ pub enum StoreError {
         cause: String,
     },
     /// An access failed for another reason.
-    #[error("store `{path}`: {cause}; nothing was changed")]
+    #[error("store `{path}`: {cause}; check the disk, then look whether the last change was made")]
     Access {
         /// The database.
         path: PathBuf,

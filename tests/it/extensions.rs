@@ -71,14 +71,14 @@ async fn misbehave(
             tokio::time::sleep(Duration::from_secs(5)).await;
             json(PASS)
         }
-        "huge" => format!(r#"{{"decision":"DECISION_ALLOW","reason":"{}"}}"#, "x".repeat(100_000)).into_response(),
+        "huge" => {
+            format!(r#"{{"decision":"DECISION_ALLOW","reason":"{}"}}"#, "x".repeat(100_000)).into_response()
+        }
         "endless" => {
             let chunks = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>("y".repeat(4096)));
             Body::from_stream(chunks).into_response()
         }
-        "redirect" => {
-            (StatusCode::TEMPORARY_REDIRECT, [("location", "/pass")], PASS).into_response()
-        }
+        "redirect" => (StatusCode::TEMPORARY_REDIRECT, [("location", "/pass")], PASS).into_response(),
         "empty" => json("{}"),
         "text" => "ALLOW".into_response(),
         "cut" => json(r#"{"decision":"DECISION_ALLOW""#),
@@ -94,9 +94,7 @@ async fn misbehave(
         "broken" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         "busy" => (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "30")]).into_response(),
         "once-busy" if nth == 1 => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        "once-limited" if nth == 1 => {
-            (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0")]).into_response()
-        }
+        "once-limited" if nth == 1 => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0")]).into_response(),
         "once-busy" | "once-limited" => json(PASS),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
@@ -115,8 +113,7 @@ async fn http() -> (String, Seen) {
 async fn ask(server: &Server, handler: Handler, timeout: Duration) -> v1::InterceptToolResponse {
     let registry = Registry::of(server).await;
     let id = "test:remote";
-    let wanted =
-        v1::Interceptor { timeout: Some(timeout.into()), ..interceptor(id, TOOL, handler) };
+    let wanted = v1::Interceptor { timeout: Some(timeout.into()), ..interceptor(id, TOOL, handler) };
     registry.add(wanted).await.expect("it is added");
     let answer = before(server, TOOL, r#"{"n":1}"#).await;
     registry.remove(id).await.expect("it is removed");
@@ -154,7 +151,9 @@ async fn a_webhook_decides_and_changes() {
 
 #[tokio::test]
 async fn whatever_is_no_answer_is_not_judged_and_fails_closed() {
-    let server = Setup::new().settings(&format!("{LOCAL}  response_bytes_max: 64KiB\n  breaker_failures: 1000\n")).start();
+    let server = Setup::new()
+        .settings(&format!("{LOCAL}  response_bytes_max: 64KiB\n  breaker_failures: 1000\n"))
+        .start();
     let (url, seen) = http().await;
     for (path, reason) in [
         ("huge", "limit"),
@@ -227,9 +226,8 @@ async fn what_is_harmless_to_repeat_is_repeated_with_the_same_decision_id() {
         assert_eq!(verdict(&answer), (Allow, vec![]), "{path}");
         assert_eq!(seen.count(path), 2);
         let asked = seen.0.lock().expect("no panic before")[path].clone();
-        let id = |body: &str| {
-            serde_json::from_str::<v1::InterceptRequest>(body).expect("a request").decision_id
-        };
+        let id =
+            |body: &str| serde_json::from_str::<v1::InterceptRequest>(body).expect("a request").decision_id;
         assert_eq!(id(&asked[0].1), id(&asked[1].1));
     }
 }

@@ -52,7 +52,9 @@ async fn an_added_interceptor_is_in_force_at_once_and_a_removed_one_no_more() {
     assert_eq!(registry.remove("test:block").await.expect("it is removed"), added);
     assert_eq!(verdict(&before(&server, TOOL, "{}").await), (Allow, vec![]));
     assert_eq!(registry.remove("test:block").await.expect_err("gone").code(), Code::NotFound);
-    assert!(server.log_text().contains("interceptor added") && server.log_text().contains("interceptor removed"));
+    assert!(
+        server.log_text().contains("interceptor added") && server.log_text().contains("interceptor removed")
+    );
 }
 
 #[tokio::test]
@@ -124,7 +126,10 @@ async fn what_is_wrong_is_told_with_its_field() {
         (v1::Interceptor { mode: 9, ..interceptor("x", "", blocks("x")) }, "interceptor.mode"),
         (v1::Interceptor { handler: None, ..interceptor("x", "", blocks("x")) }, "interceptor.handler"),
         (
-            v1::Interceptor { timeout: Some(Duration::from_secs(61).into()), ..interceptor("x", "", blocks("x")) },
+            v1::Interceptor {
+                timeout: Some(Duration::from_secs(61).into()),
+                ..interceptor("x", "", blocks("x"))
+            },
             "interceptor.timeout",
         ),
         (
@@ -216,7 +221,10 @@ async fn the_running_order_is_told() {
     let server = Server::start();
     let registry = Registry::of(&server).await;
     for (id, priority) in [("a", 0), ("b", 500), ("c", 0), ("d", -1)] {
-        let wanted = v1::Interceptor { priority, ..interceptor(id, "exec|canvas", rule("", vec![Action::Audit("n".into())])) };
+        let wanted = v1::Interceptor {
+            priority,
+            ..interceptor(id, "exec|canvas", rule("", vec![Action::Audit("n".into())]))
+        };
         registry.add(wanted).await.expect("it is added");
     }
     let off = v1::Interceptor { mode: v1::Mode::Off.into(), ..interceptor("off", "exec", blocks("x")) };
@@ -326,7 +334,8 @@ async fn lists_come_in_pages_and_tokens_belong_to_their_filters() {
 async fn known_tools_are_listed_with_groups_and_spellings() {
     let server = Server::shared();
     let mut client = Registry::of(&server).await.client();
-    let answer = client.list_known_tools(v1::ListKnownToolsRequest::default()).await.expect("a list").into_inner();
+    let answer =
+        client.list_known_tools(v1::ListKnownToolsRequest::default()).await.expect("a list").into_inner();
     let names: Vec<&str> = answer.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert!(names.is_sorted() && names.len() >= 24, "{names:?}");
     let exec = answer.tools.iter().find(|tool| tool.name == "exec").expect("it is known");
@@ -420,7 +429,8 @@ async fn a_stored_interceptor_that_no_longer_compiles_fails_and_does_not_vanish(
 async fn a_database_that_cannot_be_used_ends_the_start() {
     let setup = Setup::new();
     std::fs::create_dir(setup.folder().join("data")).expect("the folder can be made");
-    std::fs::write(setup.folder().join("data/portcullis.db"), "no database at all ".repeat(500)).expect("written");
+    std::fs::write(setup.folder().join("data/portcullis.db"), "no database at all ".repeat(500))
+        .expect("written");
     let (status, log) = setup.start_refused();
     assert_eq!(status.code(), Some(78), "{log}");
     assert!(log.contains("portcullis.db") && log.contains("damaged"), "{log}");

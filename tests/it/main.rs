@@ -4,13 +4,10 @@
 //! - `audit`: one record per decision, and what it must not hold.
 //! - `bad_input`: what no honest client sends.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
-//! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
-//! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
-//! - `registry`: no tests; changing interceptors and asking about tools.
 //! - `reload`: policies and rules replaced while the server runs.
 //! - `stream`: `CheckMessagesStream`.
 //! - `server`: no tests; a real server for one test.
@@ -20,13 +17,10 @@ mod audit;
 mod bad_input;
 mod check_messages;
 mod cli;
-mod extensions;
 mod fuzz_smoke;
-mod interceptor_registry;
 mod lifecycle;
 mod metrics;
 mod policy_service;
-mod registry;
 mod reload;
 mod server;
 mod stream;

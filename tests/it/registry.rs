@@ -35,7 +35,8 @@ impl Registry {
 
     /// AddInterceptor with everything else unset.
     pub async fn add(&self, interceptor: v1::Interceptor) -> Result<v1::AddInterceptorResponse, Status> {
-        self.add_with(v1::AddInterceptorRequest { interceptor: Some(interceptor), ..Default::default() }).await
+        self.add_with(v1::AddInterceptorRequest { interceptor: Some(interceptor), ..Default::default() })
+            .await
     }
 
     /// AddInterceptor.
