@@ -103,7 +103,7 @@ impl<'n> OpenName<'n> {
             }
             at += 1;
         }
-        let is_said = |piece: &&Piece| matches!(piece, Piece::Byte(_) | Piece::Set { .. });
+        let is_said = |piece: &&Piece| matches!(piece, Piece::Byte(_) | Piece::Set { is_negated: false, .. });
         let said = pieces.iter().filter(is_said).count();
         Self { text, pieces, said }
     }
@@ -179,7 +179,7 @@ impl<'n> OpenName<'n> {
         }
     }
 
-    /// How many bytes of it are said: letters, and sets, which say one of a few.
+    /// How many bytes of it are said: letters, and sets of letters; one that only excludes says nothing.
     pub(super) fn said(&self) -> usize {
         self.said
     }

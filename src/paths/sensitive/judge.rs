@@ -21,6 +21,10 @@ pub enum Via<'a> {
     /// A shell command: base name of the program, empty for a redirection. The path went through the shell analysis, so
     /// quotes are gone and [`HOLE`] stands for what is not known.
     Shell(&'a str),
+    /// A program of a shell command that reads it by itself because an option names it, such as a key, a certificate
+    /// or settings (`ssh -i`, `--kubeconfig`, `--env-file`). It uses the file and does not show it, so reading it
+    /// warns where it would block.
+    ShellOption(&'a str),
 }
 
 /// A path and what is to be done to it.
@@ -116,7 +120,7 @@ impl SensitivePaths {
                 let end = path.floor_char_boundary(PATH_BYTES_MAX);
                 strictest.look_at_readings(&path[..end]);
             }
-            Via::Shell(_) => {
+            Via::Shell(_) | Via::ShellOption(_) => {
                 let end = request.path.floor_char_boundary(PATH_BYTES_MAX);
                 found = (end < request.path.len()).then_some(Oddity::TooLong);
                 let path = &request.path[..end];
@@ -231,9 +235,10 @@ impl Strictest<'_, '_> {
 fn action(rule: &PathRule, request: &PathRequest<'_>) -> Option<PathAction> {
     match request.via {
         Via::FileTool => rule.file_tools.action(request.access),
-        Via::Shell(program) => {
+        Via::Shell(program) | Via::ShellOption(program) => {
             let action = rule.shell.action(request.access)?;
-            let only_uses = || rule.shell.warn_programs.iter().any(|name| name == program);
+            let is_option = matches!(request.via, Via::ShellOption(_)) && request.access == Access::Read;
+            let only_uses = || is_option || rule.shell.warn_programs.iter().any(|name| name == program);
             Some(if action == PathAction::Block && only_uses() { PathAction::Warn } else { action })
         }
     }

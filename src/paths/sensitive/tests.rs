@@ -27,6 +27,8 @@ struct Case {
     access: Access,
     program: Option<String>,
     #[serde(default)]
+    is_option: bool,
+    #[serde(default)]
     has_glob: bool,
     #[serde(default)]
     is_recursive: bool,
@@ -82,7 +84,11 @@ fn what_becomes_of_a_path() {
             let judged = set.judge(&PathRequest {
                 path: &path,
                 access: case.access,
-                via: case.program.as_deref().map_or(Via::FileTool, Via::Shell),
+                via: match case.program.as_deref() {
+                    Some(program) if case.is_option => Via::ShellOption(program),
+                    Some(program) => Via::Shell(program),
+                    None => Via::FileTool,
+                },
                 has_glob: case.has_glob,
                 is_recursive: case.is_recursive,
                 place: &place,
