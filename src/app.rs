@@ -147,6 +147,7 @@ pub fn sources(settings: &Settings) -> Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
         plugins: Vec::new(),
+        prepare: None,
     }
 }
 

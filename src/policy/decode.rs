@@ -59,6 +59,9 @@ impl Decoder<'_> {
                 "reveal" => layer.reveal = self.boolean(node, path),
                 "suppressions" => layer.suppressions = self.suppressions(node, path),
                 "audit" => layer.sample_allow = self.audit(node, path),
+                "tools" => layer.tools = self.tools(node, path),
+                "workspace_roots" => layer.workspace_roots = self.workspace_roots(node, path),
+                "interceptors" => layer.interceptors = self.interceptors(node, path),
                 _ => self.unknown_key(key, "", ROOT_KEYS),
             }
         }
@@ -350,14 +353,14 @@ impl Decoder<'_> {
         }
     }
 
-    fn unknown_key(&mut self, key: &Key, within: &str, valid: &[&str]) {
+    pub(super) fn unknown_key(&mut self, key: &Key, within: &str, valid: &[&str]) {
         let place = self.place(key.line, key.column, within);
         self.report(place, format!("unknown key `{}`", shown(&key.text)), nearest_or_list(&key.text, valid));
     }
 }
 
 /// `250ms`, `5s`, `1m`.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
@@ -383,10 +386,10 @@ fn is_word(node: &Node, word: &str) -> bool {
     matches!(&node.value, Value::Scalar { text, .. } if text == word)
 }
 
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn at(path: &str, index: usize) -> String {
+pub(super) fn at(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }

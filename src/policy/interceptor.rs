@@ -276,3 +276,27 @@ impl SpecProblem {
         Self { field: field.into(), message: message.into() }
     }
 }
+
+/// Ids of the built-in interceptors.
+pub const BUILTIN_INTERCEPTORS: &[&str] = &[
+    "builtin:command-safety-guard",
+    "builtin:security-audit",
+    "builtin:strip-ansi",
+    "builtin:redact-secrets",
+    "builtin:injection-guard",
+    "builtin:message-guard",
+];
+
+/// Prefix of the ids of built-in interceptors.
+pub const BUILTIN_PREFIX: &str = "builtin:";
+
+/// Whether `id` can be that of an interceptor that somebody wrote.
+pub fn is_interceptor_id(id: &str) -> bool {
+    (1..=128).contains(&id.len())
+        && !id.starts_with(BUILTIN_PREFIX)
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':'))
+}
+
+/// What to do about an id that cannot be that of an interceptor.
+pub const INTERCEPTOR_ID_FIX: &str =
+    "use 1 to 128 letters, digits, `.`, `_`, `-` and `:`; the prefix `builtin:` is taken";

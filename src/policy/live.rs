@@ -3,13 +3,16 @@
 //! A request takes one [`Snapshot`] and keeps it to its end. A reload builds a whole new one beside it and swaps it in
 //! at once, or, when anything in it is wrong, leaves the last good one in force and says why.
 
+use std::any::Any;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
-use super::{FolderWatch, PolicyProblems, PolicySet, Vocabulary, load_dir};
+use super::{FolderWatch, PolicyProblems, PolicySet, Prepare, Prepared, Vocabulary, load_dir};
 use crate::detect::Scanner;
 use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, builtin_sources, load_folder};
 
@@ -22,12 +25,15 @@ pub struct Sources {
     pub rules: Vec<PathBuf>,
     /// Ids of configured asynchronous plugins, which policies may name.
     pub plugins: Vec<String>,
+    /// The engine that compiles what policies say about interceptors; without one they are not looked into.
+    pub prepare: Option<Arc<dyn Prepare>>,
 }
 
 /// Rules and policies of one moment. Immutable.
 pub struct Snapshot {
     policies: PolicySet,
     scanner: Arc<Scanner>,
+    prepared: Option<Prepared>,
     revision: Arc<str>,
     loaded: Timestamp,
 }
@@ -41,7 +47,8 @@ impl std::fmt::Debug for Snapshot {
 impl Snapshot {
     /// Rules on trial under given policies. Its revision is not that of anything in force.
     pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
-        Self { policies, scanner: Arc::new(scanner), revision: "trial".into(), loaded: Timestamp::now() }
+        let scanner = Arc::new(scanner);
+        Self { policies, scanner, prepared: None, revision: "trial".into(), loaded: Timestamp::now() }
     }
 
     /// The policies.
@@ -52,6 +59,11 @@ impl Snapshot {
     /// The scanner over the rules.
     pub fn scanner(&self) -> &Scanner {
         &self.scanner
+    }
+
+    /// What the engine that keeps a `T` compiled for this snapshot; `None` when it did not.
+    pub fn prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.prepared.as_deref()?.downcast_ref()
     }
 
     /// Revision of policies and rules together, as answers carry it: 12 hex digits each.
@@ -82,6 +94,18 @@ pub enum LoadError {
 /// # Errors
 /// Every problem of the rules, else every problem of the policies.
 pub fn load(sources: &Sources, before: Option<&Snapshot>) -> Result<Snapshot, LoadError> {
+    load_with(sources, before, |vocabulary| load_dir(sources.policies.as_deref(), vocabulary))
+}
+
+/// [`load`] with policies that `read` brings from elsewhere.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    sources: &Sources,
+    before: Option<&Snapshot>,
+    read: impl FnOnce(&Vocabulary<'_>) -> Result<PolicySet, PolicyProblems>,
+) -> Result<Snapshot, LoadError> {
     let mut rule_files = builtin_sources();
     for path in &sources.rules {
         rule_files.extend(load_folder(path)?);
@@ -94,15 +118,40 @@ pub fn load(sources: &Sources, before: Option<&Snapshot>) -> Result<Snapshot, Lo
             Arc::new(Scanner::new(Arc::new(set)))
         }
     };
+    let prepare = sources.prepare.as_ref().map(|prepare| prepare.rules(&sources.rules)).transpose()?;
     let rules = scanner.rules();
+    let more_ids = prepare.as_ref().map(|prepare| prepare.rule_ids()).unwrap_or_default();
     let rule_ids: Vec<&str> =
-        rules.rules().iter().map(|r| &*r.info.id).chain(scanner.coded_rule_ids()).collect();
+        rules.rules().iter().map(|r| &*r.info.id)
+        .chain(scanner.coded_rule_ids())
+        .chain(more_ids.iter().map(String::as_str))
+        .collect();
     let plugins: Vec<&str> =
         rules.plugins().iter().map(|p| &**p).chain(sources.plugins.iter().map(String::as_str)).collect();
     let vocabulary = Vocabulary { plugins: &plugins, rules: Some(&rule_ids) };
-    let policies = load_dir(sources.policies.as_deref(), &vocabulary)?;
-    let revision = format!("{}-{}", policies.revision(), rules.revision()).into();
-    Ok(Snapshot { policies, scanner, revision, loaded: Timestamp::now() })
+    let policies = read(&vocabulary)?;
+    let prepared = prepare.as_ref().map(|prepare| prepare.compile(&policies)).transpose();
+    let prepared = prepared.map_err(PolicyProblems::of)?;
+    let rules_revision = match &prepare {
+        None => rules.revision().to_owned(),
+        Some(prepare) => combined(rules.revision(), &prepare.revision()),
+    };
+    let revision = format!("{}-{rules_revision}", policies.revision()).into();
+    Ok(Snapshot { policies, scanner, prepared, revision, loaded: Timestamp::now() })
+}
+
+/// One digest of two, as long as the first.
+fn combined(first: &str, second: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update((first.len() as u64).to_le_bytes());
+    hash.update(first);
+    hash.update(second);
+    let mut hex = String::with_capacity(64);
+    for byte in hash.finalize() {
+        let _ = write!(hex, "{byte:02x}"); // writing to a String cannot fail
+    }
+    hex.truncate(first.len());
+    hex
 }
 
 /// What the last reload that failed had to say.

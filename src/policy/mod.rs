@@ -13,9 +13,11 @@
 
 mod decide;
 mod decode;
+mod decode_interceptors;
 mod interceptor;
 mod live;
 mod load;
+mod prepare;
 mod problem;
 mod resolve;
 mod schema;
@@ -24,25 +26,30 @@ mod snapshot;
 mod suppression;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod tree;
 mod values;
 mod watch;
 mod yaml;
+mod yaml_interceptors;
 
 pub use decide::Verdict;
 pub use interceptor::{
-    ActionSpec, BuiltinSwitch, HandlerSpec, InjectionAction, InterceptorSpec, Params, Places, PolicyInterceptor,
-    RemoteSpec, RuleSpec, SpecProblem, TIMEOUT_DEFAULT as INTERCEPTOR_TIMEOUT_DEFAULT,
-    TIMEOUT_MAX as INTERCEPTOR_TIMEOUT_MAX,
+    ActionSpec, BUILTIN_INTERCEPTORS, BUILTIN_PREFIX, BuiltinSwitch, HandlerSpec, INTERCEPTOR_ID_FIX,
+    InjectionAction, InterceptorSpec, Params, Places, PolicyInterceptor, RemoteSpec, RuleSpec, SpecProblem,
+    TIMEOUT_DEFAULT as INTERCEPTOR_TIMEOUT_DEFAULT, TIMEOUT_MAX as INTERCEPTOR_TIMEOUT_MAX,
+    is_interceptor_id,
 };
-pub use live::{Live, LoadError, Rejected, Reload, Snapshot, Sources, load};
+pub use live::{Live, LoadError, Rejected, Reload, Snapshot, Sources, load, load_with};
 pub use load::{FILE_BYTES_MAX, FILES_MAX, load_dir};
+pub use prepare::{Prepare, PrepareRules, Prepared};
 pub use problem::{Place, PolicyProblems, Problem};
 pub use resolve::{Source, compile};
 pub use schema::{BUILT_IN_PLUGINS, CallerRole, Vocabulary};
 pub use set::PolicySet;
 pub use snapshot::{Policy, TIMEOUT_DEFAULT};
 pub use suppression::{Suppression, SuppressionQuery};
+pub use tools::{ArgumentKind, ToolArguments, ToolSettings};
 pub use watch::FolderWatch;
 
 /// Name of the policy that a request without a policy name gets.

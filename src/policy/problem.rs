@@ -59,6 +59,13 @@ impl PolicyProblems {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
 
+    /// Problems of an engine with what the policies say; there is at least one.
+    pub fn of(mut problems: Vec<Problem>) -> Self {
+        problems.sort();
+        problems.dedup();
+        Self(problems)
+    }
+
     /// A single problem with a file as a whole.
     pub(super) fn of_file(file: &str, what: String, fix: &str) -> Self {
         Self(vec![Problem { place: Place::file(file), what, fix: fix.to_owned() }])

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use super::DEFAULT_POLICY;
 use super::decode;
+use super::interceptor::BuiltinSwitch;
 use super::problem::{Place, PolicyProblems, Problem};
 use super::schema::{
-    CategoryLayer, Layer, Located, POLICY_NAME_FIX, PluginLayer, ThresholdsLayer, Vocabulary, is_policy_name,
+    CategoryLayer, InterceptorLayer, Layer, Located, POLICY_NAME_FIX, PluginLayer, ThresholdsLayer,
+    Vocabulary, is_policy_name,
 };
 use super::set::PolicySet;
 use super::snapshot::{self, CategorySettings, PluginSettings, Policy, TIMEOUT_DEFAULT};
@@ -204,7 +206,13 @@ fn over(parent: Layer, child: Layer) -> Layer {
         reveal: child.reveal.or(parent.reveal),
         sample_allow: child.sample_allow.or(parent.sample_allow),
         suppressions: parent.suppressions,
+        tools: parent.tools.extended(child.tools),
+        workspace_roots: child.workspace_roots.or(parent.workspace_roots),
+        interceptors: parent.interceptors,
     };
+    for layer in child.interceptors {
+        interceptor_over(&mut merged.interceptors, layer);
+    }
     for (name, layer) in child.categories {
         let below = merged.categories.remove(&name).unwrap_or_default();
         merged.categories.insert(name, category_over(below, layer));
@@ -232,6 +240,30 @@ fn category_over(parent: CategoryLayer, child: CategoryLayer) -> CategoryLayer {
     }
 }
 
+/// A child's interceptor takes the place of its parent's of the same id; what it says about a built-in one adds up.
+fn interceptor_over(layers: &mut Vec<InterceptorLayer>, child: InterceptorLayer) {
+    let Some(place) = layers.iter_mut().find(|layer| layer.id() == child.id()) else {
+        layers.push(child);
+        return;
+    };
+    *place = match (std::mem::replace(place, child.clone()), child) {
+        (
+            InterceptorLayer::Builtin { id, switch: parent },
+            InterceptorLayer::Builtin { switch: child, .. },
+        ) => {
+            let switch = BuiltinSwitch {
+                mode: child.mode.or(parent.mode),
+                fail: child.fail.or(parent.fail),
+                timeout: child.timeout.or(parent.timeout),
+                categories: child.categories.or(parent.categories),
+                injection: child.injection.or(parent.injection),
+            };
+            InterceptorLayer::Builtin { id, switch }
+        }
+        (_, child) => child,
+    };
+}
+
 fn plugin_over(parent: PluginLayer, child: PluginLayer) -> PluginLayer {
     PluginLayer {
         mode: child.mode.or(parent.mode),
@@ -250,6 +282,15 @@ fn build(name: &str, layer: Layer, vocabulary: &Vocabulary<'_>, problems: &mut V
     let mut plugins: BTreeMap<String, PluginSettings> =
         vocabulary.all_plugins().map(|id| (id.to_owned(), PluginSettings::default())).collect();
     plugins.extend(layer.plugins.iter().map(|(id, plugin)| (id.clone(), plugin_settings(plugin))));
+    let (mut interceptors, mut builtins) = (Vec::new(), BTreeMap::new());
+    for interceptor in layer.interceptors {
+        match interceptor {
+            InterceptorLayer::Own(own) => interceptors.push(*own),
+            InterceptorLayer::Builtin { id, switch } => {
+                builtins.insert(id, switch);
+            }
+        }
+    }
     Policy {
         name: Arc::from(name),
         description: layer.description.unwrap_or_default(),
@@ -266,6 +307,10 @@ fn build(name: &str, layer: Layer, vocabulary: &Vocabulary<'_>, problems: &mut V
         reveal: layer.reveal.unwrap_or(false),
         sample_allow: layer.sample_allow.unwrap_or(1.0),
         suppressions: layer.suppressions,
+        tools: layer.tools,
+        workspace_roots: layer.workspace_roots.unwrap_or_default(),
+        interceptors,
+        builtins,
     }
 }
 

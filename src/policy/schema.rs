@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::interceptor::{BuiltinSwitch, InjectionAction, PolicyInterceptor};
 use super::problem::Place;
 use super::suppression::Suppression;
-use crate::decision::{FailMode, Mode};
+use super::tools::ToolSettings;
+use crate::decision::{FailMode, Hook, Mode};
 
 /// Plugins that are always there.
-pub const BUILT_IN_PLUGINS: &[&str] = &["injection", "pii", "secrets", "code", "structure", "media"];
+pub const BUILT_IN_PLUGINS: &[&str] =
+    &["injection", "pii", "secrets", "code", "structure", "media", "command_safety", "path_audit"];
 
 /// Longest name of a policy, in bytes. Names travel in every request.
 const NAME_BYTES_MAX: usize = 64;
@@ -37,6 +40,9 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "reveal",
     "suppressions",
     "audit",
+    "tools",
+    "workspace_roots",
+    "interceptors",
 ];
 pub(super) const THRESHOLD_KEYS: &[&str] = &["warn", "block"];
 pub(super) const CATEGORY_KEYS: &[&str] = &["mode", "warn", "block"];
@@ -45,6 +51,41 @@ pub(super) const PLUGIN_KEYS: &[&str] = &["mode", "fail", "timeout"];
 pub(super) const FAIL_KEYS: &[&str] = &["input", "output"];
 pub(super) const INJECTION_KEYS: &[&str] = &["system_role"];
 pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow"];
+pub(super) const TOOLS_KEYS: &[&str] = &["known", "arguments"];
+pub(super) const ARGUMENT_KIND_KEYS: &[&str] = &["command", "input", "read_path", "write_path", "patch"];
+pub(super) const BUILTIN_KEYS: &[&str] = &["id", "mode", "fail", "timeout", "categories", "injection"];
+pub(super) const INTERCEPTOR_KEYS: &[&str] = &[
+    "id",
+    "hook",
+    "priority",
+    "tools",
+    "agents",
+    "description",
+    "mode",
+    "fail",
+    "timeout",
+    "when",
+    "do",
+    "extension",
+    "webhook",
+    "allow_unknown_tools",
+];
+pub(super) const ACTION_KEYS: &[&str] = &[
+    "block",
+    "ask",
+    "merge_args",
+    "set_args",
+    "redact",
+    "strip_ansi",
+    "set_metadata",
+    "set_params",
+    "append",
+    "audit",
+];
+pub(super) const PARAMS_KEYS: &[&str] =
+    &["provider", "model", "think_level", "reasoning_level", "temperature"];
+pub(super) const EXTENSION_KEYS: &[&str] = &["endpoint", "credential", "attempts_max"];
+pub(super) const WEBHOOK_KEYS: &[&str] = &["url", "credential", "attempts_max"];
 pub(super) const SUPPRESSION_KEYS: &[&str] =
     &["rule", "category", "fingerprint", "path", "tenant", "reason", "expires"];
 
@@ -54,6 +95,20 @@ pub(super) const MODES: &[(&str, Mode)] =
 /// Words of a fail mode.
 pub(super) const FAIL_MODES: &[(&str, FailMode)] =
     &[("closed", FailMode::Closed), ("ask", FailMode::Ask), ("open", FailMode::Open)];
+/// Words of a hook.
+pub(super) const HOOKS: &[(&str, Hook)] = &[
+    ("message.before", Hook::MessageBefore),
+    ("params.before", Hook::ParamsBefore),
+    ("tool.before", Hook::ToolBefore),
+    ("tool.after", Hook::ToolAfter),
+];
+/// Words of what an injection in a result leads to.
+pub(super) const INJECTION_ACTIONS: &[(&str, InjectionAction)] = &[
+    ("block", InjectionAction::Block),
+    ("fence", InjectionAction::Fence),
+    ("report", InjectionAction::Report),
+    ("off", InjectionAction::Off),
+];
 pub(super) const CALLER_ROLES: &[(&str, CallerRole)] = &[
     ("agent", CallerRole::Agent),
     ("submitter", CallerRole::Submitter),
@@ -133,6 +188,27 @@ pub(super) struct Layer {
     pub(super) reveal: Option<bool>,
     pub(super) sample_allow: Option<f64>,
     pub(super) suppressions: Vec<Suppression>,
+    pub(super) tools: ToolSettings,
+    pub(super) workspace_roots: Option<Vec<String>>,
+    pub(super) interceptors: Vec<InterceptorLayer>,
+}
+
+/// What a file says about one interceptor.
+#[derive(Clone, Debug)]
+pub(super) enum InterceptorLayer {
+    /// One of its own.
+    Own(Box<PolicyInterceptor>),
+    /// A built-in one.
+    Builtin { id: String, switch: BuiltinSwitch },
+}
+
+impl InterceptorLayer {
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Own(own) => &own.spec.id,
+            Self::Builtin { id, .. } => id,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::interceptor::{BuiltinSwitch, PolicyInterceptor};
 use super::schema::CallerRole;
 use super::suppression::{self, Suppression, SuppressionQuery};
+use super::tools::ToolSettings;
 use super::yaml;
 use crate::decision::{Category, FailModes, Mode, Thresholds};
 
@@ -34,6 +36,10 @@ pub struct Policy {
     pub(super) reveal: bool,
     pub(super) sample_allow: f64,
     pub(super) suppressions: Vec<Suppression>,
+    pub(super) tools: ToolSettings,
+    pub(super) workspace_roots: Vec<String>,
+    pub(super) interceptors: Vec<PolicyInterceptor>,
+    pub(super) builtins: BTreeMap<String, BuiltinSwitch>,
 }
 
 /// What holds for a category and everything below it.
@@ -133,6 +139,26 @@ impl Policy {
     /// Every suppression, the expired ones included, parents' first.
     pub fn suppressions(&self) -> &[Suppression] {
         &self.suppressions
+    }
+
+    /// Further tools and arguments, beside those that are built in.
+    pub fn tools(&self) -> &ToolSettings {
+        &self.tools
+    }
+
+    /// Absolute folders in which agents may do as they like; empty when there is none.
+    pub fn workspace_roots(&self) -> &[String] {
+        &self.workspace_roots
+    }
+
+    /// Interceptors of this policy, parents' first.
+    pub fn interceptors(&self) -> &[PolicyInterceptor] {
+        &self.interceptors
+    }
+
+    /// What this policy changes about a built-in interceptor.
+    pub fn builtin_switch(&self, id: &str) -> Option<&BuiltinSwitch> {
+        self.builtins.get(id)
     }
 
     /// The policy as a file, every value written out. Reading it gives this policy again.

@@ -38,17 +38,18 @@ pub(super) fn write(policy: &Policy) -> String {
         line(out, 1, "sample_allow", &share.to_string());
     });
     section(&mut out, "suppressions", &policy.suppressions, suppression);
+    super::yaml_interceptors::write(&mut out, policy);
     out
 }
 
 /// `key: value`, or `key:` when there is no value.
-fn line(out: &mut String, level: usize, key: &str, value: &str) {
+pub(super) fn line(out: &mut String, level: usize, key: &str, value: &str) {
     let space = if value.is_empty() { "" } else { " " };
     let _ = writeln!(out, "{:indent$}{key}:{space}{value}", "", indent = 2 * level); // a String takes every write
 }
 
 /// A heading and its items; nothing at all when there are none.
-fn section<T>(
+pub(super) fn section<T>(
     out: &mut String,
     key: &str,
     items: impl IntoIterator<Item = T>,
@@ -92,21 +93,21 @@ fn suppression(out: &mut String, suppression: &Suppression) {
     line(out, 2, "expires", &quote(&suppression.expires.to_string()));
 }
 
-fn flow_list(items: impl Iterator<Item = impl AsRef<str>>) -> String {
+pub(super) fn flow_list(items: impl Iterator<Item = impl AsRef<str>>) -> String {
     let items: Vec<_> = items.map(|item| item.as_ref().to_owned()).collect();
     format!("[{}]", items.join(", "))
 }
 
-fn mode(mode: Mode) -> &'static str {
+pub(super) fn mode(mode: Mode) -> &'static str {
     schema::word_of(schema::MODES, mode)
 }
 
-fn fail(fail: FailMode) -> &'static str {
+pub(super) fn fail(fail: FailMode) -> &'static str {
     schema::word_of(schema::FAIL_MODES, fail)
 }
 
 /// The largest unit that leaves nothing over.
-fn duration(duration: Duration) -> String {
+pub(super) fn duration(duration: Duration) -> String {
     match duration.as_millis() {
         ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
         ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
@@ -115,7 +116,7 @@ fn duration(duration: Duration) -> String {
 }
 
 /// A double-quoted scalar. Everything that YAML could read as more than itself is escaped.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for character in text.chars() {

@@ -14,6 +14,9 @@ const FILES_MAX: usize = 2_000;
 /// Deepest folder.
 const DEPTH_MAX: usize = 8;
 
+/// Folders directly below a folder of rules that hold rules of other kinds, which their engines read.
+pub const OTHER_FOLDERS: [&str; 2] = ["commands", "paths"];
+
 /// The text of one rule file and where it came from.
 #[derive(Clone, Debug)]
 pub struct RuleSource {
@@ -172,7 +175,7 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
         for child in children {
             let name = child.file_name().and_then(|n| n.to_str()).unwrap_or_default();
             // Kubernetes mounts keep their data under `..data`; hidden files are editors' leftovers.
-            let hidden = name.starts_with('.');
+            let hidden = name.starts_with('.') || (depth == 0 && OTHER_FOLDERS.contains(&name));
             let wanted = child.is_dir() || child.extension().is_some_and(|e| e == "toml");
             if !hidden && wanted {
                 walk(&child, depth + 1, sources, problems);

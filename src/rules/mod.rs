@@ -34,7 +34,7 @@ pub const CODE: &str = "code";
 
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
-pub use load::{LoadedRule, RuleSource, load_folder, parse_file};
+pub use load::{LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, parse_file};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Role, RuleDef, Surface, Trigger};

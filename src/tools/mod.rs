@@ -17,6 +17,7 @@ mod call;
 pub mod condition;
 pub mod json;
 pub mod redact;
+pub mod names;
 mod remote;
 mod step;
 pub mod strip_ansi;

@@ -31,31 +31,23 @@ pub(super) fn run(
     let settings = context.settings()?;
     let path = arguments.path.as_ref().or(settings.policy.path.as_ref());
     // The names that policies may use are those of the rules in force.
-    let sources = Sources { policies: None, ..app::sources(&settings) };
-    let rules = policy::load(&sources, None).map_err(Failure::configuration)?;
-    let scanner = rules.scanner();
-    let set = scanner.rules();
-    let rule_ids: Vec<&str> =
-        set.rules().iter().map(|rule| &*rule.info.id).chain(scanner.coded_rule_ids()).collect();
-    let plugins: Vec<&str> = set.plugins().iter().map(|plugin| &**plugin).collect();
-    let vocabulary = Vocabulary { plugins: &plugins, rules: Some(&rule_ids) };
-    match load(path.map(PathBuf::as_path), &vocabulary)? {
-        Ok(set) => accept(arguments, &set, output),
-        Err(problems) => refuse(arguments, &problems, output),
-    }
-}
-
-fn load(
-    path: Option<&Path>,
-    vocabulary: &Vocabulary<'_>,
-) -> Result<Result<PolicySet, PolicyProblems>, Failure> {
-    match path {
+    let sources = app::sources(&settings);
+    let loaded = match path {
         Some(file) if !file.is_dir() => {
             let text = input::small_file(file)?;
             let name = file.display().to_string();
-            Ok(policy::compile(&[Source { file: &name, text: &text }], vocabulary))
+            policy::load_with(&sources, None, |vocabulary| {
+                policy::compile(&[Source { file: &name, text: &text }], vocabulary)
+            })
         }
-        folder => Ok(policy::load_dir(folder, vocabulary)),
+        folder => policy::load_with(&sources, None, |vocabulary| {
+            policy::load_dir(folder.map(PathBuf::as_path), vocabulary)
+        }),
+    };
+    match loaded {
+        Ok(snapshot) => accept(arguments, snapshot.policies(), output),
+        Err(LoadError::Policies(problems)) => refuse(arguments, &problems, output),
+        Err(error) => Err(Failure::configuration(error)),
     }
 }
 
