@@ -1,6 +1,6 @@
 //! `policy validate`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::app;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, input};
-use crate::policy::{self, PolicyProblems, PolicySet, Source, Sources, Vocabulary};
+use crate::policy::{self, LoadError, PolicyProblems, PolicySet, Source};
 
 /// Arguments of `policy validate`.
 #[derive(Debug, Args)]
