@@ -20,6 +20,7 @@ use crate::grpc::{self, Authenticator, Health, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::messages::MessageEngine;
 use crate::policy::{Live, Reload, Sources};
+use crate::tools::{Registry, ToolEngine, ToolPreparer};
 use crate::telemetry::{
     self, AuditDropped, LoggingError, Metrics, MetricsHandle, PolicyLoaded, UPKEEP_INTERVAL,
 };
@@ -85,6 +86,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     crate::text::warm_up();
     let shared = Arc::new(Shared {
         engine: message_engine(settings),
+        tools: tool_engine(settings),
         live: Live::start(sources(settings)),
         audit: open_audit(settings, &metrics)?,
         metrics: metrics.clone(),
@@ -141,13 +143,18 @@ pub fn message_engine(settings: &Settings) -> MessageEngine {
     MessageEngine::new(settings.messages.clone(), &settings.cache, Vec::new(), disabled)
 }
 
+/// The tool engine, without interceptors of the API.
+pub fn tool_engine(_: &Settings) -> ToolEngine {
+    ToolEngine::new(Registry::new(None))
+}
+
 /// Where rules and policies come from.
 pub fn sources(settings: &Settings) -> Sources {
     Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
         plugins: Vec::new(),
-        prepare: None,
+        prepare: Some(Arc::new(ToolPreparer::new(None))),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod hidden_text;
 pub mod redact;
+mod report;
 mod resolve;
 mod scanner;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use crate::rules::MetaInfo;
 use crate::text::{Layers, View};
 
+pub use report::{Reported, fingerprint, report_text};
 pub use scanner::{Request, Scanned, Scanner, find_with_rule};
 
 pub use crate::rules::{CODE, INJECTION, PII, SECRETS};

@@ -170,7 +170,8 @@ pub fn finding(reported: Reported) -> v1::Finding {
     }
 }
 
-fn unjudged(unjudged: Unjudged) -> v1::Unjudged {
+/// A check that did not run to its end, on the wire.
+pub fn unjudged(unjudged: Unjudged) -> v1::Unjudged {
     v1::Unjudged {
         plugin: unjudged.plugin.to_string(),
         reason: unjudged.reason.as_str().to_owned(),

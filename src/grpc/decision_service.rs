@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::server::Shared;
-use super::{check_messages, check_messages_stream};
+use super::{check_messages, check_messages_stream, intercept};
 use crate::pb::v1;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionService;
 
@@ -37,23 +37,23 @@ impl PolicyDecisionService for Decisions {
 
     async fn intercept_message(
         &self,
-        _: Request<v1::InterceptMessageRequest>,
+        request: Request<v1::InterceptMessageRequest>,
     ) -> Result<Response<v1::InterceptMessageResponse>, Status> {
-        Err(later("InterceptMessage"))
+        intercept::intercept_message(&self.0, request).await
     }
 
     async fn intercept_params(
         &self,
-        _: Request<v1::InterceptParamsRequest>,
+        request: Request<v1::InterceptParamsRequest>,
     ) -> Result<Response<v1::InterceptParamsResponse>, Status> {
-        Err(later("InterceptParams"))
+        intercept::intercept_params(&self.0, request).await
     }
 
     async fn intercept_tool(
         &self,
-        _: Request<v1::InterceptToolRequest>,
+        request: Request<v1::InterceptToolRequest>,
     ) -> Result<Response<v1::InterceptToolResponse>, Status> {
-        Err(later("InterceptTool"))
+        intercept::intercept_tool(&self.0, request).await
     }
 
     async fn stream_monitor(

@@ -12,6 +12,7 @@ pub mod convert;
 mod deadline;
 mod decide;
 mod decision_service;
+pub mod intercept;
 mod layers;
 mod policy_service;
 mod server;

@@ -6,6 +6,7 @@ use tonic::{Request, Response, Status};
 
 use super::server::Shared;
 use super::{RequestError, convert};
+use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
 use crate::messages::{
     CacheConfig, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig, parse_role,
@@ -15,6 +16,7 @@ use crate::pb::v1::policy_service_server::PolicyService;
 use crate::policy::{CallerRole, PolicySet, Reload, Snapshot};
 use crate::rules::{CompiledRule, RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
 use crate::telemetry::{PolicyRejected, PolicyReloaded};
+use crate::tools::{COMMAND_SAFETY, PATH_AUDIT, PreparedTools};
 
 /// Rules on one page unless asked otherwise.
 const PAGE_SIZE: usize = 100;
@@ -144,6 +146,22 @@ impl Shared {
         }
         for (id, reports) in crate::messages::OWN_PLUGINS {
             self.metrics.declare_plugin(id, reports.iter().map(|severity| (id, *severity)));
+        }
+        if let Some(prepared) = snapshot.prepared::<PreparedTools>() {
+            let rules = prepared.commands().rules().iter();
+            let commands = rules.map(|rule| (rule.category.as_str(), rule.severity));
+            self.metrics.declare_plugin(COMMAND_SAFETY, commands);
+            // A hit that only warns is reported as MEDIUM at most.
+            let rules = prepared.paths().rules().iter();
+            let paths = rules.flat_map(|rule| {
+                [rule.severity, rule.severity.min(Severity::Medium)].map(|s| (rule.category.as_str(), s))
+            });
+            self.metrics.declare_plugin(PATH_AUDIT, paths);
+            for interceptor in prepared.interceptors() {
+                self.metrics.declare_interceptor(&interceptor.id);
+                // A failure of it is counted under its id.
+                self.metrics.declare_plugin(&interceptor.id, []);
+            }
         }
         for (policy, suppression) in snapshot.policies().expired_suppressions(jiff::Timestamp::now()) {
             tracing::warn!(

@@ -25,6 +25,7 @@ use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
 use crate::policy::Live;
 use crate::telemetry::Metrics;
+use crate::tools::ToolEngine;
 
 /// How much larger than the limit a request may be and still be read, so that a stream can go on after refusing it.
 const READ_FACTOR: usize = 4;
@@ -45,6 +46,8 @@ const LATER: [&str; 5] = [
 pub struct Shared {
     /// Checks messages.
     pub engine: MessageEngine,
+    /// Judges tool calls, messages and parameters.
+    pub tools: ToolEngine,
     /// Rules and policies in force.
     pub live: Live,
     /// Counters.

@@ -29,7 +29,7 @@ pub const OWN_PLUGINS: [(&str, &[crate::decision::Severity]); 2] = [
     (engine::MEDIA, &[]),
 ];
 
-pub use report::{Reported, fingerprint};
+pub use crate::detect::{Reported, fingerprint};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::decision::{
+use crate::decision::{FailModes, 
     Category, Decision, Direction, FailMode, Finding, Mode, Reason, Severity, SpanRef, Thresholds, Unjudged,
 };
 
@@ -158,11 +158,13 @@ fn the_built_in_policy_says_what_the_code_would_assume() {
     assert_eq!(policy.thresholds_for(&Category::new("pii.email")), Thresholds::default());
     assert_eq!(policy.plugin_mode("structure"), Mode::Off);
     for plugin in BUILT_IN_PLUGINS {
-        assert_eq!(policy.fail_modes(plugin), Default::default(), "{plugin}");
+        // A command that cannot be resolved is a question, not an attack.
+        let fail = if *plugin == "command_safety" { FailMode::Ask } else { FailMode::Closed };
+        assert_eq!(policy.fail_modes(plugin), FailModes { input: fail, output: fail }, "{plugin}");
         assert_eq!(policy.timeout(plugin), Duration::from_secs(5), "{plugin}");
     }
     let required = policy.required_plugins(BUILT_IN_PLUGINS);
-    assert_eq!(required, ["injection", "pii", "secrets", "code", "media"]);
+    assert_eq!(required, ["injection", "pii", "secrets", "code", "media", "command_safety", "path_audit"]);
     assert!(policy.allows_caller(&[]));
     assert!(!policy.reveal());
     assert_eq!(policy.sample_allow(), 1.0);

@@ -13,19 +13,46 @@
 //! Not here: the wire (`grpc`), where specs are kept (`store`), who the caller is, and the record of the decision.
 
 pub mod actions;
+mod arguments;
+mod builtin;
 mod call;
+mod chain;
+pub mod command_rules;
 pub mod condition;
+mod detectors;
+mod engine;
+mod event;
+mod inspect;
+mod interceptor;
 pub mod json;
-pub mod redact;
+mod matcher;
 pub mod names;
+mod prepare;
+pub mod redact;
+mod registry;
 mod remote;
 mod step;
 pub mod strip_ansi;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod view;
 
 pub use crate::decision::{Hook, InterceptorOutcome};
 pub use crate::policy::{
     ActionSpec, HandlerSpec, InjectionAction, InterceptorSpec, Params, RemoteSpec, RuleSpec, SpecProblem,
 };
+pub use arguments::Fault;
 pub use call::{Call, Context, Environment};
+pub use engine::{
+    Common, EnvironmentRequest, InterceptRequestError, Outcome, ToolEngine, ToolRequest,
+};
+pub use event::Ran;
+pub use inspect::{InspectedCommand, InspectedPath, Inspection};
+pub use interceptor::{Interceptor, Local, Source};
+pub use names::{KNOWN_TOOLS, ListedTool, ToolNames};
+pub use prepare::{PolicyTools, PreparedTools, ToolPreparer};
+pub use registry::{AddError, ApiEntry, Registry};
 pub use remote::{RemoteAnswer, RemoteFactory, RemoteFuture, RemoteHandler, RemoteKind, RemoteRequest};
 pub use step::{Changes, InterceptError, Step};
+pub use verdict::{COMMAND_SAFETY, PATH_AUDIT};

@@ -1,0 +1,130 @@
+//! What is told about one interception: counts, log lines, exactly one audit record.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use crate::audit::{AuditRecord, Caller, Interception, InterceptorRun};
+use crate::decision::{Decision, Finding, Hook, Mode};
+use crate::grpc::Identity;
+use crate::grpc::server::Shared;
+use crate::pb::v1;
+use crate::telemetry::{InterceptorRan, RequestDecided, Rpc};
+use crate::tools::Outcome;
+
+/// Everything that an outcome does not know of itself.
+pub(super) struct About<'a> {
+    pub rpc: Rpc,
+    pub hook: Hook,
+    pub tool_call_id: &'a str,
+    pub dry_run: bool,
+    pub identity: &'a Identity,
+    pub context: Option<&'a v1::CallContext>,
+    pub decision_id: &'a str,
+    pub revision: &'a str,
+    pub started: Instant,
+}
+
+/// Counts, logs and records one decision.
+pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutated: bool) {
+    let elapsed = about.started.elapsed();
+    for ran in &outcome.ran {
+        InterceptorRan {
+            interceptor: &ran.interceptor.id,
+            hook: about.hook,
+            outcome: ran.outcome,
+            shadow: ran.shadow,
+            elapsed: ran.elapsed,
+            decision_id: about.decision_id,
+            summary: &ran.summary,
+        }
+        .emit(&shared.metrics);
+    }
+    let findings: Vec<&Finding> = outcome.reported.iter().map(|reported| &reported.finding).collect();
+    let would_block = would_block(outcome);
+    RequestDecided {
+        rpc: about.rpc,
+        decision: outcome.verdict.decision,
+        elapsed,
+        decision_id: about.decision_id,
+        policy: outcome.policy.name(),
+        policy_revision: about.revision,
+        risk_level: outcome.verdict.risk_level,
+        findings: &findings,
+        unjudged: &outcome.unjudged,
+        would_block: &would_block,
+        scanned_bytes: outcome.bytes as u64,
+    }
+    .emit(&shared.metrics);
+    let keep = match outcome.verdict.decision {
+        // What was changed is worth a record, whatever share of the others is.
+        Decision::Allow if !mutated && outcome.notes.is_empty() => outcome.policy.sample_allow(),
+        _ => 1.0,
+    };
+    let runs: Vec<InterceptorRun<'_>> = outcome
+        .ran
+        .iter()
+        .filter(|ran| ran.is_told())
+        .map(|ran| InterceptorRun {
+            id: &ran.interceptor.id,
+            outcome: ran.outcome,
+            shadow: ran.shadow,
+            summary: &ran.summary,
+        })
+        .collect();
+    let notes: Vec<&str> = outcome.notes.iter().map(|(_, note)| note.as_str()).collect();
+    shared.audit.record_sampled(about.decision_id, keep, || AuditRecord {
+        time: Timestamp::now(),
+        decision_id: about.decision_id,
+        policy: outcome.policy.name(),
+        policy_revision: about.revision,
+        rpc: about.rpc.as_str(),
+        decision: outcome.verdict.decision,
+        risk_level: outcome.verdict.risk_level,
+        risk_score: outcome.verdict.risk_score,
+        caller: caller(about),
+        findings: &findings,
+        findings_total: findings.len(),
+        unjudged: &outcome.unjudged,
+        interception: Some(Interception {
+            hook: about.hook,
+            tool: &outcome.tool,
+            tool_call_id: about.tool_call_id,
+            dry_run: about.dry_run,
+            mutated,
+            interceptors: &runs,
+            notes: &notes,
+        }),
+        elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+    });
+}
+
+fn caller<'a>(about: &About<'a>) -> Caller<'a> {
+    let roles = about.identity.role_names();
+    about.context.map_or_else(
+        || Caller { roles, ..Caller::default() },
+        |context| Caller {
+            roles,
+            tenant: &context.tenant,
+            agent_id: &context.agent_id,
+            session_key: &context.session_key,
+            request_id: &context.request_id,
+        },
+    )
+}
+
+/// Interceptors, and plugins that the policy keeps in shadow, that would have blocked; each once.
+fn would_block(outcome: &Outcome) -> Vec<&str> {
+    let found = outcome
+        .reported
+        .iter()
+        .map(|reported| &reported.finding)
+        .filter(|finding| finding.shadow && !finding.suppressed)
+        .filter(|finding| outcome.policy.plugin_mode(&finding.plugin) == Mode::Shadow)
+        .filter(|finding| outcome.policy.decide_finding(finding) == Decision::Block)
+        .map(|finding| &*finding.plugin);
+    let mut all: Vec<&str> = outcome.would_block.iter().map(|id| &**id).chain(found).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

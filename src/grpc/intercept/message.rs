@@ -1,0 +1,101 @@
+//! `InterceptMessage`.
+
+use std::mem;
+
+use tonic::{Request, Response, Status};
+
+use super::event::{self, About};
+use super::tool::reason;
+use super::{Judge, Judged, answer, convert, decision_id, receive};
+use crate::decision::{Decision, Hook};
+use crate::grpc::RequestError;
+use crate::grpc::convert::{decision, offset_encoding};
+use crate::grpc::server::Shared;
+use crate::pb::v1;
+use crate::policy::Params;
+use crate::telemetry::Rpc;
+use crate::tools::Common;
+
+const RPC: Rpc = Rpc::InterceptMessage;
+
+/// Answers one request.
+pub(in crate::grpc) async fn call(
+    shared: &Shared,
+    request: Request<v1::InterceptMessageRequest>,
+) -> Result<Response<v1::InterceptMessageResponse>, Status> {
+    let received = receive(shared, RPC, request)?;
+    let judging = async {
+        let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
+        let judge = Judge {
+            engine: &shared.tools,
+            snapshot: &snapshot,
+            roles: received.identity.roles,
+            deadline: received.deadline,
+        };
+        let (context, dry_run) = (received.request.context.clone(), received.request.dry_run);
+        let Judged { response, outcome } = judge_message(judge, received.request).await?;
+        let about = About {
+            rpc: RPC,
+            hook: Hook::MessageBefore,
+            tool_call_id: "",
+            dry_run,
+            identity: &received.identity,
+            context: context.as_ref(),
+            decision_id: &response.decision_id,
+            revision: snapshot.revision(),
+            started: received.started,
+        };
+        event::emit(shared, &about, &outcome, response.mutated);
+        Ok(response)
+    };
+    answer(shared, RPC, judging).await
+}
+
+/// Judges one request, without counting or recording it.
+///
+/// # Errors
+/// Why there is no decision.
+pub async fn judge_message(
+    judge: Judge<'_>,
+    mut request: v1::InterceptMessageRequest,
+) -> Result<Judged<v1::InterceptMessageResponse>, RequestError> {
+    let id = decision_id();
+    let params = Params {
+        provider: mem::take(&mut request.provider),
+        model: mem::take(&mut request.model),
+        ..Params::default()
+    };
+    let mut outcome = {
+        let common = Common {
+            policy: &request.policy,
+            caller_roles: judge.roles,
+            context: convert::context(request.context.as_ref()),
+            metadata_json: &request.metadata_json,
+            encoding: offset_encoding(request.offset_encoding)?,
+            dry_run: request.dry_run,
+            decision_id: &id,
+            deadline: judge.deadline,
+        };
+        judge.engine.intercept_message(judge.snapshot, common, &request.message, &params).await?
+    };
+    let mutated = outcome.mutated();
+    let told = convert::told(&outcome, request.verbose);
+    let message = match (outcome.verdict.decision, outcome.message.take()) {
+        (Decision::Block, _) => String::new(),
+        (_, Some(changed)) => changed,
+        (_, None) => request.message,
+    };
+    let response = v1::InterceptMessageResponse {
+        decision: decision(outcome.verdict.decision).into(),
+        mutated,
+        block_reason: reason(&outcome),
+        metadata_json: convert::metadata(request.metadata_json, &mut outcome),
+        events: told.events,
+        findings: told.findings,
+        unjudged: told.unjudged,
+        decision_id: id,
+        policy_revision: judge.snapshot.revision().to_string(),
+        message,
+    };
+    Ok(Judged { response, outcome })
+}

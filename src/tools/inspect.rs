@@ -1,0 +1,163 @@
+//! What the arguments of a guarded tool would do: commands analysed, paths named. Shared by the guards and conditions.
+
+use std::ops::Range;
+
+use super::arguments::Fault;
+use super::call::Call;
+use super::json::Value;
+use crate::paths::{Access, Place, normalise, patch_paths};
+use crate::shell::analysis::Analysis;
+use crate::shell::effect::Effect;
+use crate::shell::limits::Limits;
+use crate::shell::{analyse, analyse_argv};
+use crate::text::json;
+
+/// What the arguments of a guarded tool would do. Empty for a tool that no guard knows.
+#[derive(Debug, Default)]
+pub struct Inspection {
+    /// Commands, in the order of the arguments.
+    pub commands: Vec<InspectedCommand>,
+    /// Paths that arguments name themselves.
+    pub paths: Vec<InspectedPath>,
+    /// What is wrong with the arguments.
+    pub faults: Vec<Fault>,
+    /// Working directory of the commands, absolute where that is known.
+    pub cwd: String,
+}
+
+/// A command among the arguments.
+#[derive(Debug)]
+pub struct InspectedCommand {
+    /// What it would do.
+    pub analysis: Analysis,
+    /// Whether it is fed to a running process, which may be no shell: what no shell accepts is then no fault.
+    pub is_input: bool,
+    /// Where its text is written in the arguments: one string, or the items of a vector with the start of each in the
+    /// spans of the analysis.
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Script(Range<usize>),
+    Vector(Vec<(usize, Range<usize>)>),
+}
+
+/// A path that an argument names.
+#[derive(Debug)]
+pub struct InspectedPath {
+    /// The path as it was given.
+    pub path: String,
+    /// What would be done to it.
+    pub access: &'static [Access],
+    /// Where it is written in the arguments, in bytes.
+    pub raw: Range<usize>,
+}
+
+impl InspectedCommand {
+    /// Where a span of the analysis is written in the arguments, in bytes.
+    pub fn raw_span(&self, args: &str, span: &Range<usize>) -> Range<usize> {
+        match &self.source {
+            Source::Script(range) => {
+                let raw = &args[range.clone()];
+                let decoded = json::decode(raw);
+                let end = span.end.min(decoded.text().len());
+                let inner = decoded.to_raw(span.start.min(end)..end);
+                range.start + inner.start..range.start + inner.end
+            }
+            Source::Vector(items) => {
+                // Whole items: a span of an analysis of a vector seldom cuts one.
+                let first = items.partition_point(|(start, _)| *start <= span.start).saturating_sub(1);
+                let last = items.partition_point(|(start, _)| *start < span.end).saturating_sub(1).max(first);
+                match (items.get(first), items.get(last)) {
+                    (Some((_, first)), Some((_, last))) => first.start..last.end,
+                    _ => 0..0,
+                }
+            }
+        }
+    }
+}
+
+impl Inspection {
+    pub(super) fn of(call: &Call<'_>) -> Self {
+        let args = call.args_document().root();
+        let gathered = call.tools.arguments().gather(call.tool, call.tool_sent, args);
+        let place = call.place();
+        let cwd = match gathered.folder.and_then(Value::as_str) {
+            Some(folder) => normalise(&folder, &place).into_owned(),
+            None => place.cwd.to_owned(),
+        };
+        let place = Place { cwd: &cwd, ..place };
+        let limits = Limits::default();
+        let mut inspection = Self { faults: gathered.faults, ..Self::default() };
+        for (value, is_input) in gathered.scripts {
+            let text = value.as_str().unwrap_or_default();
+            let analysis = analyse(&text, place, &limits);
+            inspection.commands.push(InspectedCommand {
+                analysis,
+                is_input,
+                source: Source::Script(contents(value)),
+            });
+        }
+        for items in gathered.vectors {
+            let argv: Vec<String> =
+                items.iter().map(|item| item.as_str().unwrap_or_default().into_owned()).collect();
+            let mut start = 0;
+            let source = items.iter().zip(&argv).map(|(item, text)| {
+                let at = start;
+                start += text.len() + 1;
+                (at, contents(*item))
+            });
+            let source = Source::Vector(source.collect());
+            let analysis = analyse_argv(&argv, place, &limits);
+            inspection.commands.push(InspectedCommand { analysis, is_input: false, source });
+        }
+        for (value, access) in gathered.paths {
+            let path = value.as_str().unwrap_or_default().into_owned();
+            inspection.paths.push(InspectedPath { path, access, raw: contents(value) });
+        }
+        for value in gathered.patches {
+            inspection.add_patch(value);
+        }
+        inspection.cwd = cwd;
+        inspection
+    }
+
+    fn add_patch(&mut self, value: Value<'_>) {
+        let text = value.as_str().unwrap_or_default();
+        let found = patch_paths(&text);
+        if found.paths.is_empty() {
+            self.faults.push(Fault::UnreadablePatch);
+        }
+        if found.is_cut {
+            self.faults.push(Fault::TooManyPaths);
+        }
+        // A patch is as long as it is; its paths are told at the whole of it.
+        for path in found.paths {
+            self.paths.push(InspectedPath {
+                path: path.path.into_owned(),
+                access: match path.access {
+                    Access::Delete => &[Access::Delete, Access::Write, Access::Read],
+                    Access::Write | Access::Read => &[Access::Write, Access::Read],
+                },
+                raw: contents(value),
+            });
+        }
+    }
+
+    /// Every effect of every command.
+    pub fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.commands.iter().flat_map(|command| &command.analysis.effects)
+    }
+}
+
+/// Where the contents of a string are written, without its quotes.
+fn contents(value: Value<'_>) -> Range<usize> {
+    let range = value.range();
+    range.start + 1..range.end - 1
+}
+
+/// A path as the caller resolved it, if it did.
+pub(super) fn resolved<'c>(call: &'c Call<'_>, path: &str) -> Option<&'c str> {
+    call.environment.as_ref()?.resolved_paths.get(path).map(String::as_str)
+}
