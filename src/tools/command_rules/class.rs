@@ -1,0 +1,232 @@
+//! Classes of places: which of the named classes a path is in.
+
+use std::collections::HashMap;
+
+use super::glob;
+use crate::paths::{Os, Place, PlaceKind, kind_of, normalise, within};
+use crate::shell::argument::HOLE;
+
+/// Most classes in one set; a path's classes are bits of one word.
+pub(super) const CLASSES_MAX: usize = 64;
+
+/// A class as written.
+#[derive(Debug, Default)]
+pub(super) struct ClassDef {
+    pub name: String,
+    pub kinds: Vec<PlaceKind>,
+    pub paths: Vec<String>,
+    pub except: Vec<String>,
+    pub workspace: Option<Workspace>,
+    pub sensitive: bool,
+}
+
+/// How a class stands to the roots of the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Workspace {
+    /// A root itself, or something above one.
+    Root,
+    /// Strictly below a root.
+    Inside,
+}
+
+/// All classes of a set.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    names: HashMap<String, usize>,
+    kinds: Vec<(PlaceKind, u64)>,
+    /// Paths without wildcards, and paths with everything below them.
+    exact: HashMap<String, u64>,
+    below: HashMap<String, u64>,
+    patterns: Vec<(String, u64)>,
+    except_exact: HashMap<String, u64>,
+    except_below: HashMap<String, u64>,
+    except_patterns: Vec<(String, u64)>,
+    workspace_root: u64,
+    workspace_inside: u64,
+    /// Classes that ask the rules about sensitive paths.
+    pub sensitive: u64,
+}
+
+impl Classes {
+    /// Adds a class; false when there are too many or the name is taken.
+    pub fn add(&mut self, class: ClassDef) -> bool {
+        let index = self.names.len();
+        if index >= CLASSES_MAX || self.names.contains_key(&class.name) {
+            return false;
+        }
+        self.names.insert(class.name, index);
+        let bit = 1 << index;
+        for kind in class.kinds {
+            self.kinds.push((kind, bit));
+        }
+        for path in &class.paths {
+            put(path, bit, &mut self.exact, &mut self.below, &mut self.patterns);
+        }
+        for path in &class.except {
+            put(path, bit, &mut self.except_exact, &mut self.except_below, &mut self.except_patterns);
+        }
+        match class.workspace {
+            Some(Workspace::Root) => self.workspace_root |= bit,
+            Some(Workspace::Inside) => self.workspace_inside |= bit,
+            None => {},
+        }
+        self.sensitive |= if class.sensitive { bit } else { 0 };
+        true
+    }
+
+    /// The bit of a class.
+    pub fn bit(&self, name: &str) -> Option<u64> {
+        self.names.get(name).map(|index| 1 << index)
+    }
+
+    /// Bits of the classes that a normalised path is in. With `has_glob`, `*` and the like are wildcards: all that a
+    /// folder holds (`/etc/*`) counts as the folder.
+    pub fn of(&self, path: &str, has_glob: bool, place: &Place<'_>, roots: &[String]) -> u64 {
+        let lower;
+        let path = if path.bytes().any(|b| b.is_ascii_uppercase()) {
+            lower = path.to_ascii_lowercase();
+            lower.as_str()
+        } else {
+            path
+        };
+        let (base, wild) = if has_glob { strip_wildcards(path) } else { (path, false) };
+        let mut bits = self.of_one(base, place, roots);
+        if wild {
+            // `/e*` means each known path that it fits.
+            let fits = self.exact.iter().chain(&self.below).filter(|(known, _)| glob::matches(base, known));
+            bits |= fits.fold(0, |bits, (_, more)| bits | more);
+        }
+        bits
+    }
+
+    fn of_one(&self, path: &str, place: &Place<'_>, roots: &[String]) -> u64 {
+        let lower_place;
+        let (cwd, home);
+        // Classes compare without case, so the place does as well.
+        let place = if place.cwd.bytes().chain(place.home.bytes()).any(|b| b.is_ascii_uppercase()) {
+            cwd = place.cwd.to_ascii_lowercase();
+            home = place.home.to_ascii_lowercase();
+            lower_place = Place { cwd: &cwd, home: &home, os: place.os };
+            &lower_place
+        } else {
+            place
+        };
+        let kind = kind_of(path, place);
+        let mut bits = self.kinds.iter().filter(|(k, _)| *k == kind).fold(0, |bits, (_, bit)| bits | bit);
+        bits |= collect(path, place, &self.exact, &self.below, &self.patterns);
+        bits |= self.of_workspace(path, place, roots);
+        if bits != 0 {
+            bits &= !collect(path, place, &self.except_exact, &self.except_below, &self.except_patterns);
+        }
+        bits
+    }
+
+    fn of_workspace(&self, path: &str, place: &Place<'_>, roots: &[String]) -> u64 {
+        let mut bits = 0;
+        for root in roots {
+            let root = normalise(root, place).to_ascii_lowercase();
+            // A root of `/` would make everything a workspace.
+            if root.len() <= 1 || path.contains(HOLE) && !within(path, &root, Os::Linux) {
+                continue;
+            }
+            if path == root || within(&root, path, Os::Linux) {
+                bits |= self.workspace_root;
+            } else if within(path, &root, Os::Linux) {
+                bits |= self.workspace_inside;
+            }
+        }
+        bits
+    }
+}
+
+fn put(
+    path: &str,
+    bit: u64,
+    exact: &mut HashMap<String, u64>,
+    below: &mut HashMap<String, u64>,
+    patterns: &mut Vec<(String, u64)>,
+) {
+    let path = path.to_ascii_lowercase();
+    let is_wild = |text: &str| text.contains(['*', '?']);
+    match path.strip_suffix("/**").filter(|folder| !is_wild(folder)) {
+        Some(folder) => *below.entry(folder.to_owned()).or_default() |= bit,
+        None if is_wild(&path) => patterns.push((path, bit)),
+        None => *exact.entry(path).or_default() |= bit,
+    }
+}
+
+fn collect(
+    path: &str,
+    place: &Place<'_>,
+    exact: &HashMap<String, u64>,
+    below: &HashMap<String, u64>,
+    patterns: &[(String, u64)],
+) -> u64 {
+    let mut bits = look_up(path, exact, below);
+    // What lies in the home directory is listed under `~`.
+    let short;
+    let tilde = if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
+        short = format!("~{}", &path[place.home.trim_end_matches('/').len()..]);
+        Some(short.as_str())
+    } else {
+        other_home(path).map(|rest| {
+            short = format!("~{rest}");
+            short.as_str()
+        })
+    };
+    if let Some(tilde) = tilde {
+        bits |= look_up(tilde, exact, below);
+    }
+    for (pattern, bit) in patterns {
+        if bits & bit == 0 && (glob::matches(pattern, path) || tilde.is_some_and(|path| glob::matches(pattern, path))) {
+            bits |= bit;
+        }
+    }
+    bits
+}
+
+/// What follows the home directory of somebody in a path below one.
+fn other_home(path: &str) -> Option<&str> {
+    if let Some(rest) = path.strip_prefix("/root/") {
+        return Some(&path[path.len() - rest.len() - 1..]);
+    }
+    let rest = path.strip_prefix("/home/").or_else(|| path.strip_prefix("/users/")).or_else(|| path.strip_prefix("c:/users/"))?;
+    rest.find('/').map(|at| &rest[at..])
+}
+
+fn look_up(path: &str, exact: &HashMap<String, u64>, below: &HashMap<String, u64>) -> u64 {
+    let mut bits = exact.get(path).copied().unwrap_or_default();
+    for (at, _) in path.match_indices('/') {
+        bits |= below.get(&path[..at]).copied().unwrap_or_default();
+    }
+    bits
+}
+
+/// The folder that a path with wildcards at its end means as a whole, and whether there are wildcards left.
+fn strip_wildcards(path: &str) -> (&str, bool) {
+    let mut base = path;
+    loop {
+        let (folder, name) = match base.rfind('/') {
+            Some(at) => (&base[..at], &base[at + 1..]),
+            None => ("", base),
+        };
+        let everything = matches!(name, "*" | "**" | ".*" | "*.*" | ".[!.]*" | ".[^.]*" | "..?*" | "?*" | "[!.]*" | "{*,.*}");
+        if !everything {
+            break;
+        }
+        base = match (folder, base.starts_with('/')) {
+            ("", true) => "/",
+            ("", false) => ".",
+            (folder, _) => folder,
+        };
+        if matches!(base, "/" | ".") {
+            break;
+        }
+        // A drive keeps its slash.
+        if base.len() == 2 && base.ends_with(':') {
+            base = &path[..3];
+            break;
+        }
+    }
+    (base, base.contains(['*', '?', '[']))
+}
