@@ -141,7 +141,7 @@ fn the_guards_judge_commands_and_paths() {
         ("exec", r#"{"command":"rm -rf *","workdir":"/etc"}"#, Decision::Block),
         ("exec", r#"{"command":"rm -rf ./target"}"#, Decision::Allow),
         ("exec", r#"{"command":"cat ~/.ssh/id_rsa"}"#, Decision::Block),
-        ("exec", r#"{"command":"$TOOL --all"}"#, Decision::Ask),
+        ("exec", r#"{"command":"echo 'never closed"}"#, Decision::Ask),
         ("exec", r#"{"command":7}"#, Decision::Block),
         ("exec", r#"{"command":["ls",7]}"#, Decision::Block),
         ("exec", "{}", Decision::Ask),
@@ -365,7 +365,7 @@ fn roots_of_the_caller_narrow_and_never_widen() {
         };
         let request = ToolRequest {
             environment: Some(environment),
-            ..before("exec", r#"{"command":"rm -rf /srv/app/build"}"#)
+            ..before("exec", r#"{"command":"rm -rf /srv/app/build/out"}"#)
         };
         run(&snapshot(yaml), request).verdict.decision
     };

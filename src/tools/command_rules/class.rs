@@ -164,16 +164,13 @@ fn collect(
 ) -> u64 {
     let mut bits = look_up(path, exact, below);
     // What lies in the home directory is listed under `~`.
-    let short;
-    let tilde = if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
-        short = format!("~{}", &path[place.home.trim_end_matches('/').len()..]);
-        Some(short.as_str())
+    let rest = if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
+        Some(&path[place.home.trim_end_matches('/').len()..])
     } else {
-        other_home(path).map(|rest| {
-            short = format!("~{rest}");
-            short.as_str()
-        })
+        other_home(path)
     };
+    let tilde = rest.map(|rest| format!("~{rest}"));
+    let tilde = tilde.as_deref();
     if let Some(tilde) = tilde {
         bits |= look_up(tilde, exact, below);
     }

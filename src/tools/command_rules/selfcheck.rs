@@ -5,7 +5,7 @@ use super::rule::CommandRule;
 use super::{CommandRules, GuardContext};
 use crate::paths::{Os, Place};
 use crate::shell::limits::Limits;
-use crate::shell::run::analyse;
+use crate::shell::analyse;
 
 /// Outcome of a self-check of command rules.
 #[derive(Debug, Default)]
