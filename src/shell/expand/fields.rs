@@ -111,12 +111,16 @@ impl<'o> Fields<'o> {
     }
 
     fn mark_globs(&mut self, text: &str) {
+        let mut before = b' ';
         for byte in text.bytes() {
             match byte {
                 b'*' | b'?' => self.has_star = true,
                 b'[' => self.has_bracket = true,
+                // `!(x)`, `@(x)`, `+(x)`
+                b'(' if matches!(before, b'!' | b'@' | b'+') => self.has_star = true,
                 _ => {}
             }
+            before = byte;
         }
     }
 }

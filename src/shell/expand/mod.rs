@@ -194,7 +194,7 @@ impl Engine<'_> {
                     let output = self.capture(script, *body, Some(Input::None), script.span(word.span));
                     self.pipe_file(output)
                 } else {
-                    self.process_sink(script, *body, script.span(word.span))
+                    self.process_sink(*body)
                 };
                 fields.literal(&path, true);
             }

@@ -184,7 +184,7 @@ impl Engine<'_> {
             text: Rc::from(text),
             span: script.from.cloned().or_else(|| Some(script.span(span))),
         };
-        self.scope.set_function(name, Some(function));
+        self.scope.set_function(&super::names::visible(name), Some(function));
     }
 
     /// An unknown text with this origin.

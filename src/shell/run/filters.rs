@@ -53,6 +53,24 @@ pub(super) fn apply(program: &str, arguments: &[Argument], input: &str) -> Optio
     }
 }
 
+/// What a script prints that does nothing but print one constant text, such as `print("text")`.
+pub(super) fn printed(script: &str) -> Option<String> {
+    let script = script.trim().trim_end_matches(';').trim_end();
+    let script = script.strip_prefix("BEGIN").map_or(script, |rest| {
+        rest.trim_start().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(rest).trim()
+    });
+    let script = script.trim_end_matches(';').trim_end();
+    let rest = ["console.log", "process.stdout.write", "print", "puts", "echo", "say"]
+        .iter()
+        .find_map(|call| script.strip_prefix(call))?
+        .trim_start();
+    let rest = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest).trim();
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = rest.strip_prefix(quote)?.strip_suffix(quote)?;
+    let is_plain = !inner.contains([quote, '\\', '$', '#', '@']);
+    is_plain.then(|| format!("{inner}\n"))
+}
+
 fn bytes(bytes: Vec<u8>) -> String {
     decode::text(&bytes)
 }
@@ -331,6 +349,21 @@ fn paste(words: &[&str], input: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_that_print_one_text_are_read() {
+        for (script, wanted) in [
+            ("print(\"ls -l\")", Some("ls -l\n")),
+            ("BEGIN { print \"ls -l\" }", Some("ls -l\n")),
+            ("print 'ls';", Some("ls\n")),
+            ("console.log('ls')", Some("ls\n")),
+            ("print(x)", None),
+            ("print(\"a\" + \"b\")", None),
+            ("print(\"$x\")", None),
+        ] {
+            assert_eq!(printed(script).as_deref(), wanted, "{script}");
+        }
+    }
 
     #[test]
     fn filters_print_what_the_programs_print() {

@@ -140,6 +140,8 @@ pub(in crate::shell) struct Engine<'a> {
     remote: usize,
     trial: usize,
     facts: io::Facts,
+    /// Process substitutions that wait for their command.
+    sinks: Vec<super::ast::ListId>,
 }
 
 impl<'a> Engine<'a> {
@@ -165,6 +167,7 @@ impl<'a> Engine<'a> {
             remote: 0,
             trial: 0,
             facts: io::Facts::default(),
+            sinks: Vec::new(),
         }
     }
 
@@ -282,6 +285,11 @@ impl<'a> Engine<'a> {
         span: &Range<usize>,
     ) {
         let target = target.map(|target| self.resolve_target(target));
+        // Pipes of process substitutions are no files.
+        let is_file = matches!(kind, EffectKind::ReadPath | EffectKind::WritePath);
+        if is_file && target.as_ref().is_some_and(|target| target.text.starts_with("/dev/fd/")) {
+            return;
+        }
         self.push(Effect {
             kind,
             target,

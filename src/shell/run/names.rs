@@ -239,6 +239,19 @@ pub(super) fn fold_command(argv: &mut Vec<Argument>) {
     *argv = folded;
 }
 
+/// The name without characters that show nothing.
+pub(super) fn visible(name: &str) -> std::borrow::Cow<'_, str> {
+    if name.is_ascii() {
+        return name.into();
+    }
+    name.chars().filter(|&c| !is_invisible(c)).collect::<String>().into()
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
+}
+
 fn is_foreign_blank(c: char) -> bool {
     !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{2800}' | '\u{3164}' | '\u{FFA0}')
 }
@@ -253,16 +266,7 @@ fn fold(text: &str) -> Option<String> {
         match c {
             c if c.is_ascii() => folded.push(c),
             c if is_foreign_blank(c) => folded.push(' '),
-            '\u{AD}'
-            | '\u{34F}'
-            | '\u{61C}'
-            | '\u{180E}'
-            | '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}'
-            | '\u{2060}'..='\u{206F}'
-            | '\u{FE00}'..='\u{FE0F}'
-            | '\u{FEFF}'
-            | '\u{E0000}'..='\u{E007F}' => {}
+            c if is_invisible(c) => {}
             '\u{FF01}'..='\u{FF5E}' => folded.extend(char::from_u32(u32::from(c) - 0xFEE0)),
             '\u{1D400}'..='\u{1D6A3}' => folded.push(letter(u32::from(c) - 0x1D400)),
             other => folded.push(look_alike(other)),

@@ -157,6 +157,13 @@ impl Engine<'_> {
             }
             "seq" => seq(arguments),
             "env" | "true" | "false" | ":" | "sleep" => None,
+            "awk" | "gawk" | "mawk" | "perl" | "python" | "python3" | "ruby" | "node" | "php"
+                if arguments.len() < 4 =>
+            {
+                filters::printed(arguments.last()?.known()?)
+                    .map(|text| Argument::constant(text, 0..0))
+                    .or_else(|| self.filtered(program, argv))
+            }
             "yes" => {
                 let word = arguments.first().map_or("y", |a| a.text.as_str());
                 Some(Argument::constant(format!("{word}\n{HOLE}"), 0..0))
@@ -313,6 +320,19 @@ impl Engine<'_> {
                 }
             }
             "cp" | "mv" | "install" | "ln" => self.copy_files(arguments),
+            "dd" => {
+                let operand =
+                    |key: &str| arguments.iter().find_map(|a| a.text.strip_prefix(key).map(str::to_owned));
+                let (from, to) = (operand("if="), operand("of="));
+                if let Some(to) = to {
+                    let from = Argument::constant(from.unwrap_or_else(|| "-".to_owned()), 0..0);
+                    let input = self.file_input(&from);
+                    let to = self.spelled(&Argument::constant(to, 0..0));
+                    if !matches!(input, Input::File(_) | Input::None) {
+                        self.files.write(&to, Content::Data(input), false);
+                    }
+                }
+            }
             "base64" | "xxd" | "openssl" | "gunzip" | "gzip" | "sed" | "unzip" | "tar" | "bunzip2"
             | "unxz" => {
                 self.transform_files(program, arguments);
@@ -329,13 +349,19 @@ impl Engine<'_> {
     }
 
     fn copy_files(&mut self, arguments: &[Argument]) {
-        if self.files.is_empty() {
+        let reads_stdin = arguments.iter().any(|a| a.text == "/dev/stdin");
+        if self.files.is_empty() && !reads_stdin {
             return;
         }
         let operands: Vec<&Argument> = arguments.iter().filter(|a| !a.text.starts_with('-')).collect();
         let Some((to, sources)) = operands.split_last() else { return };
         let to_path = self.spelled(to);
         for from in sources.iter().take(16) {
+            if from.text == "/dev/stdin" {
+                let input = self.io.stdin.input.clone();
+                self.files.write(&to_path, Content::Data(input), false);
+                continue;
+            }
             let from_path = self.spelled(from);
             self.files.copy(&from_path, &to_path);
             let inside = format!("{}/{}", to_path.trim_end_matches('/'), names::base_name(&from_path));

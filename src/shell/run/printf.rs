@@ -105,9 +105,9 @@ fn plain<'t>(bytes: &mut Vec<u8>, byte: u8, rest: &'t str) -> &'t str {
 }
 
 fn byte<'t>(bytes: &mut Vec<u8>, value: u32, rest: &'t str) -> &'t str {
-    // NUL stands for unknown pieces here and can be in no argument.
+    // NUL stands for unknown pieces here; in output it separates, as an end of line does.
     match u8::try_from(value & 0xff).unwrap_or(0) {
-        0 => {}
+        0 => bytes.push(b'\n'),
         value => bytes.push(value),
     }
     rest

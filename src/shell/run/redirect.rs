@@ -60,7 +60,12 @@ impl Engine<'_> {
                     } else {
                         Input::Text(text)
                     };
-                self.set_stdin(input, Channel::Inherited);
+                if descriptor == "0" {
+                    self.set_stdin(input, Channel::Inherited);
+                } else {
+                    let path = self.hidden_file(input);
+                    self.connect(&descriptor, Channel::File(Arc::from(path)));
+                }
             }
             Op::DuplicateInput | Op::DuplicateOutput => {
                 let target = self.text(script, redirect.target);
@@ -298,27 +303,34 @@ impl Engine<'_> {
 
     /// The file behind `<(…)` with the output of its commands.
     pub(in crate::shell) fn pipe_file(&mut self, output: Argument) -> String {
+        self.hidden_file(input_of(output))
+    }
+
+    /// A file without a name, with this content.
+    fn hidden_file(&mut self, content: Input) -> String {
         self.scripts += 1;
         self.charge(20 + self.files.cost());
         let path = format!("/dev/fd/{}", 63 + self.scripts);
-        self.files.write(&path, Content::Data(input_of(output)), false);
+        self.files.write(&path, Content::Data(content), false);
         path
     }
 
-    /// Runs `>(…)` among the arguments: what the command writes there is close to what it reads, as with `tee`.
-    pub(in crate::shell) fn process_sink(
-        &mut self,
-        script: &Script<'_>,
-        body: ListId,
-        span: Range<usize>,
-    ) -> String {
-        let input = match &self.io.stdin.input {
-            Input::None => Input::Output("tee".to_owned()),
-            input => input.clone(),
-        };
-        self.capture(script, body, Some(input), span);
+    /// Remembers a `>(…)` among the arguments, to run when the command has what it reads.
+    pub(in crate::shell) fn process_sink(&mut self, body: ListId) -> String {
+        self.sinks.push(body);
         self.scripts += 1;
         format!("/dev/fd/{}", 63 + self.scripts)
+    }
+
+    /// Runs the `>(…)` of a command: what is written there is close to what the command reads, as with `tee`.
+    pub(super) fn run_sinks(&mut self, script: &Script<'_>, from: usize, span: &Range<usize>) {
+        for body in self.sinks.split_off(from.min(self.sinks.len())) {
+            let input = match &self.io.stdin.input {
+                Input::None => Input::Output("tee".to_owned()),
+                input => input.clone(),
+            };
+            self.capture(script, body, Some(input), span.clone());
+        }
     }
 
     /// The one spelling of a path.

@@ -57,6 +57,7 @@ impl Engine<'_> {
     ) {
         let span = script.span(command.span);
         // The shell expands the words before it assigns.
+        let sinks = self.sinks.len();
         let mut argv = self.words(script, words);
         if argv.is_empty() && words.is_empty() {
             for assignment in assignments {
@@ -79,6 +80,9 @@ impl Engine<'_> {
         } else {
             if !argv.is_empty() {
                 self.invoke(script, &argv, &span);
+            }
+            if self.sinks.len() > sinks {
+                self.run_sinks(script, sinks, &span);
             }
             self.restore(script, redirected);
         }

@@ -39,6 +39,8 @@ impl Engine<'_> {
                 self.expect(argv);
                 return false;
             }
+            "osascript" => self.quoted_commands(argv, "do shell script"),
+            "gdb" => self.debugger_commands(argv),
             "setarch" if argv.get(1).is_some_and(|a| !a.text.starts_with('-')) => {
                 self.run_behind("setarch", &argv[1..], span);
                 return true;
@@ -435,6 +437,32 @@ impl Engine<'_> {
             }
             if !rest.is_empty() && !line.starts_with('#') {
                 self.run_shell_text(&Argument { text: rest.to_owned(), ..text.clone() }, &[], "crontab");
+            }
+        }
+    }
+
+    /// `do shell script "command"` in any argument.
+    fn quoted_commands(&mut self, argv: &[Argument], keyword: &str) {
+        for argument in &argv[1..] {
+            for rest in argument.text.split(keyword).skip(1).take(ITEMS_MAX) {
+                let Some(rest) = rest.trim_start().strip_prefix('"') else { continue };
+                let command = rest.split('"').next().unwrap_or_default();
+                self.run_shell_text(
+                    &Argument { text: command.to_owned(), ..argument.clone() },
+                    &[],
+                    "osascript",
+                );
+            }
+        }
+    }
+
+    /// `gdb -ex 'shell command'`.
+    fn debugger_commands(&mut self, argv: &[Argument]) {
+        for argument in &argv[1..] {
+            if let Some(command) =
+                argument.text.strip_prefix("shell ").or_else(|| argument.text.strip_prefix('!'))
+            {
+                self.run_shell_text(&Argument { text: command.to_owned(), ..argument.clone() }, &[], "gdb");
             }
         }
     }
