@@ -15,6 +15,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes_max: 1 << 20, nesting_max: 100, depth_max: 8, steps_max: 200_000 }
+        Self { bytes_max: 1 << 20, nesting_max: 100, depth_max: 8, steps_max: 100_000 }
     }
 }

@@ -1,5 +1,6 @@
 //! Brace expansion: `{a,b}`, nested, and ranges, over the parts of a word.
 
+use super::super::argument::HOLE;
 use super::super::ast::Part;
 
 /// Most words one word may become.
@@ -169,7 +170,7 @@ fn items<'p, 's>(
         && let Token::Piece(Piece::Bare(text)) = tokens[open + 1]
         && let Some(range) = range(text)
     {
-        return Some(range?.into_iter().map(|piece| vec![piece]).collect());
+        return Some(range.into_iter().map(|piece| vec![piece]).collect());
     }
     let mut all = Vec::new();
     let mut start = open + 1;
@@ -193,8 +194,8 @@ fn items<'p, 's>(
     Some(all)
 }
 
-/// Items of `x..y` or `x..y..step`. The outer `None`: no range. The inner one: too many items.
-fn range<'p, 's>(text: &str) -> Option<Option<Vec<Piece<'p, 's>>>> {
+/// Items of `x..y` or `x..y..step`; one unknown item stands for more than the limit. `None`: no range.
+fn range<'p, 's>(text: &str) -> Option<Vec<Piece<'p, 's>>> {
     let mut ends = text.split("..");
     let (from, to, step) = (ends.next()?, ends.next()?, ends.next());
     if ends.next().is_some() {
@@ -214,7 +215,7 @@ fn range<'p, 's>(text: &str) -> Option<Option<Vec<Piece<'p, 's>>>> {
         }
     };
     if low.abs_diff(high) / step.unsigned_abs() >= WORDS_MAX as u64 {
-        return Some(None);
+        return Some(vec![Piece::Item(HOLE)]);
     }
     let mut all = Vec::new();
     let mut value = low;
@@ -226,7 +227,7 @@ fn range<'p, 's>(text: &str) -> Option<Option<Vec<Piece<'p, 's>>>> {
         let next = if low <= high { value.checked_add(step) } else { value.checked_sub(step) };
         match next {
             Some(next) if (low <= high && next <= high) || (low > high && next >= high) => value = next,
-            _ => return Some(Some(all)),
+            _ => return Some(all),
         }
     }
 }
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn explosions_are_refused() {
         assert_eq!(words(&"{a,b}".repeat(30)), None);
-        assert_eq!(words("{1..100000}"), None);
+        assert_eq!(words("{1..100000}"), Some(vec!["\0".to_owned()]));
         assert_eq!(words(&format!("{}a,b{}", "{".repeat(100), "}".repeat(100))).map(|w| w.len()), Some(2));
     }
 }

@@ -12,7 +12,7 @@ const PATTERN_MAX: usize = 512;
 
 /// Steps that one match costs.
 pub(in crate::shell) fn cost(pattern: &str, text: &str) -> usize {
-    1 + pattern.len().min(PATTERN_MAX).saturating_mul(text.len().min(TEXT_MAX)) / 16
+    1 + pattern.len().min(PATTERN_MAX).saturating_mul(text.len().min(TEXT_MAX)) / 6
 }
 
 /// Whether the pattern matches the whole text; `None` when either is too long to compare.

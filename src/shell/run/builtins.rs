@@ -283,7 +283,7 @@ impl Engine<'_> {
         let count = arguments.first().and_then(|a| a.text.parse::<usize>().ok()).unwrap_or(1);
         if let Some(items) = self.scope.positional() {
             let rest = items.get(count..).unwrap_or_default().to_vec();
-            if self.charge(1 + rest.len()) {
+            if self.charge(1 + 3 * rest.len()) {
                 self.scope.set_positional(Some(Rc::new(rest)));
             }
         }

@@ -46,7 +46,7 @@ pub(in crate::shell) use scope::{Scope, Value};
 /// Effects one analysis reports at most.
 const EFFECTS_MAX: usize = 10_000;
 /// Bytes that cost one step.
-const BYTES_PER_STEP: usize = 64;
+const BYTES_PER_STEP: usize = 32;
 /// Calls of functions inside one another.
 const CALLS_MAX: usize = 12;
 
@@ -191,7 +191,7 @@ impl<'a> Engine<'a> {
             self.note(UnresolvedCause::TooDeep, span);
             return;
         }
-        if !self.charge(30 + text.text.len() / 4) {
+        if !self.charge(50 + text.text.len() / 4) {
             return;
         }
         if self.is_opaque(text) {

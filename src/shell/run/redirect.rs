@@ -34,7 +34,7 @@ impl Engine<'_> {
         state.outer = Some(self.io.clone());
         self.io.out = out;
         for redirect in redirects {
-            if !self.charge(20 + self.io.descriptors.len() + self.files.cost()) {
+            if !self.charge(25 + self.io.descriptors.len() + self.files.cost()) {
                 break;
             }
             self.redirect_one(script, redirect, &mut state);

@@ -114,6 +114,9 @@ impl Engine<'_> {
 
     /// Runs the text of an alias with the other words behind it.
     fn alias(&mut self, alias: &Argument, argv: &[Argument], span: &Range<usize>) {
+        if !self.charge(60) {
+            return;
+        }
         let name = argv[0].text.clone();
         let mut text = alias.clone();
         text.span = span.clone();

@@ -152,7 +152,7 @@ impl Engine<'_> {
         stdin: Option<Input>,
         span: Range<usize>,
     ) -> Argument {
-        if !self.enter(|| span.clone()) {
+        if !self.charge(20) || !self.enter(|| span.clone()) {
             return Argument { span, ..Argument::default() };
         }
         let inner = Io {
