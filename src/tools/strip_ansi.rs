@@ -44,6 +44,9 @@ pub fn strip_json(document: &Document<'_>) -> Option<(String, usize)> {
     let mut splices = Vec::new();
     let (mut changed, mut has_keys) = (0, false);
     for string in document.strings() {
+        if !may_hold(&document.text()[string.range()]) {
+            continue;
+        }
         let decoded = string.decoded();
         let removals = removals(decoded.text());
         if removals.is_empty() {
@@ -63,6 +66,13 @@ pub fn strip_json(document: &Document<'_>) -> Option<(String, usize)> {
     let text = document.splice(splices);
     let unique = if has_keys { super::json::unique_members(&text) } else { None };
     Some((unique.unwrap_or(text), changed))
+}
+
+/// Whether a string as written can hold something to take out: controls are escaped there, but for DEL and C1.
+fn may_hold(raw: &str) -> bool {
+    let escapes = |at: usize| matches!(raw.as_bytes().get(at + 1), Some(b'u' | b'f'));
+    memchr::memchr2(DEL, C1_LEAD, raw.as_bytes()).is_some()
+        || memchr::memchr_iter(b'\\', raw.as_bytes()).any(escapes)
 }
 
 /// What is taken out: ranges on character boundaries that rise and do not overlap.

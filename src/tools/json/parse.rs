@@ -261,7 +261,12 @@ impl Parser<'_> {
         let mut at = self.at + 1;
         loop {
             let rest = &bytes[at..];
-            at += rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
+            let plain = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+            // The least byte tells whether a search for a control character is worth it.
+            at += match plain.iter().fold(u8::MAX, |least, b| least.min(*b)) {
+                0..0x20 => plain.iter().position(|b| *b < 0x20).unwrap_or(plain.len()),
+                _ => plain.len(),
+            };
             match bytes.get(at) {
                 Some(b'"') => return Ok(at + 1),
                 Some(b'\\') => {
@@ -303,19 +308,22 @@ impl Parser<'_> {
         let whole = digits(at);
         // A leading zero ends the whole part.
         let whole = if bytes.get(at) == Some(&b'0') { at + 1 } else { whole };
-        let mut parts = vec![(at, whole)];
+        // Each part must have a digit; where one has none, that is what is wrong.
+        let mut missing = (whole == at).then_some(at);
         at = whole;
         if bytes.get(at) == Some(&b'.') {
-            parts.push((at + 1, digits(at + 1)));
-            at = digits(at + 1);
+            let end = digits(at + 1);
+            missing = missing.or((end == at + 1).then_some(end));
+            at = end;
         }
         if matches!(bytes.get(at), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-            parts.push((at + 1 + sign, digits(at + 1 + sign)));
-            at = digits(at + 1 + sign);
+            let from = at + 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+            let end = digits(from);
+            missing = missing.or((end == from).then_some(from));
+            at = end;
         }
-        if let Some((from, _)) = parts.iter().find(|(from, end)| from == end) {
-            self.at = *from;
+        if let Some(missing) = missing {
+            self.at = missing;
             return Err(self.wrong("a digit"));
         }
         Ok(at)
