@@ -66,7 +66,7 @@ fn environment(call: &RemoteRequest<'_>) -> Option<v1::ExecutionContext> {
             Os::Windows => "windows",
         }
         .to_owned(),
-        workspace_roots: environment.workspace_roots.iter().map(|&root| root.to_owned()).collect(),
+        workspace_roots: environment.workspace_roots.to_vec(),
         resolved_paths: environment.resolved_paths.clone(),
     })
 }
