@@ -20,10 +20,10 @@ use crate::grpc::{self, Authenticator, Health, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::messages::MessageEngine;
 use crate::policy::{Live, Reload, Sources};
-use crate::tools::{Registry, ToolEngine, ToolPreparer};
 use crate::telemetry::{
     self, AuditDropped, LoggingError, Metrics, MetricsHandle, PolicyLoaded, UPKEEP_INTERVAL,
 };
+use crate::tools::{Registry, ToolEngine, ToolPreparer};
 
 /// How long a stop waits for the last audit records.
 const AUDIT_FLUSH: Duration = Duration::from_secs(5);

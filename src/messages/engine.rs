@@ -12,9 +12,7 @@ use super::report;
 use super::{CacheConfig, Conversation, Field, FindingCache, Message, MessagesConfig, input, structure};
 use crate::decision::{Category, Direction, Finding, Mode, Reason, Severity, SpanRef, Unjudged};
 use crate::detect::redact::{self, Placeholders, Secret};
-use crate::detect::{
-    self, BUILTIN_PLUGINS, Detected, PII, Reported, SECRETS, Scanned, fingerprint,
-};
+use crate::detect::{self, BUILTIN_PLUGINS, Detected, PII, Reported, SECRETS, Scanned, fingerprint};
 use crate::policy::{CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
 use crate::rules::{Budget, Role};
 use crate::text::OffsetEncoding;

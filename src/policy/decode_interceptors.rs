@@ -339,6 +339,7 @@ impl Decoder<'_> {
         field: &str,
         places: &mut Places,
     ) -> BTreeMap<String, String> {
+        let before = self.problems.len();
         let mut values = BTreeMap::new();
         for (key, node) in self.mapping(node, path) {
             let inner = join(path, &key.text);
@@ -347,7 +348,7 @@ impl Decoder<'_> {
                 values.insert(key.text.clone(), expression.value);
             }
         }
-        if values.is_empty() && matches!(node.value, Value::Map(_)) {
+        if values.is_empty() && self.problems.len() == before {
             let place = self.place(node.line, node.column, path);
             let fix = "write at least one name and the expression of its value";
             self.report(place, "sets nothing".to_owned(), fix.to_owned());
@@ -356,6 +357,7 @@ impl Decoder<'_> {
     }
 
     fn params(&mut self, node: &Node, path: &str) -> Params {
+        let before = self.problems.len();
         let mut params = Params::default();
         for (key, node) in self.mapping(node, path) {
             let inner = join(path, &key.text);
@@ -389,7 +391,7 @@ impl Decoder<'_> {
         let place = self.place(node.line, node.column, path);
         if let Err((name, what)) = params.check() {
             self.report(place, format!("`{name}` {what}"), "correct the value".to_owned());
-        } else if params.is_empty() && matches!(node.value, Value::Map(_)) {
+        } else if params.is_empty() && self.problems.len() == before {
             self.report(place, "sets nothing".to_owned(), "state at least one parameter".to_owned());
         }
         params
@@ -403,6 +405,7 @@ impl Decoder<'_> {
         valid: &[&str],
         places: &mut Places,
     ) -> RemoteSpec {
+        let before = self.problems.len();
         let mut spec = RemoteSpec { attempts_max: 1, ..RemoteSpec::default() };
         for (key, node) in self.mapping(node, path) {
             let inner = join(path, &key.text);
@@ -428,7 +431,7 @@ impl Decoder<'_> {
                 _ => self.unknown_key(key, path, valid),
             }
         }
-        if spec.endpoint.is_empty() && matches!(node.value, Value::Map(_)) {
+        if spec.endpoint.is_empty() && self.problems.len() == before {
             let place = self.place(node.line, node.column, path);
             self.report(place, format!("needs `{address}`"), format!("add `{address}: https://…`"));
         }

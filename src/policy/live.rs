@@ -121,8 +121,10 @@ pub fn load_with(
     let prepare = sources.prepare.as_ref().map(|prepare| prepare.rules(&sources.rules)).transpose()?;
     let rules = scanner.rules();
     let more_ids = prepare.as_ref().map(|prepare| prepare.rule_ids()).unwrap_or_default();
-    let rule_ids: Vec<&str> =
-        rules.rules().iter().map(|r| &*r.info.id)
+    let rule_ids: Vec<&str> = rules
+        .rules()
+        .iter()
+        .map(|r| &*r.info.id)
         .chain(scanner.coded_rule_ids())
         .chain(more_ids.iter().map(String::as_str))
         .collect();

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::decision::{FailModes, 
-    Category, Decision, Direction, FailMode, Finding, Mode, Reason, Severity, SpanRef, Thresholds, Unjudged,
+use crate::decision::{
+    Category, Decision, Direction, FailMode, FailModes, Finding, Hook, Mode, Reason, Severity, SpanRef,
+    Thresholds, Unjudged,
 };
 
 #[derive(Deserialize)]
@@ -373,6 +374,10 @@ fn every_listed_key_is_read() {
         nested("injection:", schema::INJECTION_KEYS),
         nested("audit:", schema::AUDIT_KEYS),
         nested("suppressions:\n  -", schema::SUPPRESSION_KEYS),
+        nested("tools:", schema::TOOLS_KEYS),
+        nested("tools:\n  arguments:\n    exec:", schema::ARGUMENT_KIND_KEYS),
+        nested("interceptors:\n  -\n      id: a", &schema::INTERCEPTOR_KEYS[1..]),
+        nested("interceptors:\n  - id: a\n    extension:", schema::EXTENSION_KEYS),
     ];
     for text in &texts {
         for problem in told(&[Source { file: "a.yaml", text }], &Vocabulary::default()) {
@@ -474,6 +479,61 @@ fn any_unjudged() -> impl Strategy<Value = Unjudged> {
 
 fn layered() -> Arc<Policy> {
     compile_one("categories: { pii: { warn: 0.2, block: 0.4 }, secrets.aws: { warn: 0.9, block: 0.95 } }")
+}
+
+#[test]
+fn interceptors_written_out_read_back_the_same() {
+    let text = r#"
+tools:
+  known: { deploy: [ship, "Sh:ip"], exec: [run] }
+  arguments: { deploy: { command: [script], write_path: [to, into] }, empty: {} }
+workspace_roots: [/srv/app, 'C:\work']
+interceptors:
+  - { id: 'builtin:redact-secrets', mode: shadow, fail: open, timeout: 300ms, categories: [secrets] }
+  - { id: 'builtin:injection-guard', injection: off }
+  - id: all.actions
+    hook: tool.before
+    priority: -7
+    tools: ^exec$
+    agents: "coder|tester"
+    description: "With: every \"action\""
+    mode: shadow
+    fail: ask
+    timeout: 90ms
+    allow_unknown_tools: true
+    when: 'args.command == "x\ny"'
+    do:
+      - merge_args: { a: [1, 2.5, null, true, "off"], "b.c": { d: 18446744073709551615 } }
+      - set_args: { "env.PATH": '"/bin"', command: 'args.command + "!"' }
+      - set_metadata: { seen: 'true' }
+      - redact: [pii.email]
+      - redact: true
+      - audit: "note: one"
+      - ask: why?
+      - block: "no\nway"
+  - { id: p, hook: params.before, do: [{ set_params: { think_level: off, reasoning_level: on, temperature: 0.5, model: m, provider: p } }] }
+  - { id: m, hook: message.before, do: [{ append: ' end' }, { strip_ansi: true }] }
+  - { id: x, hook: tool.after, extension: { endpoint: 'http://localhost:1', credential: c, attempts_max: 3 } }
+  - { id: w, hook: tool.after, webhook: { url: 'https://h/x' } }
+"#;
+    let policy = compile_one(text);
+    assert_eq!(policy.interceptors().len(), 5);
+    let written = policy.to_yaml();
+    let again = compile_one(&written);
+    assert_eq!(again, policy, "{written}");
+}
+
+#[test]
+fn interceptors_are_inherited_by_id() {
+    let parent = "name: parent\ninterceptors:\n  - { id: a, hook: tool.before, do: [{ block: one }] }\n  - { id: b, hook: tool.before, do: [{ block: two }] }\n  - { id: 'builtin:strip-ansi', mode: off, timeout: 1s }\n";
+    let child = "name: child\nextends: parent\ninterceptors:\n  - { id: a, hook: tool.after, do: [{ ask: three }] }\n  - { id: c, hook: tool.before, do: [{ block: four }] }\n  - { id: 'builtin:strip-ansi', mode: shadow }\n";
+    let sources = [Source { file: "p.yaml", text: parent }, Source { file: "c.yaml", text: child }];
+    let set = compile(&sources, &Vocabulary::default()).unwrap();
+    let child = set.get("child").unwrap();
+    let ids: Vec<_> = child.interceptors().iter().map(|one| (one.spec.id.as_str(), one.spec.hook)).collect();
+    assert_eq!(ids, [("a", Hook::ToolAfter), ("b", Hook::ToolBefore), ("c", Hook::ToolBefore)]);
+    let switch = child.builtin_switch("builtin:strip-ansi").unwrap();
+    assert_eq!((switch.mode, switch.timeout), (Some(Mode::Shadow), Some(Duration::from_secs(1))));
 }
 
 proptest! {

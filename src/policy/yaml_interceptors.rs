@@ -5,7 +5,8 @@ use super::interceptor::{ActionSpec, BuiltinSwitch, HandlerSpec, Params, PolicyI
 use super::schema::{HOOKS, INJECTION_ACTIONS, word_of};
 use super::yaml::{duration, fail, flow_list, line, mode, quote, section};
 
-/// Writes `tools`, `workspace_roots` and `interceptors`; nothing for what is empty.
+/// Writes `tools`, `workspace_roots` and `interceptors`; nothing for tools and
+/// interceptors where there are none: those of a parent add up as suppressions do.
 pub(super) fn write(out: &mut String, policy: &Policy) {
     let tools = &policy.tools;
     if !tools.known.is_empty() || !tools.arguments.is_empty() {
@@ -27,9 +28,7 @@ pub(super) fn write(out: &mut String, policy: &Policy) {
             }
         }
     }
-    if !policy.workspace_roots.is_empty() {
-        line(out, 0, "workspace_roots", &quoted(&policy.workspace_roots));
-    }
+    line(out, 0, "workspace_roots", &quoted(&policy.workspace_roots));
     if !policy.builtins.is_empty() || !policy.interceptors.is_empty() {
         line(out, 0, "interceptors", "");
         for (id, switch) in &policy.builtins {

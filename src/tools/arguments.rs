@@ -81,9 +81,10 @@ impl Fault {
     /// Why nothing can be judged, and what happened. Holds nothing of the caller's text.
     pub(super) fn tell(&self) -> (Reason, String) {
         match self {
-            Self::Missing => {
-                (Reason::UnsupportedContent, "the tool carries none of the arguments that it is judged by".into())
-            }
+            Self::Missing => (
+                Reason::UnsupportedContent,
+                "the tool carries none of the arguments that it is judged by".into(),
+            ),
             Self::WrongType { name, expected } => {
                 (Reason::UnsupportedContent, format!("the argument `{name}` must be {expected}"))
             }
@@ -237,9 +238,10 @@ fn may_be_empty(tool: &str, sent: &str, args: Value<'_>) -> bool {
         "read" => SEARCHES.contains(&spelling.as_str()),
         "process" => {
             WATCHES.contains(&spelling.as_str())
-                || args.get("action").and_then(|action| action.as_str()).is_some_and(|action| {
-                    !FEEDS.iter().any(|feed| feed.eq_ignore_ascii_case(action.trim()))
-                })
+                || args
+                    .get("action")
+                    .and_then(|action| action.as_str())
+                    .is_some_and(|action| !FEEDS.iter().any(|feed| feed.eq_ignore_ascii_case(action.trim())))
         }
         _ => false,
     }

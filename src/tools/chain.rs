@@ -15,9 +15,7 @@ use super::interceptor::{Interceptor, Work};
 use super::remote::{RemoteAnswer, RemoteHandler};
 use super::step::{Changes, InterceptError, Step};
 use super::verdict;
-use crate::decision::{
-    Decision, FailMode, Finding, InterceptorOutcome, Mode, Reason, Unjudged,
-};
+use crate::decision::{Decision, FailMode, Finding, InterceptorOutcome, Mode, Reason, Unjudged};
 
 /// What became of a call.
 #[derive(Debug, Default)]
@@ -233,11 +231,7 @@ fn raise(chained: &mut Chained, decision: Decision, reason: &str) {
 }
 
 /// The strongest decision of the findings; in shadow as if the interceptor were not.
-fn strongest<'f>(
-    call: &Call<'_>,
-    findings: &'f [Finding],
-    shadow: bool,
-) -> Option<(Decision, &'f Finding)> {
+fn strongest<'f>(call: &Call<'_>, findings: &'f [Finding], shadow: bool) -> Option<(Decision, &'f Finding)> {
     if !shadow {
         return verdict::strongest(call, findings);
     }

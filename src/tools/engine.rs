@@ -203,9 +203,9 @@ impl ToolEngine {
         let args = object("args_json", request.args_json)?;
         let result = match (request.hook, request.result_json) {
             (_, "") => None,
-            (Hook::ToolAfter, text) => Some(
-                Document::parse(text, Duplicates::Keep).map_err(|e| json_error("result_json", &e))?,
-            ),
+            (Hook::ToolAfter, text) => {
+                Some(Document::parse(text, Duplicates::Keep).map_err(|e| json_error("result_json", &e))?)
+            }
             _ => {
                 let message = "has no place in phase BEFORE; leave it empty";
                 return Err(InterceptRequestError::field("result_json", message));
@@ -394,11 +394,7 @@ fn environment<'r>(
 fn narrowed(policy: &[String], caller: &[String], environment: &Environment<'_>) -> Vec<String> {
     let place = environment.place();
     let inside = |root: &str| policy.iter().any(|outer| within(root, &normalise(outer, &place), place.os));
-    caller
-        .iter()
-        .map(|root| normalise(root, &place).into_owned())
-        .filter(|root| inside(root))
-        .collect()
+    caller.iter().map(|root| normalise(root, &place).into_owned()).filter(|root| inside(root)).collect()
 }
 
 fn outcome(
@@ -415,11 +411,8 @@ fn outcome(
     verdict.would_block |= !chained.would_block.is_empty();
     let blocked = verdict.decision == Decision::Block;
     let keeps = common.dry_run || blocked;
-    let changed_fields = if keeps || !call.params_changed {
-        Vec::new()
-    } else {
-        call.params.changed_fields(call.params_sent)
-    };
+    let changed_fields =
+        if keeps || !call.params_changed { Vec::new() } else { call.params.changed_fields(call.params_sent) };
     let mut findings: Vec<Finding> = chained.findings;
     findings.extend(chained.dealt_with);
     findings.sort_by(|a, b| {

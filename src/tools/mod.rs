@@ -44,9 +44,7 @@ pub use crate::policy::{
 };
 pub use arguments::Fault;
 pub use call::{Call, Context, Environment};
-pub use engine::{
-    Common, EnvironmentRequest, InterceptRequestError, Outcome, ToolEngine, ToolRequest,
-};
+pub use engine::{Common, EnvironmentRequest, InterceptRequestError, Outcome, ToolEngine, ToolRequest};
 pub use event::Ran;
 pub use inspect::{InspectedCommand, InspectedPath, Inspection};
 pub use interceptor::{Interceptor, Local, Source};

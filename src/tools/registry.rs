@@ -63,8 +63,7 @@ impl Registry {
     /// Everything that is wrong with it.
     pub fn compile(&self, entry: &ApiEntry, known: &ToolNames) -> Result<Arc<Interceptor>, Vec<SpecProblem>> {
         let remotes = self.remotes.as_deref();
-        let compiled =
-            Interceptor::compile(entry.spec.clone(), Source::Api, &entry.tenant, known, remotes)?;
+        let compiled = Interceptor::compile(entry.spec.clone(), Source::Api, &entry.tenant, known, remotes)?;
         Ok(Arc::new(compiled))
     }
 

@@ -18,8 +18,7 @@ fn snapshot(yaml: &str) -> Snapshot {
 
 fn try_snapshot(yaml: &str) -> Result<Snapshot, String> {
     let remotes: Arc<dyn RemoteFactory> = Arc::new(Scripted);
-    let sources =
-        Sources { prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))), ..Sources::default() };
+    let sources = Sources { prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))), ..Sources::default() };
     /// Compiling the rules is most of the work, and they are the same for all.
     static BASE: LazyLock<Snapshot> =
         LazyLock::new(|| policy::load(&Sources::default(), None).expect("what ships with the program loads"));
@@ -60,9 +59,7 @@ impl RemoteHandler for Script {
                 "warn" => RemoteAnswer { decision: Decision::Warn, ..answer },
                 "ask" => RemoteAnswer { decision: Decision::Ask, ..answer },
                 "block" => RemoteAnswer { decision: Decision::Block, ..answer },
-                "silent-block" => {
-                    RemoteAnswer { decision: Decision::Block, reason: String::new(), ..answer }
-                }
+                "silent-block" => RemoteAnswer { decision: Decision::Block, reason: String::new(), ..answer },
                 "args" => RemoteAnswer { args: Some(text.to_owned()), ..answer },
                 "result" => RemoteAnswer { result: Some(text.to_owned()), ..answer },
                 "echo" => RemoteAnswer { args: Some(request.args().to_owned()), ..answer },
@@ -80,7 +77,13 @@ fn common(dry_run: bool) -> Common<'static> {
     Common {
         policy: "",
         caller_roles: &[CallerRole::Agent],
-        context: Context { agent_id: "coder", session_key: "", tenant: "", request_id: "", labels: &NO_LABELS },
+        context: Context {
+            agent_id: "coder",
+            session_key: "",
+            tenant: "",
+            request_id: "",
+            labels: &NO_LABELS,
+        },
         metadata_json: "",
         encoding: OffsetEncoding::Utf8,
         dry_run,
@@ -118,8 +121,11 @@ fn run_with(
     common: Common<'_>,
     request: ToolRequest<'_>,
 ) -> Result<Outcome, InterceptRequestError> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("starts");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("starts");
     runtime.block_on(engine().intercept_tool(snapshot, common, request))
 }
 
@@ -161,7 +167,11 @@ fn the_guards_judge_commands_and_paths() {
             r#"{"patch":"*** Begin Patch\n*** Update File: /etc/shadow\n@@\n*** End Patch"}"#,
             Decision::Block,
         ),
-        ("apply-patch", r#"{"input":"*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch"}"#, Decision::Allow),
+        (
+            "apply-patch",
+            r#"{"input":"*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch"}"#,
+            Decision::Allow,
+        ),
         ("apply_patch", r#"{"input":"nonsense"}"#, Decision::Block),
         ("web_search", r#"{"query":"rm -rf /"}"#, Decision::Allow),
         ("my_own_tool", r#"{"command":"rm -rf /"}"#, Decision::Allow),
@@ -219,9 +229,8 @@ fn bad_input_is_refused_with_its_field() {
 
 #[test]
 fn exact_numbers_and_order_survive() {
-    let snapshot = snapshot(
-        "interceptors: [{ id: a, hook: tool.before, do: [{ set_args: { added: '1 + 1' } }] }]",
-    );
+    let snapshot =
+        snapshot("interceptors: [{ id: a, hook: tool.before, do: [{ set_args: { added: '1 + 1' } }] }]");
     let args = r#"{ "z":18446744073709551615, "a":1.50, "n":-0, "big":1e400 }"#;
     let outcome = run(&snapshot, before("web_search", args));
     assert_eq!(
@@ -275,7 +284,8 @@ fn what_is_changed_after_the_guards_is_judged_again() {
 #[test]
 fn results_are_cleaned() {
     let snapshot = snapshot("");
-    let outcome = run(&snapshot, after("exec", r#""\u001b[31mred\u001b[0m mail to anna.schmidt@beispiel.de""#));
+    let outcome =
+        run(&snapshot, after("exec", r#""\u001b[31mred\u001b[0m mail to anna.schmidt@beispiel.de""#));
     assert_eq!(outcome.result_json.as_deref(), Some(r#""red mail to [EMAIL_1]""#));
     assert_eq!(told(&outcome), ["builtin:strip-ansi modified", "builtin:redact-secrets modified"]);
     assert_eq!(outcome.verdict.decision, Decision::Allow, "what was taken out does not count");
@@ -336,12 +346,36 @@ fn the_deadline_of_the_caller_is_kept() {
 #[test]
 fn broken_interceptors_reject_the_policy_at_their_place() {
     for (yaml, line, says) in [
-        ("interceptors:\n  - id: a\n    hook: tool.before\n    when: args.x +\n    do: [{ block: no }]\n", 4, "when"),
-        ("interceptors:\n  - id: a\n    hook: tool.before\n    tools: ^bsh$\n    do: [{ block: no }]\n", 4, "apply_patch"),
-        ("interceptors:\n  - id: a\n    hook: tool.before\n    agents: '('\n    do: [{ block: no }]\n", 4, "regular"),
-        ("interceptors:\n  - id: a\n    hook: message.before\n    do:\n      - set_args: { x: '1' }\n", 5, "set_args"),
-        ("interceptors:\n  - id: a\n    hook: tool.before\n    extension:\n      endpoint: nowhere\n", 5, "nowhere"),
-        ("interceptors:\n  - id: a\n    hook: params.before\n    tools: exec\n    do: [{ block: no }]\n", 4, "no tool"),
+        (
+            "interceptors:\n  - id: a\n    hook: tool.before\n    when: args.x +\n    do: [{ block: no }]\n",
+            4,
+            "when",
+        ),
+        (
+            "interceptors:\n  - id: a\n    hook: tool.before\n    tools: ^bsh$\n    do: [{ block: no }]\n",
+            4,
+            "apply_patch",
+        ),
+        (
+            "interceptors:\n  - id: a\n    hook: tool.before\n    agents: '('\n    do: [{ block: no }]\n",
+            4,
+            "regular",
+        ),
+        (
+            "interceptors:\n  - id: a\n    hook: message.before\n    do:\n      - set_args: { x: '1' }\n",
+            5,
+            "set_args",
+        ),
+        (
+            "interceptors:\n  - id: a\n    hook: tool.before\n    extension:\n      endpoint: nowhere\n",
+            5,
+            "nowhere",
+        ),
+        (
+            "interceptors:\n  - id: a\n    hook: params.before\n    tools: exec\n    do: [{ block: no }]\n",
+            4,
+            "no tool",
+        ),
     ] {
         let told = try_snapshot(yaml).expect_err("is rejected");
         assert!(told.starts_with(&format!("default.yaml:{line}:")), "{told}");
@@ -470,7 +504,8 @@ fn the_registry_keeps_order_tenants_and_ids() {
     assert_eq!(matching("exec", ""), [guards[0], guards[1], "p"]);
     // What can no longer be compiled keeps its place and fails.
     let mut lost = entry("lost", 0, "");
-    lost.spec.handler = HandlerSpec::Extension(RemoteSpec { endpoint: "nowhere".into(), ..RemoteSpec::default() });
+    lost.spec.handler =
+        HandlerSpec::Extension(RemoteSpec { endpoint: "nowhere".into(), ..RemoteSpec::default() });
     assert_eq!(registry.replace_api(vec![lost], &known).len(), 1);
     let engine = ToolEngine::new(registry);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("starts");
@@ -491,12 +526,26 @@ struct Link {
 
 fn link() -> impl Strategy<Value = Link> {
     let scripts = prop::sample::select(vec![
-        "pass", "warn", "ask", "block", "fail", "panic", "hang", r#"args {"a":1}"#, r#"args {"b":2}"#, "args x", "echo",
+        "pass",
+        "warn",
+        "ask",
+        "block",
+        "fail",
+        "panic",
+        "hang",
+        r#"args {"a":1}"#,
+        r#"args {"b":2}"#,
+        "args x",
+        "echo",
     ]);
     let modes = prop::sample::select(vec!["enforce", "shadow", "off"]);
     let fails = prop::sample::select(vec!["closed", "ask", "open"]);
-    (scripts, modes, fails, -3..3_i32)
-        .prop_map(|(script, mode, fail, priority)| Link { script, mode, fail, priority })
+    (scripts, modes, fails, -3..3_i32).prop_map(|(script, mode, fail, priority)| Link {
+        script,
+        mode,
+        fail,
+        priority,
+    })
 }
 
 impl Link {

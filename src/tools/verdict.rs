@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::call::Call;
 use super::arguments::Fault;
+use super::call::Call;
 use crate::decision::{
     Category, Decision, Direction, FailMode, Finding, Hook, Mode, Reason, Severity, SpanRef, Unjudged,
 };

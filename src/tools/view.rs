@@ -26,7 +26,8 @@ impl Local for CompiledRule {
                       placeholders: &mut crate::detect::redact::Placeholders| {
             let is_spent = || is_spent(call);
             let budget = Budget { is_spent: &is_spent };
-            let redaction = Redaction { scanner: call.snapshot.scanner(), payload, categories, budget: &budget };
+            let redaction =
+                Redaction { scanner: call.snapshot.scanner(), payload, categories, budget: &budget };
             redaction.run(text, placeholders, &mut |finding, _| enforced(call, finding)).map_err(redact_error)
         };
         self.apply(&RuleCall {

@@ -23,9 +23,7 @@ pub(super) fn context(context: Option<&v1::CallContext>) -> Context<'_> {
             request_id: &context.request_id,
             labels: &context.labels,
         },
-        None => {
-            Context { agent_id: "", session_key: "", tenant: "", request_id: "", labels: &NO_LABELS }
-        }
+        None => Context { agent_id: "", session_key: "", tenant: "", request_id: "", labels: &NO_LABELS },
     }
 }
 

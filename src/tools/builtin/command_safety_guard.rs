@@ -41,7 +41,8 @@ impl Local for CommandSafetyGuard {
                 let span = &command.analysis.effects[found.effect].span;
                 let finding = hit.finding(call, command.raw_span(call.args(), span));
                 // A loop or a list of targets may have the same effect many times over.
-                let is_known = |known: &Finding| known.rule_id == finding.rule_id && known.span == finding.span;
+                let is_known =
+                    |known: &Finding| known.rule_id == finding.rule_id && known.span == finding.span;
                 if !step.findings.iter().any(is_known) {
                     step.findings.push(finding);
                 }

@@ -43,15 +43,17 @@ impl Local for InjectionGuard {
                 step.did.push(format!("reported {count} instruction(s) to the agent in the result"));
                 step.dealt_with = found;
             }
-            InjectionAction::Fence => match fence(Payload::Result, call.result(), &ranges, call.decision_id) {
-                Some(result) => {
-                    step.did.push(format!("fenced {count} instruction(s) to the agent in the result"));
-                    step.dealt_with = found;
-                    step.changes = Changes { result: Some(result), ..Changes::default() };
+            InjectionAction::Fence => {
+                match fence(Payload::Result, call.result(), &ranges, call.decision_id) {
+                    Some(result) => {
+                        step.did.push(format!("fenced {count} instruction(s) to the agent in the result"));
+                        step.dealt_with = found;
+                        step.changes = Changes { result: Some(result), ..Changes::default() };
+                    }
+                    // It stands where no fence can: then it counts.
+                    None => step.findings = found,
                 }
-                // It stands where no fence can: then it counts.
-                None => step.findings = found,
-            },
+            }
         }
         Ok(step)
     }

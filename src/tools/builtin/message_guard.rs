@@ -13,8 +13,7 @@ pub(super) struct MessageGuard;
 
 impl Local for MessageGuard {
     fn run(&self, call: &Call<'_>) -> Result<Step, InterceptError> {
-        let (scan, unjudged) =
-            detectors::scan(call, Payload::Message, call.message.sent, detectors::ALL)?;
+        let (scan, unjudged) = detectors::scan(call, Payload::Message, call.message.sent, detectors::ALL)?;
         let mut step = Step { unjudged, ..Step::default() };
         if !call.message.changed {
             step.findings = scan;

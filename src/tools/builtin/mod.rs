@@ -95,11 +95,7 @@ pub(super) fn all(
     builtins.into_iter().map(|one| compiled(one, arguments, &switch)).collect()
 }
 
-fn compiled(
-    one: Builtin,
-    arguments: &ArgumentMap,
-    switch: &impl Fn(&str) -> BuiltinSwitch,
-) -> Interceptor {
+fn compiled(one: Builtin, arguments: &ArgumentMap, switch: &impl Fn(&str) -> BuiltinSwitch) -> Interceptor {
     let switch = switch(one.id);
     let tools = match one.id {
         "builtin:command-safety-guard" => guarded(|tool| arguments.runs_commands(tool), arguments),

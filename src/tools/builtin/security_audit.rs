@@ -27,10 +27,9 @@ impl SecurityAudit {
 fn access(kind: EffectKind) -> Option<Access> {
     match kind {
         EffectKind::ReadPath | EffectKind::SendData => Some(Access::Read),
-        EffectKind::WritePath
-        | EffectKind::ChangeMode
-        | EffectKind::ChangeOwner
-        | EffectKind::Persist => Some(Access::Write),
+        EffectKind::WritePath | EffectKind::ChangeMode | EffectKind::ChangeOwner | EffectKind::Persist => {
+            Some(Access::Write)
+        }
         EffectKind::DeletePath => Some(Access::Delete),
         _ => None,
     }
