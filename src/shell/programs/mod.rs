@@ -222,7 +222,7 @@ fn network_and_services(call: &mut call::Call<'_, '_>) {
         "telnet" => network::telnet(call),
         "openssl" | "libressl" => network::openssl(call),
         "dig" | "nslookup" | "host" | "drill" | "ping" => network::lookup(call),
-        "rcat" | "rustcat" | "gs-netcat" | "pwncat" | "pwncat-cs" | "chisel" | "villain" | "sbd" | "dbd" => {
+        "rcat" | "rustcat" | "gs-netcat" | "pwncat" | "pwncat-cs" | "villain" | "sbd" | "dbd" => {
             network::tunnel(call)
         }
         "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "swaks" => network::mail(call),

@@ -149,7 +149,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper("catchsegv", "", 0),
     special("chpst", "uUbemdoplfc/n", &[], &[], 0, NONE),
     wrapper("chronic", "", 0),
-    special("chroot", "", &["--groups", "--userspec"], &[], 1, SHELL),
+    special("chroot", "", &["--groups", "--userspec"], &[], 1, Traits { is_program: true, ..SHELL }),
     long("chrt", "TPD", &["--sched-runtime", "--sched-period", "--sched-deadline"], 1),
     after("conda", &["run"]),
     long("cpulimit", "lpe", &["--limit", "--pid", "--exe"], 0),

@@ -68,7 +68,7 @@ impl Classes {
         match class.workspace {
             Some(Workspace::Root) => self.workspace_root |= bit,
             Some(Workspace::Inside) => self.workspace_inside |= bit,
-            None => {},
+            None => {}
         }
         self.sensitive |= if class.sensitive { bit } else { 0 };
         true
@@ -164,18 +164,21 @@ fn collect(
 ) -> u64 {
     let mut bits = look_up(path, exact, below);
     // What lies in the home directory is listed under `~`.
-    let rest = if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
-        Some(&path[place.home.trim_end_matches('/').len()..])
-    } else {
-        other_home(path)
-    };
+    let rest =
+        if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
+            Some(&path[place.home.trim_end_matches('/').len()..])
+        } else {
+            other_home(path)
+        };
     let tilde = rest.map(|rest| format!("~{rest}"));
     let tilde = tilde.as_deref();
     if let Some(tilde) = tilde {
         bits |= look_up(tilde, exact, below);
     }
     for (pattern, bit) in patterns {
-        if bits & bit == 0 && (glob::matches(pattern, path) || tilde.is_some_and(|path| glob::matches(pattern, path))) {
+        if bits & bit == 0
+            && (glob::matches(pattern, path) || tilde.is_some_and(|path| glob::matches(pattern, path)))
+        {
             bits |= bit;
         }
     }
@@ -187,7 +190,10 @@ fn other_home(path: &str) -> Option<&str> {
     if let Some(rest) = path.strip_prefix("/root/") {
         return Some(&path[path.len() - rest.len() - 1..]);
     }
-    let rest = path.strip_prefix("/home/").or_else(|| path.strip_prefix("/users/")).or_else(|| path.strip_prefix("c:/users/"))?;
+    let rest = path
+        .strip_prefix("/home/")
+        .or_else(|| path.strip_prefix("/users/"))
+        .or_else(|| path.strip_prefix("c:/users/"))?;
     rest.find('/').map(|at| &rest[at..])
 }
 
@@ -207,7 +213,10 @@ fn strip_wildcards(path: &str) -> (&str, bool) {
             Some(at) => (&base[..at], &base[at + 1..]),
             None => ("", base),
         };
-        let everything = matches!(name, "*" | "**" | ".*" | "*.*" | ".[!.]*" | ".[^.]*" | "..?*" | "?*" | "[!.]*" | "{*,.*}");
+        let everything = matches!(
+            name,
+            "*" | "**" | ".*" | "*.*" | ".[!.]*" | ".[^.]*" | "..?*" | "?*" | "[!.]*" | "{*,.*}"
+        );
         if !everything {
             break;
         }

@@ -18,18 +18,18 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
                 star = Some((p + 1, t));
                 p += 1;
                 continue;
-            },
+            }
             Some(b'?') if path[t] != b'/' => {
                 p += 1;
                 t += 1;
                 continue;
-            },
+            }
             Some(byte) if *byte == path[t] => {
                 p += 1;
                 t += 1;
                 continue;
-            },
-            _ => {},
+            }
+            _ => {}
         }
         if let Some((after, from)) = star
             && path[from] != b'/'

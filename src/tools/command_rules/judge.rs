@@ -57,7 +57,8 @@ impl CommandRules {
         if !is(condition.recursive, effect.recursive)
             || !is(condition.forced, effect.forced)
             || !is(condition.has_target, effect.target.is_some())
-            || !(condition.target_kinds.is_empty() || kind.is_some_and(|kind| condition.target_kinds.contains(&kind)))
+            || !(condition.target_kinds.is_empty()
+                || kind.is_some_and(|kind| condition.target_kinds.contains(&kind)))
             || !(condition.programs.is_empty() || one_of(&condition.programs, &effect.program))
             || one_of(&condition.not_programs, &effect.program)
             || !(condition.details.is_empty() || one_of(&condition.details, &effect.detail))
@@ -67,8 +68,10 @@ impl CommandRules {
         {
             return false;
         }
-        let fits = |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
-        let avoids = |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| !regex.is_match(text));
+        let fits =
+            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
+        let avoids =
+            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| !regex.is_match(text));
         let target = effect.target.as_ref().map_or("", |target| target.text.as_str());
         if !fits(&condition.detail, &effect.detail)
             || !avoids(&condition.not_detail, &effect.detail)
@@ -79,7 +82,8 @@ impl CommandRules {
         }
         if condition.classes != 0 || condition.not_classes != 0 {
             let bits = *classes.get_or_insert_with(|| self.classes_of(effect, context));
-            if (condition.classes != 0 && bits & condition.classes == 0) || bits & condition.not_classes != 0 {
+            if (condition.classes != 0 && bits & condition.classes == 0) || bits & condition.not_classes != 0
+            {
                 return false;
             }
         }

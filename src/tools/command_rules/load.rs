@@ -156,11 +156,11 @@ pub(super) fn load(sources: &[CommandRuleSource<'_>]) -> Result<CommandRules, Co
                     add_class(&mut classes, class.into_inner(), line, &mut problems);
                 }
                 files.push((source, file.rules));
-            },
+            }
             Err(error) => {
                 let line = error.span().map_or(0, |span| line_of(source.text, span.start));
                 problems.push(line, "", error.message());
-            },
+            }
         }
     }
     let mut rules: Vec<CommandRule> = Vec::new();
@@ -198,11 +198,21 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 fn add_class(classes: &mut Classes, def: ClassToml, line: usize, problems: &mut Problems<'_>) {
     let name = def.name.clone();
-    let mut class = ClassDef { name: def.name, paths: def.paths, except: def.except, sensitive: def.sensitive, ..ClassDef::default() };
+    let mut class = ClassDef {
+        name: def.name,
+        paths: def.paths,
+        except: def.except,
+        sensitive: def.sensitive,
+        ..ClassDef::default()
+    };
     for kind in &def.kinds {
         match PLACES.iter().find(|(name, _)| name == kind) {
             Some((_, kind)) => class.kinds.push(*kind),
-            None => problems.push(line, &name, format!("kinds: {kind:?} is no kind of place; {}", names(PLACES.iter().map(|p| p.0)))),
+            None => problems.push(
+                line,
+                &name,
+                format!("kinds: {kind:?} is no kind of place; {}", names(PLACES.iter().map(|p| p.0))),
+            ),
         }
     }
     class.workspace = match def.workspace.as_deref() {
@@ -212,7 +222,7 @@ fn add_class(classes: &mut Classes, def: ClassToml, line: usize, problems: &mut 
         Some(other) => {
             problems.push(line, &name, format!("workspace: {other:?} must be `root` or `inside`"));
             None
-        },
+        }
     };
     if class.kinds.is_empty() && class.paths.is_empty() && class.workspace.is_none() && !class.sensitive {
         problems.push(line, &name, "the class is empty; give kinds, paths, workspace or sensitive");
@@ -220,11 +230,21 @@ fn add_class(classes: &mut Classes, def: ClassToml, line: usize, problems: &mut 
     for path in class.paths.iter().chain(&class.except) {
         let anchored = path.starts_with(['/', '~', '*', '.']) || path.as_bytes().get(1) == Some(&b':');
         if !anchored || (path.len() > 1 && path.ends_with('/')) {
-            problems.push(line, &name, format!("path {path:?} must begin with `/`, `~`, `.`, `**/` or a drive, and not end with `/`"));
+            problems.push(
+                line,
+                &name,
+                format!(
+                    "path {path:?} must begin with `/`, `~`, `.`, `**/` or a drive, and not end with `/`"
+                ),
+            );
         }
     }
     if !classes.add(class) {
-        problems.push(line, &name, format!("the name is taken, or there are more than {CLASSES_MAX} classes"));
+        problems.push(
+            line,
+            &name,
+            format!("the name is taken, or there are more than {CLASSES_MAX} classes"),
+        );
     }
 }
 
@@ -234,7 +254,9 @@ fn names<'a>(known: impl Iterator<Item = &'a str>) -> String {
 
 fn is_id(text: &str) -> bool {
     text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'_'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'_'))
 }
 
 fn compile(
@@ -273,7 +295,10 @@ fn compile(
             .filter_map(|name| {
                 let found = find(name);
                 if found.is_none() {
-                    wrong(format!("{field}: {name:?} is no kind of effect; {}", names(EffectKind::ALL.iter().map(|k| k.as_str()))));
+                    wrong(format!(
+                        "{field}: {name:?} is no kind of effect; {}",
+                        names(EffectKind::ALL.iter().map(|k| k.as_str()))
+                    ));
                 }
                 found
             })
@@ -287,7 +312,7 @@ fn compile(
             None => {
                 wrong(format!("{field}: there is no class {name:?}"));
                 bits
-            },
+            }
         })
     };
     let (class_bits, not_class_bits) = (bits(&def.classes, "classes"), bits(&def.not_classes, "not_classes"));
@@ -295,7 +320,9 @@ fn compile(
     for name in &def.target_kinds {
         match TARGETS.iter().find(|(known, _)| known == name) {
             Some((_, kind)) => target_kinds.push(*kind),
-            None => wrong(format!("target_kinds: {name:?} is unknown; {}", names(TARGETS.iter().map(|t| t.0)))),
+            None => {
+                wrong(format!("target_kinds: {name:?} is unknown; {}", names(TARGETS.iter().map(|t| t.0))))
+            }
         }
     }
     let mut regex = |pattern: &Option<String>, field: &str| -> Option<Regex> {

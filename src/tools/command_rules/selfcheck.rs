@@ -4,8 +4,8 @@ use super::problem::CommandRuleProblem;
 use super::rule::CommandRule;
 use super::{CommandRules, GuardContext};
 use crate::paths::{Os, Place};
-use crate::shell::limits::Limits;
 use crate::shell::analyse;
+use crate::shell::limits::Limits;
 
 /// Outcome of a self-check of command rules.
 #[derive(Debug, Default)]
