@@ -64,10 +64,13 @@ impl<'o> Fields<'o> {
             Some(list) => list.contains(c),
         };
         let mut rest = value.text.as_str();
+        // Whether blanks ended a field just now: another separator behind them belongs to them.
+        let mut after_blank = false;
         while !rest.is_empty() {
             let end = rest.find(is_separator).unwrap_or(rest.len());
             let piece = &rest[..end];
             if !piece.is_empty() {
+                after_blank = false;
                 self.mark_globs(piece);
                 self.is_present = true;
                 self.current.text.push_str(piece);
@@ -76,9 +79,19 @@ impl<'o> Fields<'o> {
                 }
             }
             if end < rest.len() {
-                self.end_field();
-                let skip = rest[end..].chars().next().map_or(1, char::len_utf8);
-                rest = &rest[end + skip..];
+                let separator = rest[end..].chars().next().unwrap_or(' ');
+                let is_blank = matches!(separator, ' ' | '\t' | '\n');
+                if is_blank {
+                    after_blank |= self.is_present;
+                    self.end_field();
+                } else if after_blank {
+                    after_blank = false;
+                } else {
+                    // Any other separator ends a field even if there is nothing in it.
+                    self.is_present = true;
+                    self.end_field();
+                }
+                rest = &rest[end + separator.len_utf8()..];
             } else {
                 rest = "";
             }

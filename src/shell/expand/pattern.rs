@@ -45,7 +45,11 @@ pub(super) fn suffix(pattern: &str, text: &str, longest: bool) -> Option<usize> 
 /// The text with matches of the pattern replaced; `None` when that would be too much work.
 pub(super) fn replace(pattern: &str, text: &str, with: &str, scope: ReplaceScope) -> Option<String> {
     if pattern.is_empty() {
-        return Some(text.to_owned());
+        return Some(match scope {
+            ReplaceScope::Prefix => format!("{with}{text}"),
+            ReplaceScope::Suffix => format!("{text}{with}"),
+            ReplaceScope::First | ReplaceScope::All => text.to_owned(),
+        });
     }
     // A pattern without special characters is replaced as text, at any length.
     if !pattern.contains(['*', '?', '[', '\\']) {

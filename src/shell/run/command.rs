@@ -56,6 +56,8 @@ impl Engine<'_> {
         if !self.charge(COMMAND_STEPS + argv.len()) || !self.enter(|| span.clone()) {
             return;
         }
+        #[cfg(test)]
+        self.trace.push(argv.iter().map(|argument| argument.text.clone()).collect());
         let candidates = if name.has_glob { names::from_glob(name) } else { Vec::new() };
         for program in &candidates {
             self.dispatch(program, argv, span);

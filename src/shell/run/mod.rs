@@ -142,6 +142,9 @@ pub(in crate::shell) struct Engine<'a> {
     facts: io::Facts,
     /// Process substitutions that wait for their command.
     sinks: Vec<super::ast::ListId>,
+    /// Every command that ran, for tests.
+    #[cfg(test)]
+    trace: Vec<Vec<String>>,
 }
 
 impl<'a> Engine<'a> {
@@ -168,7 +171,16 @@ impl<'a> Engine<'a> {
             trial: 0,
             facts: io::Facts::default(),
             sinks: Vec::new(),
+            #[cfg(test)]
+            trace: Vec::new(),
         }
+    }
+
+    /// Arguments of every call of a program.
+    #[cfg(test)]
+    fn calls_of(&self, program: &str) -> Vec<Vec<String>> {
+        let calls = self.trace.iter().filter(|argv| argv[0] == program);
+        calls.map(|argv| argv[1..].to_vec()).collect()
     }
 
     fn run_root(&mut self, command: &str) {

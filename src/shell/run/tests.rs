@@ -1,5 +1,6 @@
 //! Tables of commands and their effects, and properties of the whole engine.
 
+mod differential;
 mod properties;
 
 use serde::Deserialize;

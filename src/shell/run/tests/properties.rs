@@ -5,15 +5,15 @@ use crate::shell::limits::Limits;
 use crate::shell::run::analyse;
 
 /// A fixed sequence of numbers, so that a failure can be repeated.
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 
 impl Numbers {
-    fn next(&mut self) -> usize {
+    pub fn next(&mut self) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap()
     }
 
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.next() % items.len()]
     }
 }
