@@ -28,6 +28,8 @@ mod substitution;
 mod word;
 
 #[cfg(test)]
+mod check;
+#[cfg(test)]
 mod dump;
 #[cfg(test)]
 mod tests;
