@@ -22,6 +22,7 @@ mod list;
 mod machine;
 mod output;
 mod parameter;
+mod quote;
 mod redirect;
 mod simple;
 mod substitution;

@@ -107,6 +107,11 @@ impl<'s> Machine<'_, 's> {
                 frame.awaits = awaits;
                 continue;
             }
+            if let Some(id) = self.plain_word() {
+                frame.words.push(id);
+                frame.end = self.pos;
+                continue;
+            }
             let at = self.pos;
             let mut word = WordFrame::new(at, Ends::Word);
             word.is_argument = !frame.words.is_empty();
