@@ -15,6 +15,7 @@ use portcullis::messages::{
 };
 use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
 use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
+use portcullis::shell::ast::{Ast, Part, Span};
 use portcullis::text::{self, Limits, OffsetEncoding, View};
 use portcullis::tools::condition::{Expression, Input, Inputs, Variable};
 use portcullis::tools::json::{Document, Duplicates, Member};
@@ -31,6 +32,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("policy_file", policy_file),
     ("settings", settings),
     ("tool_rules", tool_rules),
+    ("shell_syntax", shell_syntax),
 ];
 
 /// Ranges looked at in one view. More would make long inputs cost their square.
@@ -289,5 +291,49 @@ pub fn tool_rules(data: &[u8]) {
             }
         }
         Err(error) => assert!(error.line >= 1 && error.column >= 1 && !error.what.is_empty()),
+    }
+}
+
+/// Any script, under limits that the first two bytes choose: the tree lies in the source, is of bounded size, and is
+/// the same every time.
+pub fn shell_syntax(data: &[u8]) {
+    let Some((choice, rest)) = data.split_first_chunk::<2>() else { return };
+    let source = String::from_utf8_lossy(rest);
+    let limits = portcullis::shell::limits::Limits {
+        nesting_max: usize::from(choice[0]),
+        steps_max: if choice[1] == 0 { 100 } else { 200_000 },
+        bytes_max: if choice[1] == 1 { 50 } else { 1 << 20 },
+        ..Default::default()
+    };
+    let parse = || portcullis::shell::syntax::parse(&source, &limits);
+    let ast = parse();
+    check_tree(&source, &ast);
+    let nodes = ast.words.len() + ast.commands.len();
+    assert!(nodes <= 2 * source.len() + 2, "{nodes} nodes of {} bytes", source.len());
+    assert_eq!(format!("{ast:?}"), format!("{:?}", parse()), "read twice");
+}
+
+fn check_tree(source: &str, ast: &Ast<'_>) {
+    let check = |span: Span| {
+        let text = source.get(span.start as usize..span.end as usize);
+        assert!(text.is_some(), "{span:?} does not lie in {source:?}");
+    };
+    ast.problems.iter().for_each(|problem| check(problem.span));
+    for command in &ast.commands {
+        check(command.span);
+        command.redirects.iter().for_each(|redirect| check(redirect.span));
+    }
+    for word in &ast.words {
+        check(word.span);
+        for part in &word.parts {
+            match part {
+                Part::Bare(text) => assert!(!text.is_empty() && !text.contains('\0'), "{text:?}"),
+                Part::Quoted(text) => assert!(!text.contains('\0'), "{text:?}"),
+                Part::Command { body, .. } | Part::Process { body, .. } => {
+                    assert!((body.0 as usize) < ast.lists.len(), "a list that is not there");
+                }
+                Part::Parameter(_) | Part::Arithmetic { .. } => {}
+            }
+        }
     }
 }

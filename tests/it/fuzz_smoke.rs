@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings, tool_rules }
+run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -124,10 +124,25 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
             ];
             return lines.iter().map(|line| line.to_vec()).collect();
         }
+        "shell_syntax" => {
+            let files = texts(&root.join("tests/cases/shell/syntax"), "toml");
+            return files.iter().flat_map(|file| scripts_of(file)).collect();
+        }
         _ => cases(),
     };
     let lines = files.iter().flat_map(|file| file.split(|byte| *byte == b'\n'));
     lines.filter(|line| line.starts_with(b"request.messages")).map(unescape).collect()
+}
+
+/// The scripts of a table of the parser's tests, behind two bytes that choose limits.
+fn scripts_of(file: &[u8]) -> Vec<Vec<u8>> {
+    let text = std::str::from_utf8(file).expect("a table is text");
+    let table: toml::Table = toml::from_str(text).expect("a table");
+    let cases = table.get("case").and_then(toml::Value::as_array).into_iter().flatten();
+    let sources = cases.filter_map(|case| case.get("source").and_then(toml::Value::as_str));
+    let pieces = table.get("pieces").and_then(toml::Value::as_array).into_iter().flatten();
+    let pieces = pieces.filter_map(toml::Value::as_str);
+    sources.chain(pieces).map(|script| [b"\x14\x02", script.as_bytes()].concat()).collect()
 }
 
 /// A file of rules as one file for each rule, with the definitions that all of them share.

@@ -9,6 +9,7 @@
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
 //! - `reload`: policies and rules replaced while the server runs.
+//! - `shell_syntax`: our parser of bash beside bash and another parser.
 //! - `stream`: `CheckMessagesStream`.
 //! - `server`: no tests; a real server for one test.
 
@@ -23,4 +24,5 @@ mod metrics;
 mod policy_service;
 mod reload;
 mod server;
+mod shell_syntax;
 mod stream;

@@ -6,7 +6,7 @@ use super::frame::{Close, Compound, CompoundFrame, Ends, ForStage, Frame, NamedF
 use super::keyword::Keyword;
 use super::machine::Machine;
 use super::redirect::Target;
-use crate::shell::ast::{Command, CommandKind, Redirect};
+use crate::shell::ast::{Command, CommandId, CommandKind, Redirect};
 
 /// How a command begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,8 @@ impl<'s> Machine<'_, 's> {
             machine.frames.push(Frame::Compound(Box::new(CompoundFrame { start: at, kind })));
         };
         if start == Start::Simple {
-            return self.begin_simple();
+            let simple = super::frame::SimpleFrame::new(at);
+            return self.frames.push(Frame::Simple(Box::new(simple)));
         }
         self.pos = end;
         match start {
@@ -87,7 +88,7 @@ impl<'s> Machine<'_, 's> {
                     self.push_named(at, None);
                 }
                 // Not in front of a command: lists take care of these.
-                Keyword::Closing(_) | Keyword::Time | Keyword::Not => self.begin_simple(),
+                Keyword::Closing(_) | Keyword::Time | Keyword::Not => {}
             },
             Start::Simple => {}
         }
@@ -181,7 +182,9 @@ impl<'s> Machine<'_, 's> {
             };
             self.depth -= 1;
             let end = self.out.command_mut(body).span.end;
-            self.end_command_at(kind, Vec::new(), named.start, end);
+            let mut span = self.span(named.start, named.start);
+            span.end = end.max(span.start);
+            self.value = Value::Command(self.out.command(Command { kind, redirects: Vec::new(), span }));
             return;
         }
         if named.function.is_some() {
@@ -253,19 +256,18 @@ impl<'s> Machine<'_, 's> {
         start: usize,
         end: usize,
     ) {
-        let end = self.span(start, end).end;
-        self.end_command_at(kind, redirects, start, end);
+        self.value = Value::Command(self.add_command(kind, redirects, start, end));
     }
 
-    fn end_command_at(
+    /// Puts a command into the tree.
+    pub(super) fn add_command(
         &mut self,
         kind: CommandKind<'s>,
         redirects: Vec<Redirect<'s>>,
         start: usize,
-        end: u32,
-    ) {
-        let mut span = self.span(start, start);
-        span.end = end.max(span.start);
-        self.value = Value::Command(self.out.command(Command { kind, redirects, span }));
+        end: usize,
+    ) -> CommandId {
+        let span = self.span(start, end);
+        self.out.command(Command { kind, redirects, span })
     }
 }

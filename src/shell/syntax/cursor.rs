@@ -125,9 +125,8 @@ impl<'s> Machine<'_, 's> {
         if self.pieces.is_empty() {
             return Span { start: start as u32, end: end as u32 };
         }
-        let source_start = self.source_at(start);
-        let source_end = if end > start { self.source_at(end - 1) + 1 } else { source_start };
-        Span { start: source_start as u32, end: source_end as u32 }
+        // A backslash that was taken away after the range counts as part of it, so that ranges in ranges stay so.
+        Span { start: self.source_at(start) as u32, end: self.source_at(end) as u32 }
     }
 
     /// The first place not before this one that does not cut a character.

@@ -1,4 +1,7 @@
-//! Trees as text, for tests: `(echo a+'b c' "$x")`, with `+` between the parts of a word.
+//! Trees as text, for tests: `(echo a+'b c' "$x" $[(ls)])`.
+//!
+//! Parts of a word have `+` between them; quoted text stands in single quotes, quoted expansions in double ones, and
+//! lists of substitutions in brackets.
 
 use std::fmt::Write;
 
@@ -75,7 +78,7 @@ impl Dump<'_, '_> {
                     self.assignment(assignment);
                     gap = " ";
                 }
-                self.put(gap);
+                self.put(if words.is_empty() { "" } else { gap });
                 self.words(words);
                 self.redirects(&command.redirects, gap.is_empty() && words.is_empty());
                 return self.put(")");
@@ -216,7 +219,7 @@ impl Dump<'_, '_> {
         let ast = self.ast;
         let word = &ast.words[id.0 as usize];
         if word.parts.is_empty() {
-            self.put("-");
+            self.put("<none>");
         }
         for (nth, part) in word.parts.iter().enumerate() {
             if nth > 0 {
@@ -227,18 +230,13 @@ impl Dump<'_, '_> {
                     let _ = write!(self.out, "{}", text.escape_debug());
                 }
                 Part::Quoted(text) => {
-                    let text = text
-                        .replace('\\', "\\\\")
-                        .replace('\n', "\\n")
-                        .replace('\t', "\\t")
-                        .replace('\r', "\\r");
-                    let _ = write!(self.out, "'{text}'");
+                    let _ = write!(self.out, "'{}'", text.escape_debug());
                 }
                 Part::Parameter(parameter) => self.quote(parameter.quoted, |dump| dump.parameter(parameter)),
                 Part::Command { body, quoted } => self.quote(*quoted, |dump| {
-                    dump.put("$(");
+                    dump.put("$[");
                     dump.list(*body);
-                    dump.put(")");
+                    dump.put("]");
                 }),
                 Part::Arithmetic { expression, quoted } => self.quote(*quoted, |dump| {
                     dump.put("$((");
@@ -246,9 +244,9 @@ impl Dump<'_, '_> {
                     dump.put("))");
                 }),
                 Part::Process { body, is_input } => {
-                    self.put(if *is_input { "<(" } else { ">(" });
+                    self.put(if *is_input { "<[" } else { ">[" });
                     self.list(*body);
-                    self.put(")");
+                    self.put("]");
                 }
             }
         }

@@ -1,15 +1,25 @@
 //! Lists: pipelines, and what joins them.
 
 use super::command::Start;
-use super::frame::{Close, Expect, Frame, ListFrame, Outside, Token, Value};
+use super::frame::{Close, Expect, Frame, ListFrame, Outside, SimpleFrame, Token, Value};
 use super::keyword::Keyword;
 use super::machine::Machine;
-use crate::shell::ast::{Joint, List, Part, Pipeline, Redirect, RedirectOperator};
+use super::simple::Wanted;
+use crate::shell::ast::{CommandId, Joint, List, Part, Pipeline, Redirect, RedirectOperator};
 
 impl ListFrame {
     pub(super) fn new(close: Close, opened: usize, outside: Option<Box<Outside>>) -> Self {
         let (items, pipeline) = (Vec::new(), Pipeline::default());
         Self { items, pipeline, expect: Expect::Start, close, opened, outside }
+    }
+
+    /// Adds a command to the pipeline that is being read.
+    fn add(&mut self, id: CommandId) {
+        if self.pipeline.commands.capacity() == 0 {
+            self.pipeline.commands.reserve_exact(1);
+        }
+        self.pipeline.commands.push(id);
+        self.expect = Expect::Operator;
     }
 
     /// Ends the pipeline that is being read.
@@ -34,39 +44,62 @@ impl ListFrame {
     }
 }
 
-impl<'s> Machine<'_, 's> {
+/// How a list goes on.
+enum Flow {
+    On,
+    /// It ends, with its token or without.
+    End(Option<Token>),
+    /// A command begins, whose first token ends there.
+    Begin(Start, usize),
+}
+
+impl Machine<'_, '_> {
     /// Goes on with a list.
     pub(super) fn list(&mut self, mut list: ListFrame) {
         if let Value::Command(id) = std::mem::take(&mut self.value) {
-            if list.pipeline.commands.capacity() == 0 {
-                list.pipeline.commands.reserve_exact(1);
-            }
-            list.pipeline.commands.push(id);
-            list.expect = Expect::Operator;
+            list.add(id);
         }
-        self.check_size();
-        let mut next = Some(list);
-        while let Some(list) = next {
+        loop {
+            self.check_size();
             self.out.tick(1);
             self.skip_blanks();
-            next = match (list.expect, self.peek()) {
-                (_, None) => self.end_of_text(list),
-                (Expect::Operator, Some(byte)) => self.after_command(list, byte),
-                (_, Some(byte)) => self.before_command(list, byte),
+            let flow = match self.peek() {
+                None => {
+                    if list.close != Close::End {
+                        self.unterminated(list.opened);
+                    }
+                    Flow::End(None)
+                }
+                Some(byte) if list.expect == Expect::Operator => self.after_command(&mut list, byte),
+                Some(byte) => self.before_command(&mut list, byte),
             };
+            match flow {
+                Flow::On => {}
+                Flow::End(token) => return self.end_list(list, token),
+                Flow::Begin(Start::Simple, _) => {
+                    // Most commands need nothing nested, and so no frame.
+                    let mut simple = SimpleFrame::new(self.pos);
+                    match self.read_simple(&mut simple) {
+                        Wanted::Nothing => {
+                            let id = self.end_simple(simple);
+                            list.add(id);
+                        }
+                        wanted => {
+                            self.frames.push(Frame::List(list));
+                            return self.wait_simple(Box::new(simple), wanted);
+                        }
+                    }
+                }
+                Flow::Begin(start, end) => {
+                    self.frames.push(Frame::List(list));
+                    return self.begin(start, end);
+                }
+            }
         }
-    }
-
-    fn end_of_text(&mut self, list: ListFrame) -> Option<ListFrame> {
-        if list.close != Close::End {
-            self.unterminated(list.opened);
-        }
-        self.end_list(list, None);
-        None
     }
 
     /// What follows a command.
-    fn after_command(&mut self, mut list: ListFrame, byte: u8) -> Option<ListFrame> {
+    fn after_command(&mut self, list: &mut ListFrame, byte: u8) -> Flow {
         let at = self.pos;
         let second = self.joined(at + 1);
         let after = self.byte(second);
@@ -94,7 +127,7 @@ impl<'s> Machine<'_, 's> {
             }
             (b'|', b'&') => {
                 self.pos = second + 1;
-                self.join_outputs(&list, at);
+                self.join_outputs(list, at);
                 list.expect = Expect::Operand;
             }
             (b'|', _) => {
@@ -111,7 +144,7 @@ impl<'s> Machine<'_, 's> {
                 list.flush(Joint::Sequence);
             }
         }
-        Some(list)
+        Flow::On
     }
 
     /// Writes `|&` out as a redirection of the command before it.
@@ -126,7 +159,7 @@ impl<'s> Machine<'_, 's> {
     }
 
     /// Where a command may begin.
-    fn before_command(&mut self, mut list: ListFrame, byte: u8) -> Option<ListFrame> {
+    fn before_command(&mut self, list: &mut ListFrame, byte: u8) -> Flow {
         let at = self.pos;
         match byte {
             b'\n' => {
@@ -157,11 +190,11 @@ impl<'s> Machine<'_, 's> {
             b')' => return self.closing(list, Token::Parenthesis, at + 1),
             _ => return self.command_in(list),
         }
-        Some(list)
+        Flow::On
     }
 
     /// A reserved word or a command.
-    fn command_in(&mut self, mut list: ListFrame) -> Option<ListFrame> {
+    fn command_in(&mut self, list: &mut ListFrame) -> Flow {
         let at = self.pos;
         let (start, end) = self.command_start();
         match start {
@@ -169,24 +202,22 @@ impl<'s> Machine<'_, 's> {
             Start::Keyword(Keyword::Not) => {
                 self.pos = end;
                 list.pipeline.negated = !list.pipeline.negated;
-                return Some(list);
+                return Flow::On;
             }
             Start::Keyword(Keyword::Time) => {
                 self.pos = end;
                 list.pipeline.timed = true;
                 self.skip_time_option();
-                return Some(list);
+                return Flow::On;
             }
             _ => {}
         }
         if start.nests() && !self.may_nest(at) {
             // Without what opens it, what is in it is read as if it stood here.
             self.pos = end;
-            return Some(list);
+            return Flow::On;
         }
-        self.frames.push(Frame::List(list));
-        self.begin(start, end);
-        None
+        Flow::Begin(start, end)
     }
 
     /// `-p` after `time`
@@ -199,7 +230,7 @@ impl<'s> Machine<'_, 's> {
     }
 
     /// `;;`, `;&` or `;;&` at the cursor.
-    fn arm_end(&mut self, list: ListFrame) -> Option<ListFrame> {
+    fn arm_end(&mut self, list: &mut ListFrame) -> Flow {
         let second = self.joined(self.pos + 1);
         let third = self.joined(second + 1);
         let has_third = self.byte(second) == b';' && self.byte(third) == b'&';
@@ -208,22 +239,20 @@ impl<'s> Machine<'_, 's> {
     }
 
     /// A token that ends this list, one around it, or none.
-    fn closing(&mut self, mut list: ListFrame, token: Token, end: usize) -> Option<ListFrame> {
+    fn closing(&mut self, list: &mut ListFrame, token: Token, end: usize) -> Flow {
         let at = self.pos;
         if list.close.accepts(token) {
             self.pos = end;
-            self.end_list(list, Some(token));
-            return None;
+            return Flow::End(Some(token));
         }
         self.unexpected(at, end);
         if self.open[token.group()] > 0 {
             // It may end a list around this one, so this one ends without a token of its own.
-            self.end_list(list, None);
-            return None;
+            return Flow::End(None);
         }
         self.pos = end;
         list.flush(Joint::Sequence);
-        Some(list)
+        Flow::On
     }
 
     fn end_list(&mut self, mut list: ListFrame, token: Option<Token>) {

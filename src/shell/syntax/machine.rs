@@ -155,7 +155,7 @@ impl<'s> Machine<'_, 's> {
 
     /// Notes a problem between two places of the text.
     pub(super) fn problem(&mut self, kind: SyntaxProblemKind, start: usize, end: usize) {
-        let span = self.span(start, self.ceil_boundary(end));
+        let span = self.span(self.text.floor_char_boundary(start), self.ceil_boundary(end));
         self.out.problem(kind, span);
     }
 

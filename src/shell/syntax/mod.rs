@@ -22,11 +22,14 @@ mod list;
 mod machine;
 mod output;
 mod parameter;
+mod quote;
 mod redirect;
 mod simple;
 mod substitution;
 mod word;
 
+#[cfg(test)]
+mod check;
 #[cfg(test)]
 mod dump;
 #[cfg(test)]

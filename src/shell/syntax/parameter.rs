@@ -116,7 +116,12 @@ impl<'s> Machine<'_, 's> {
                 },
             };
             let mut word = super::frame::WordFrame::new(self.pos, ends);
-            word.quoted = frame.quoted && matches!(ends, Ends::Braced | Ends::Pattern);
+            // Double quotes around all of it do not quote a pattern.
+            let is_pattern = match frame.awaits {
+                ParameterAwaits::Operand(operator) => operator.is_pattern(),
+                _ => false,
+            };
+            word.quoted = frame.quoted && ends == Ends::Braced && !is_pattern;
             match self.lex(word) {
                 Lexed::Done(id) => self.value = Value::Word(id),
                 Lexed::Nested(word, nested) => {
@@ -190,6 +195,16 @@ impl<'s> Machine<'_, 's> {
             operation,
             quoted: frame.quoted,
         }));
+    }
+}
+
+impl Operator {
+    /// Whether its word is a pattern.
+    const fn is_pattern(self) -> bool {
+        matches!(
+            self,
+            Self::RemovePrefix { .. } | Self::RemoveSuffix { .. } | Self::Replace(_) | Self::Case { .. }
+        )
     }
 }
 

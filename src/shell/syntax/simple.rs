@@ -7,63 +7,80 @@ use super::frame::{ArrayFrame, Assigned, Ends, Frame, SimpleAwaits, SimpleFrame,
 use super::machine::Machine;
 use super::redirect::Target;
 use super::word::{Lexed, Nested};
-use crate::shell::ast::{AssignedValue, Assignment, CommandKind, Part, WordId};
+use crate::shell::ast::{AssignedValue, Assignment, CommandId, CommandKind, Part, WordId};
 
 /// How far ahead the end of an index is looked for, in bytes, before the word counts as a pattern.
 const INDEX_MAX: usize = 128;
 
-/// What an assignment needs before it can go on.
-enum Wanted<'s> {
+/// What a simple command needs before it can go on.
+pub(super) enum Wanted<'s> {
+    /// It is done.
     Nothing,
-    Array,
+    /// The elements of an array, whose parenthesis stands there.
+    Array(usize),
+    /// A word that needs something nested.
     Nested(WordFrame<'s>, Nested<'s>),
+    /// It is a function of this name.
+    Function(Cow<'s, str>),
 }
 
-impl<'s> Machine<'_, 's> {
-    pub(super) fn begin_simple(&mut self) {
-        let start = self.pos;
-        self.frames.push(Frame::Simple(Box::new(SimpleFrame {
+impl<'s> SimpleFrame<'s> {
+    pub(super) fn new(start: usize) -> Self {
+        Self {
             start,
             end: start,
             assignments: Vec::new(),
             words: Vec::new(),
             redirects: Vec::new(),
             awaits: SimpleAwaits::Word,
-        })));
+        }
     }
+}
 
+impl<'s> Machine<'_, 's> {
     /// Goes on with a simple command.
     pub(super) fn simple(&mut self, mut frame: Box<SimpleFrame<'s>>) {
         if !matches!(self.value, Value::None) {
             self.take_value(&mut frame);
         }
+        match self.read_simple(&mut frame) {
+            Wanted::Nothing => self.value = Value::Command(self.end_simple(*frame)),
+            wanted => self.wait_simple(frame, wanted),
+        }
+    }
+
+    /// Puts a simple command back that needs something.
+    pub(super) fn wait_simple(&mut self, frame: Box<SimpleFrame<'s>>, wanted: Wanted<'s>) {
+        let start = frame.start;
+        if let Wanted::Function(name) = wanted {
+            return self.push_named(start, Some(name));
+        }
+        self.frames.push(Frame::Simple(frame));
+        match wanted {
+            Wanted::Array(opened) => self.frames.push(Frame::Array(ArrayFrame { opened, words: Vec::new() })),
+            Wanted::Nested(word, nested) => self.suspend(word, nested),
+            Wanted::Function(_) | Wanted::Nothing => {}
+        }
+    }
+
+    /// Reads on in a simple command, up to its end or up to something that it needs.
+    pub(super) fn read_simple(&mut self, frame: &mut SimpleFrame<'s>) -> Wanted<'s> {
         loop {
             if !matches!(frame.awaits, SimpleAwaits::Word) {
                 // An assignment whose index or value comes next.
-                match self.assign(&mut frame) {
+                match self.assign(frame) {
                     Wanted::Nothing => continue,
-                    Wanted::Array => {
-                        let opened = self.pos.saturating_sub(1);
-                        self.frames.push(Frame::Simple(frame));
-                        self.frames.push(Frame::Array(ArrayFrame { opened, words: Vec::new() }));
-                    }
-                    Wanted::Nested(word, nested) => {
-                        self.frames.push(Frame::Simple(frame));
-                        self.suspend(word, nested);
-                    }
+                    wanted => return wanted,
                 }
-                return;
             }
             self.skip_blanks();
             let Some(byte) = self.peek() else { break };
             match byte {
                 b'\n' | b';' | b'|' | b')' => break,
-                b'(' => {
-                    if self.begin_function(&mut frame) {
-                        return;
-                    }
-                    break;
-                }
+                b'(' => match self.function_name(frame) {
+                    Some(name) => return Wanted::Function(name),
+                    None => break,
+                },
                 b'<' | b'>' | b'&' | b'{' | b'0'..=b'9' => {
                     if let Some(redirection) = self.redirection() {
                         match self.target(redirection) {
@@ -73,8 +90,7 @@ impl<'s> Machine<'_, 's> {
                             }
                             Target::Nested(redirection, word, nested) => {
                                 frame.awaits = SimpleAwaits::Target(redirection);
-                                self.frames.push(Frame::Simple(frame));
-                                return self.suspend(word, nested);
+                                return Wanted::Nested(word, nested);
                             }
                         }
                         continue;
@@ -91,6 +107,11 @@ impl<'s> Machine<'_, 's> {
                 frame.awaits = awaits;
                 continue;
             }
+            if let Some(id) = self.plain_word() {
+                frame.words.push(id);
+                frame.end = self.pos;
+                continue;
+            }
             let at = self.pos;
             let mut word = WordFrame::new(at, Ends::Word);
             word.is_argument = !frame.words.is_empty();
@@ -102,23 +123,21 @@ impl<'s> Machine<'_, 's> {
                     frame.words.push(id);
                     frame.end = self.pos;
                 }
-                Lexed::Nested(word, nested) => {
-                    self.frames.push(Frame::Simple(frame));
-                    return self.suspend(word, nested);
-                }
+                Lexed::Nested(word, nested) => return Wanted::Nested(word, nested),
             }
         }
-        self.end_simple(*frame);
+        Wanted::Nothing
     }
 
-    fn end_simple(&mut self, frame: SimpleFrame<'s>) {
+    /// Ends a simple command.
+    pub(super) fn end_simple(&mut self, frame: SimpleFrame<'s>) -> CommandId {
         if frame.end == frame.start && self.pos < self.end && self.pos == frame.start {
             // Nothing that begins a command: left out, so that the reading goes on.
             self.unexpected(self.pos, self.pos + 1);
             self.pos = self.ceil_boundary(self.pos + 1);
         }
         let kind = CommandKind::Simple { assignments: frame.assignments, words: frame.words };
-        self.end_command(kind, frame.redirects, frame.start, frame.end);
+        self.add_command(kind, frame.redirects, frame.start, frame.end)
     }
 
     /// Takes what the command waited for.
@@ -235,7 +254,7 @@ impl<'s> Machine<'_, 's> {
         let open = self.joined(self.pos);
         if ends == Ends::Word && self.byte(open) == b'(' {
             self.pos = open + 1;
-            return Wanted::Array;
+            return Wanted::Array(open);
         }
         match self.lex_new(ends) {
             Lexed::Done(word) => {
@@ -281,20 +300,19 @@ impl<'s> Machine<'_, 's> {
         self.value = Value::Array(frame.words);
     }
 
-    /// Whether the parenthesis at the cursor makes what was read the name of a function.
-    fn begin_function(&mut self, frame: &mut SimpleFrame<'s>) -> bool {
+    /// The name of the function that the parenthesis at the cursor makes of what was read; the cursor is then after
+    /// both parentheses.
+    fn function_name(&mut self, frame: &SimpleFrame<'s>) -> Option<Cow<'s, str>> {
         let close = self.after_blanks(self.pos + 1);
-        let is_function = frame.words.len() == 1
-            && frame.assignments.is_empty()
-            && frame.redirects.is_empty()
-            && self.byte(close) == b')';
+        let [word] = frame.words[..] else { return None };
+        let is_function =
+            frame.assignments.is_empty() && frame.redirects.is_empty() && self.byte(close) == b')';
         if !is_function || !self.may_nest(self.pos) {
-            return false;
+            return None;
         }
         self.pos = close + 1;
-        let word = self.out.take_word(frame.words[0]);
         let mut name = Cow::Borrowed("");
-        for part in word.parts {
+        for part in self.out.take_word(word).parts {
             match part {
                 Part::Bare(text) if name.is_empty() => name = Cow::Borrowed(text),
                 Part::Bare(text) => name.to_mut().push_str(text),
@@ -302,7 +320,6 @@ impl<'s> Machine<'_, 's> {
                 _ => {}
             }
         }
-        self.push_named(frame.start, Some(name));
-        true
+        Some(name)
     }
 }

@@ -79,7 +79,7 @@ impl<'s> WordFrame<'s> {
 }
 
 /// What to do with a special byte.
-enum Step<'s> {
+pub(super) enum Step<'s> {
     /// It is text.
     Text,
     /// It was read; the text goes on at the cursor.
@@ -101,7 +101,29 @@ impl<'s> Machine<'_, 's> {
 
     /// Reads a word at the cursor.
     pub(super) fn lex_new(&mut self, ends: Ends) -> Lexed<'s> {
+        if ends == Ends::Word
+            && let Some(id) = self.plain_word()
+        {
+            return Lexed::Done(id);
+        }
         self.lex(WordFrame::new(self.pos, ends))
+    }
+
+    /// Reads the word at the cursor if there is nothing but text in it, as in most of them.
+    pub(super) fn plain_word(&mut self) -> Option<WordId> {
+        self.check_size();
+        let start = self.pos;
+        let rest = &self.bytes[start..self.end];
+        let len = rest.iter().position(|byte| class::is(*byte, WORD)).unwrap_or(rest.len());
+        let is_plain = matches!(rest.get(len), None | Some(b' ' | b'\n' | b'\t' | b';' | b'&' | b'|' | b')'));
+        if len == 0 || !is_plain || !self.pieces.is_empty() {
+            return None;
+        }
+        self.out.tick(len + 1);
+        self.pos = start + len;
+        let span = self.span(start, self.pos);
+        let parts = vec![Part::Bare(&self.out.source[start..self.pos])];
+        Some(self.out.word(parts, span))
     }
 
     /// Reads on in a word, up to its end or up to something nested.
@@ -134,7 +156,7 @@ impl<'s> Machine<'_, 's> {
     }
 
     /// Adds plain text as the place asks for it.
-    fn add_text(&self, word: &mut WordFrame<'s>, start: usize, end: usize) {
+    pub(super) fn add_text(&self, word: &mut WordFrame<'s>, start: usize, end: usize) {
         if start >= end {
             return;
         }
@@ -254,73 +276,6 @@ impl<'s> Machine<'_, 's> {
             _ => false,
         };
         is_opened && self.closing_parenthesis(self.pos).is_some()
-    }
-
-    fn backslash(&mut self, word: &mut WordFrame<'s>) {
-        let at = self.pos;
-        let continuation = self.continuation(at);
-        if continuation > 0 {
-            self.pos += continuation;
-            return;
-        }
-        let next = self.byte(at + 1);
-        let is_escape = if at + 1 >= self.end {
-            false
-        } else if word.double || word.quoted && !word.ends.is_numeric() {
-            match next {
-                b'$' | b'`' | b'\\' => true,
-                b'"' => word.ends != Ends::Body,
-                b'}' => !word.double && word.ends != Ends::Body,
-                b'/' => word.ends == Ends::Pattern,
-                _ => false,
-            }
-        } else {
-            true
-        };
-        word.double_is_empty = false;
-        if !is_escape {
-            self.pos += 1;
-            return self.add_quoted(&mut word.parts, at, self.pos);
-        }
-        let end = self.ceil_boundary(at + 2);
-        self.pos = end;
-        if next != 0 {
-            self.add_quoted(&mut word.parts, at + 1, end);
-        }
-    }
-
-    fn double_quote(&mut self, word: &mut WordFrame<'s>) {
-        if word.double && word.double_is_empty {
-            self.add_quoted(&mut word.parts, 0, 0);
-        }
-        word.double = !word.double;
-        word.double_is_empty = word.double;
-        word.double_at = self.pos;
-        self.pos += 1;
-    }
-
-    fn single_quote(&mut self, word: &mut WordFrame<'s>, run: usize) -> Step<'s> {
-        let at = self.pos;
-        // In `"${x-it's}"` it means itself.
-        if word.quoted && word.ends == Ends::Braced {
-            return Step::Text;
-        }
-        let rest = &self.bytes[at + 1..self.end];
-        let len = memchr::memchr(b'\'', rest);
-        self.out.tick(len.unwrap_or(rest.len()));
-        let close = match len {
-            Some(len) => at + 1 + len,
-            // Numbers such as `16#a'` are wrong in other ways.
-            None if word.ends.is_numeric() => return Step::Text,
-            None => {
-                self.unterminated(at);
-                self.end
-            }
-        };
-        self.add_text(word, run, at);
-        self.add_quoted_raw(&mut word.parts, at + 1, close);
-        self.pos = (close + 1).min(self.end);
-        Step::Read
     }
 
     /// `$` and what follows it.
