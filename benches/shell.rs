@@ -39,7 +39,8 @@ fn main() {
     let mut costs = Vec::new();
     for command in commands {
         let request = chain.request(command);
-        let (mut memchr, mut parse, mut analysis, mut whole) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut memchr, mut parse, mut analysis, mut whole) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             memchr.push(timed(|| memchr::memchr_iter(0x01, black_box(command.as_bytes())).count()));
             parse.push(timed(|| syntax::parse(black_box(command), &limits).problems.len()));
@@ -49,7 +50,11 @@ fn main() {
         let [memchr, parse, analyse, chain] = [memchr, parse, analysis, whole].map(median);
         costs.push(Cost { command, memchr, parse, analyse, chain });
     }
-    println!("{} commands of {:.0} bytes (median)", costs.len(), median_of(&costs, |c| c.command.len() as f64));
+    println!(
+        "{} commands of {:.0} bytes (median)",
+        costs.len(),
+        median_of(&costs, |c| c.command.len() as f64)
+    );
     println!("{:<8} {:>10} {:>10} {:>14}", "stage", "median us", "worst us", "median / parse");
     let stages: [(&str, fn(&Cost) -> f64); 4] = [
         ("memchr", |c| c.memchr),
@@ -81,4 +86,63 @@ fn timed(mut run: impl FnMut() -> usize) -> f64 {
         black_box(run());
     }
     started.elapsed().as_secs_f64() / RUNS as f64 * 1e6
+}
+
+/// The whole built-in chain of a call, from the request as it comes off the wire to its answer.
+mod chain {
+    use portcullis::grpc::intercept::{Judge, judge_tool};
+    use portcullis::pb::v1;
+    use portcullis::policy::{self, CallerRole, Snapshot};
+    use portcullis::tools::ToolEngine;
+
+    pub const CWD: &str = "/home/ada/app";
+    pub const HOME: &str = "/home/ada";
+
+    /// The engine as installed.
+    pub struct Chain {
+        engine: ToolEngine,
+        snapshot: Snapshot,
+        runtime: tokio::runtime::Runtime,
+    }
+
+    impl Chain {
+        pub fn new() -> Self {
+            let settings = portcullis::config::Settings::default();
+            let snapshot =
+                policy::load(&portcullis::app::sources(&settings), None).expect("the defaults load");
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let engine = portcullis::app::tool_engine(&settings);
+            Self { engine, snapshot, runtime: runtime.expect("a runtime") }
+        }
+
+        pub fn request(&self, command: &str) -> v1::InterceptToolRequest {
+            v1::InterceptToolRequest {
+                phase: v1::ToolPhase::Before.into(),
+                tool_name: "exec".into(),
+                args_json: serde_json::json!({ "command": command }).to_string(),
+                environment: Some(v1::ExecutionContext {
+                    cwd: CWD.into(),
+                    home: HOME.into(),
+                    os: "linux".into(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }
+        }
+
+        /// Judges; what agents do all day must not be stopped.
+        pub fn allowed(&self, request: &v1::InterceptToolRequest) -> usize {
+            let judge = Judge {
+                engine: &self.engine,
+                snapshot: &self.snapshot,
+                roles: &[CallerRole::Agent],
+                deadline: None,
+            };
+            let judged = self.runtime.block_on(judge_tool(judge, request.clone())).expect("a decision");
+            let decision = judged.response.decision();
+            let is_let_through = matches!(decision, v1::Decision::Allow | v1::Decision::Warn);
+            assert!(is_let_through, "{}: {}", request.args_json, judged.response.block_reason);
+            judged.response.findings.len()
+        }
+    }
 }

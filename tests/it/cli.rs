@@ -147,7 +147,8 @@ fn wrong_usage_is_64_and_help_is_0() {
         assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{arguments:?}: {}", ran.err);
         assert!(!ran.err.is_empty(), "{arguments:?} says nothing");
     }
-    for arguments in [&["--help"][..], &["check", "--help"], &["hook", "claude-code", "--help"], &["--version"]]
+    for arguments in
+        [&["--help"][..], &["check", "--help"], &["hook", "claude-code", "--help"], &["--version"]]
     {
         let ran = run(arguments);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{arguments:?}");
@@ -569,7 +570,11 @@ fn eval_judges_commands_and_paths_as_tool_calls() {
     );
     assert!(commands["us_p50"].as_f64().is_some_and(|us| us > 0.0));
     let by_category = groups(&file("commands", &["--categories"]));
-    for row in ["unchanged quoting/verdict: 2 of 2", "category wipe/dangerous: 3 of 4", "group quoting/dangerous: 1 of 1"] {
+    for row in [
+        "unchanged quoting/verdict: 2 of 2",
+        "category wipe/dangerous: 3 of 4",
+        "group quoting/dangerous: 1 of 1",
+    ] {
         assert!(by_category.iter().any(|known| known == row), "{row} in {by_category:?}");
     }
     assert_eq!(
@@ -610,8 +615,12 @@ fn eval_reads_folders_and_writes_records() {
     assert_eq!((&command["label"], &command["decision"]), (&json!("dangerous"), &json!("BLOCK")));
     let finding = &command["findings"][0];
     assert_eq!(finding["path"], "/args_json");
-    let (start, end) = (finding["start"].as_u64().expect("an offset"), finding["end"].as_u64().expect("an offset"));
-    assert!(start >= 12 && end > start && end <= 20, "inside of {{\"command\":\"rm -rf /\"}}: {start}..{end}");
+    let (start, end) =
+        (finding["start"].as_u64().expect("an offset"), finding["end"].as_u64().expect("an offset"));
+    assert!(
+        start >= 12 && end > start && end <= 20,
+        "inside of {{\"command\":\"rm -rf /\"}}: {start}..{end}"
+    );
     let mut first = records.iter().find(|record| record["id"] == "s1").expect("a record").clone();
     assert!(first["us"].as_f64().is_some_and(|us| us > 0.0));
     first["us"] = json!(0);

@@ -129,7 +129,10 @@ fn the_policy_of_the_user_decides() {
     // After the tool has run nobody can be asked, so the result is withheld.
     let result = json!({ "stdout": "the launch code", "stderr": "", "interrupted": false, "isImage": false });
     let withheld = answer(&after("Bash", json!({ "command": "cat plan" }), result));
-    assert_eq!((&withheld["decision"], &withheld["reason"]), (&json!("block"), &json!("Portcullis: for eyes only")));
+    assert_eq!(
+        (&withheld["decision"], &withheld["reason"]),
+        (&json!("block"), &json!("Portcullis: for eyes only"))
+    );
     assert_eq!(
         withheld["hookSpecificOutput"]["updatedToolOutput"],
         json!({ "stdout": "[withheld by Portcullis]", "stderr": "", "interrupted": false, "isImage": false })
@@ -141,7 +144,10 @@ fn the_policy_of_the_user_decides() {
     assert!(stripped.get("decision").is_none());
     // A prompt can neither be asked about nor be changed, but text can be added beside it.
     let asked = answer(&prompt("please use the big model"));
-    assert_eq!((&asked["decision"], &asked["reason"]), (&json!("block"), &json!("Portcullis: that one is dear")));
+    assert_eq!(
+        (&asked["decision"], &asked["reason"]),
+        (&json!("block"), &json!("Portcullis: that one is dear"))
+    );
     let added = answer(&prompt("fix the parser"));
     assert_eq!(added["hookSpecificOutput"]["additionalContext"], "Answer in English.");
     assert!(added.get("decision").is_none());
@@ -166,7 +172,10 @@ fn a_prompt_is_checked_like_a_message() {
     assert!(blocked["reason"].as_str().is_some_and(|reason| reason.starts_with("Portcullis: ")));
     let warned = answer(&[], &prompt("Write to jane.roe@corp-mail.net about it."));
     assert!(warned.get("decision").is_none());
-    assert!(warned["systemMessage"].as_str().is_some_and(|told| told.starts_with("Portcullis: ")), "{warned}");
+    assert!(
+        warned["systemMessage"].as_str().is_some_and(|told| told.starts_with("Portcullis: ")),
+        "{warned}"
+    );
     assert_eq!(answer(&[], &prompt("Add a test for the parser.")), json!({}));
 }
 
@@ -256,5 +265,9 @@ fn the_server_answers_the_same_and_need_not_be_there() {
         assert!(started.elapsed() < Duration::from_secs(20));
     }
     let refused = hook(&["--server", &service.address, "--policy", "nowhere"], &deny);
-    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "what the server refuses is not asked elsewhere");
+    assert_eq!(
+        (refused.code, refused.out.as_str()),
+        (2, ""),
+        "what the server refuses is not asked elsewhere"
+    );
 }

@@ -196,7 +196,8 @@ impl Want {
         }
         for wanted in &self.findings {
             let found = answer["findings"].as_array().into_iter().flatten();
-            let mut names = found.flat_map(|one| [&one["ruleId"], &one["category"]]).filter_map(Value::as_str);
+            let mut names =
+                found.flat_map(|one| [&one["ruleId"], &one["category"]]).filter_map(Value::as_str);
             if !names.any(|name| name == wanted || name.starts_with(&format!("{wanted}."))) {
                 wrong.push(format!("no finding {wanted}; {}", told(answer)));
             }
