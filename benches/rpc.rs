@@ -1,8 +1,9 @@
-//! Server CPU of one `CheckMessages`, as a ratio to a no-op RPC of the same payload in the same run.
+//! Server CPU of one `CheckMessages` and one `InterceptTool`, as a ratio to a no-op RPC of the same payload in the same
+//! run.
 //!
 //! What it is for: the promise that asking costs next to nothing. Both servers are processes of their own on loopback,
 //! called in turns by the same client over warm connections; CPU is what the kernel booked on each process. The floor
-//! is this program started again with `--floor`: the same generated service, whose CheckMessages answers at once.
+//! is this program started again with `--floor`: the same generated service, whose calls answer at once.
 //!
 //! Run: `cargo bench --bench rpc`. Also prints the cold start and the resident memory after all calls.
 
@@ -53,18 +54,12 @@ async fn measure() {
     let floor_channels = connect(&floor.address).await;
     let server_channels = connect(&server.address).await;
     println!(
-        "{:<10} {:>14} {:>14} {:>8} {:>12} {:>12} {:>8}",
-        "payload", "floor us CPU", "check us CPU", "ratio", "floor p50", "check p50", "ratio"
+        "{:<14} {:>14} {:>14} {:>8} {:>12} {:>12} {:>8}",
+        "payload", "floor us CPU", "call us CPU", "ratio", "floor p50", "call p50", "ratio"
     );
-    for (name, bytes) in [("1 KiB", 1024), ("16 KiB", 16 * 1024)] {
-        let request = v1::CheckMessagesRequest {
-            messages: vec![v1::Message {
-                role: "user".into(),
-                content: Some(v1::message::Content::Text(text_of(PROSE, bytes))),
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+    for (name, request) in
+        [("check 1 KiB", check(1024)), ("check 16 KiB", check(16 * 1024)), ("tool exec", exec())]
+    {
         let (mut floor_cpu, mut server_cpu, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
             let a = floor.cpu_of(load(&floor_channels, &request, None)).await;
@@ -79,7 +74,7 @@ async fn measure() {
         let floor_p50 = median(one_by_one(&floor_channels[0], &request).await);
         let server_p50 = median(one_by_one(&server_channels[0], &request).await);
         println!(
-            "{name:<10} {:>14.1} {:>14.1} {:>8.2} {:>9.0} us {:>9.0} us {:>8.2}",
+            "{name:<14} {:>14.1} {:>14.1} {:>8.2} {:>9.0} us {:>9.0} us {:>8.2}",
             median(floor_cpu) / CALLS as f64 * 1e6,
             median(server_cpu) / CALLS as f64 * 1e6,
             median(ratios),
@@ -88,7 +83,7 @@ async fn measure() {
             server_p50 / floor_p50,
         );
         println!(
-            "{:<10} resident: {:.1} MiB after {} calls",
+            "{:<14} resident: {:.1} MiB after {} calls",
             "",
             server.resident_mib(),
             (ROUNDS + 1) * CALLS
@@ -96,6 +91,59 @@ async fn measure() {
     }
     floor.stop();
     server.stop();
+}
+
+/// What is asked.
+#[derive(Clone)]
+enum Asked {
+    /// Is this message safe?
+    Check(v1::CheckMessagesRequest),
+    /// May this tool run?
+    Tool(v1::InterceptToolRequest),
+}
+
+impl Asked {
+    /// Asks; answers the decision.
+    async fn of(&self, client: &mut PolicyDecisionServiceClient<Channel>) -> v1::Decision {
+        match self {
+            Self::Check(request) => {
+                client.check_messages(request.clone()).await.expect("an answer").into_inner().decision()
+            }
+            Self::Tool(request) => {
+                client.intercept_tool(request.clone()).await.expect("an answer").into_inner().decision()
+            }
+        }
+    }
+}
+
+/// A message of `bytes` bytes in which nothing is to be found.
+fn check(bytes: usize) -> Asked {
+    Asked::Check(v1::CheckMessagesRequest {
+        messages: vec![v1::Message {
+            role: "user".into(),
+            content: Some(v1::message::Content::Text(text_of(PROSE, bytes))),
+            ..Default::default()
+        }],
+        ..Default::default()
+    })
+}
+
+/// A harmless command of ordinary length, as an agent sends it.
+fn exec() -> Asked {
+    Asked::Tool(v1::InterceptToolRequest {
+        phase: v1::ToolPhase::Before.into(),
+        tool_name: "Bash".into(),
+        tool_call_id: "toolu_01".into(),
+        args_json: r#"{"command":"cd crates/parser && cargo test --all-features 2>&1 | tail -n 40","description":"Run the tests"}"#
+            .into(),
+        environment: Some(v1::ExecutionContext {
+            cwd: "/home/ada/app".into(),
+            home: "/home/ada".into(),
+            os: "linux".into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    })
 }
 
 async fn connect(address: &str) -> Vec<Channel> {
@@ -109,17 +157,16 @@ async fn connect(address: &str) -> Vec<Channel> {
 }
 
 /// `CALLS` calls, `CONCURRENCY` at a time; every answer is checked.
-async fn load(channels: &[Channel], request: &v1::CheckMessagesRequest, want: Option<v1::Decision>) {
+async fn load(channels: &[Channel], request: &Asked, want: Option<v1::Decision>) {
     let tasks: Vec<_> = (0..CONCURRENCY)
         .map(|n| {
             let mut client = PolicyDecisionServiceClient::new(channels[n % channels.len()].clone());
             let request = request.clone();
             tokio::spawn(async move {
                 for _ in 0..CALLS / CONCURRENCY {
-                    let answer =
-                        client.check_messages(request.clone()).await.expect("an answer").into_inner();
+                    let decision = request.of(&mut client).await;
                     if let Some(want) = want {
-                        assert_eq!(answer.decision(), want);
+                        assert_eq!(decision, want);
                     }
                 }
             })
@@ -131,12 +178,12 @@ async fn load(channels: &[Channel], request: &v1::CheckMessagesRequest, want: Op
 }
 
 /// Seconds of single calls, one after another.
-async fn one_by_one(channel: &Channel, request: &v1::CheckMessagesRequest) -> Vec<f64> {
+async fn one_by_one(channel: &Channel, request: &Asked) -> Vec<f64> {
     let mut client = PolicyDecisionServiceClient::new(channel.clone());
     let mut times = Vec::new();
     for _ in 0..3_000 {
         let started = Instant::now();
-        client.check_messages(request.clone()).await.expect("an answer");
+        request.of(&mut client).await;
         times.push(started.elapsed().as_secs_f64());
     }
     times
@@ -241,41 +288,50 @@ impl PolicyDecisionService for Floor {
         &self,
         _: Request<Streaming<v1::CheckMessagesRequest>>,
     ) -> Result<Response<Self::CheckMessagesStreamStream>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        Err(Status::unimplemented("the floor answers CheckMessages and InterceptTool only"))
     }
 
     async fn intercept_message(
         &self,
         _: Request<v1::InterceptMessageRequest>,
     ) -> Result<Response<v1::InterceptMessageResponse>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        Err(Status::unimplemented("the floor answers CheckMessages and InterceptTool only"))
     }
 
     async fn intercept_params(
         &self,
         _: Request<v1::InterceptParamsRequest>,
     ) -> Result<Response<v1::InterceptParamsResponse>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        Err(Status::unimplemented("the floor answers CheckMessages and InterceptTool only"))
     }
 
     async fn intercept_tool(
         &self,
-        _: Request<v1::InterceptToolRequest>,
+        request: Request<v1::InterceptToolRequest>,
     ) -> Result<Response<v1::InterceptToolResponse>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        // The same answer that the real one gives to a command that does no harm.
+        Ok(Response::new(v1::InterceptToolResponse {
+            decision: v1::Decision::Allow.into(),
+            tool_name: "exec".into(),
+            args_json: request.into_inner().args_json,
+            metadata_json: "{}".into(),
+            decision_id: "01900000-0000-7000-8000-000000000000".into(),
+            policy_revision: "000000000000-000000000000".into(),
+            ..Default::default()
+        }))
     }
 
     async fn stream_monitor(
         &self,
         _: Request<Streaming<v1::StreamMonitorRequest>>,
     ) -> Result<Response<Self::StreamMonitorStream>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        Err(Status::unimplemented("the floor answers CheckMessages and InterceptTool only"))
     }
 
     async fn review_bundle(
         &self,
         _: Request<Streaming<v1::ReviewBundleRequest>>,
     ) -> Result<Response<v1::ReviewBundleResponse>, Status> {
-        Err(Status::unimplemented("the floor answers CheckMessages only"))
+        Err(Status::unimplemented("the floor answers CheckMessages and InterceptTool only"))
     }
 }

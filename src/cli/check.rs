@@ -6,13 +6,15 @@ use clap::{Args, ValueEnum};
 use uuid::Uuid;
 
 use super::context::{Context, OPERATOR, snapshot};
-use super::snippet::{printable, snippet};
+use super::findings::{decision_style, print_finding, print_unjudged};
+use super::snippet::printable;
 use super::{Exit, Failure, Output, Style, input, remote};
 use crate::app;
-use crate::decision::Decision;
+use crate::config::Settings;
 use crate::grpc::convert;
 use crate::messages::{CheckError, CheckRequest, parse_role};
 use crate::pb::v1;
+use crate::policy::Snapshot;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -78,7 +80,7 @@ pub(super) fn run(
     } else {
         print(&response, &text, output);
     }
-    Ok(Exit::Decided(remote::decision_of(&response)))
+    Ok(Exit::Decided(remote::decision_of(response.decision())))
 }
 
 fn request(arguments: &CheckArguments, text: String) -> v1::CheckMessagesRequest {
@@ -113,7 +115,19 @@ fn check_here(
         settings.policy.path = Some(path.clone());
     }
     let snapshot = snapshot(&settings)?;
-    let engine = app::message_engine(&settings);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
+    check_with(&settings, &snapshot, &runtime, request)
+}
+
+/// The answer of the engine of this process under `snapshot`.
+pub(super) fn check_with(
+    settings: &Settings,
+    snapshot: &Snapshot,
+    runtime: &tokio::runtime::Runtime,
+    request: v1::CheckMessagesRequest,
+) -> Result<v1::CheckMessagesResponse, Failure> {
+    let engine = app::message_engine(settings);
     let messages = convert::conversation(&request).map_err(Failure::data)?;
     let wanted = CheckRequest {
         messages: &messages,
@@ -127,9 +141,7 @@ fn check_here(
         reveal: request.reveal_matches,
         deadline: None,
     };
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
-    let outcome = runtime.block_on(engine.check(&snapshot, wanted)).map_err(failure_of)?;
+    let outcome = runtime.block_on(engine.check(snapshot, wanted)).map_err(failure_of)?;
     let redacted = request.redact.then(|| request.messages.clone());
     Ok(convert::response(outcome, redacted, Uuid::now_v7().to_string(), snapshot.revision()))
 }
@@ -143,75 +155,22 @@ fn failure_of(error: CheckError) -> Failure {
 }
 
 fn print(response: &v1::CheckMessagesResponse, text: &str, output: &mut Output) {
-    let decision = remote::decision_of(response);
-    let style = match decision {
-        Decision::Allow => Style::Green,
-        Decision::Warn | Decision::Ask => Style::Yellow,
-        Decision::Block => Style::Red,
-    };
+    let decision = remote::decision_of(response.decision());
     let risk = response.risk_level().as_str_name().trim_start_matches("RISK_LEVEL_").to_ascii_lowercase();
-    let headline = output.styled(style, decision.as_str());
+    let headline = output.styled(decision_style(decision), decision.as_str());
     output.line(format_args!("{headline}  risk {risk} ({:.2})", response.risk_score));
     for finding in &response.findings {
-        print_finding(finding, text, output);
+        let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+        let span = finding.span.clone().unwrap_or_default();
+        print_finding(finding, text, offset(span.start)..offset(span.end), output);
     }
     for unjudged in &response.unjudged {
-        let effect = if unjudged.failed_open { "went on without it" } else { "counts against the text" };
-        let (plugin, reason) = (printable(&unjudged.plugin), printable(&unjudged.reason));
-        let detail = printable(&unjudged.detail);
-        let line =
-            output.styled(Style::Yellow, format_args!("unjudged: {plugin}, {reason}: {detail} ({effect})"));
-        output.line(format_args!("\n{line}"));
+        print_unjudged(unjudged, output);
     }
     for message in &response.redacted_messages {
         if let Some(v1::message::Content::Text(redacted)) = &message.content {
             let heading = output.styled(Style::Bold, "redacted:");
             output.line(format_args!("\n{heading}\n{}", printable(redacted)));
         }
-    }
-}
-
-fn print_finding(finding: &v1::Finding, text: &str, output: &mut Output) {
-    let severity = finding.severity().as_str_name().trim_start_matches("SEVERITY_").to_ascii_lowercase();
-    let span = finding.span.clone().unwrap_or_default();
-    let counts = !finding.shadow && !finding.suppressed;
-    let style = match finding.severity() {
-        _ if !counts => Style::Dim,
-        v1::Severity::High | v1::Severity::Critical => Style::Red,
-        _ => Style::Yellow,
-    };
-    let rule = output.styled(Style::Bold, printable(&finding.rule_id));
-    let severity = output.styled(style, severity);
-    let note = match (finding.suppressed, finding.shadow) {
-        (true, _) => ", suppressed",
-        (false, true) => ", in shadow",
-        (false, false) => "",
-    };
-    output.line(format_args!(
-        "\n{severity} {rule} ({}, score {:.2}{note}) at {}:{}",
-        printable(&finding.category),
-        finding.score,
-        span.line,
-        span.column
-    ));
-    let description = printable(&finding.description);
-    output.line(format_args!("  {description}"));
-    let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-    let (lines, more) = snippet(text, offset(span.start)..offset(span.end));
-    let width = lines.last().map_or(1, |line| line.number.to_string().len());
-    for line in lines {
-        let inside = output.styled(style, &line.inside);
-        let carets = output.styled(style, "^".repeat(line.carets));
-        output.line(format_args!("  {:>width$} | {}{inside}{}", line.number, line.before, line.after));
-        output.line(format_args!("  {:>width$} | {}{carets}", "", " ".repeat(line.indent)));
-    }
-    if more > 0 {
-        output.line(format_args!("  {:>width$} | and {more} more lines", ""));
-    }
-    if !finding.evasions.is_empty() {
-        output.line(format_args!("  hidden by: {}", printable(&finding.evasions.join(", "))));
-    }
-    if !finding.recommendation.is_empty() {
-        output.line(format_args!("  {}", printable(&finding.recommendation)));
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Context {
     arguments: SettingsArguments,
     variables: Vec<(String, String)>,
     folder: PathBuf,
+    /// Whether `folder` is another than that of the process, so that the paths of the settings are below it.
+    is_elsewhere: bool,
 }
 
 impl Context {
@@ -39,7 +41,30 @@ impl Context {
         variables: Vec<(String, String)>,
         folder: PathBuf,
     ) -> Self {
-        Self { arguments, variables, folder }
+        Self { arguments, variables, folder, is_elsewhere: false }
+    }
+
+    /// Where the command runs, if its name is Unicode.
+    pub(super) fn working_directory(&self) -> Option<String> {
+        self.folder.to_str().map(str::to_owned)
+    }
+
+    /// Home directory of the person at the terminal, if known.
+    pub(super) fn home_directory(&self) -> Option<String> {
+        let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, home)| home.clone())
+    }
+
+    /// The same place, with a settings file looked for in `folder`, below which its paths are. A file named by a flag
+    /// stays relative to where the command runs.
+    pub(super) fn within_settings_of(&self, folder: PathBuf) -> Self {
+        let mut context = self.clone();
+        if let Some(file) = &mut context.arguments.config {
+            *file = self.folder.join(&file);
+        }
+        context.folder = folder;
+        context.is_elsewhere = true;
+        context
     }
 
     /// The settings as the service reads them, with `flags` on top.
@@ -62,7 +87,13 @@ impl Context {
         let flags = |overrides: &mut Overrides| {
             overrides.set("server.insecure_allow_anonymous", "true", "of a command that serves nobody");
         };
-        self.service_settings(flags).map(|(settings, _)| settings)
+        let (mut settings, _) = self.service_settings(flags)?;
+        if self.is_elsewhere {
+            for path in settings.policy.path.iter_mut().chain(&mut settings.rules.paths) {
+                *path = self.folder.join(&path);
+            }
+        }
+        Ok(settings)
     }
 }
 

@@ -12,11 +12,8 @@ use super::context::{Context, snapshot};
 use super::rules::sources_with;
 use super::{Exit, Failure, Output, remote};
 use crate::app;
-use crate::decision::Severity;
 use crate::detect::Scanner;
-use crate::eval::{
-    self, EngineJudge, EvalError, Found, Judge, JudgeError, Judged, NotJudged, Observer, Outcome,
-};
+use crate::eval::{self, EngineJudge, EvalError, Judge, JudgeError, Judged, Observer, Outcome, ToolCall};
 use crate::grpc::client::{Client, ClientError};
 use crate::pb::v1;
 use crate::policy::{PolicySet, Snapshot};
@@ -59,7 +56,8 @@ pub(super) fn run(
     // A figure of speed is that of scanning.
     settings.cache.enabled = false;
     let snapshot = if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules)? };
-    let mut judge = EngineJudge::new(&snapshot, app::message_engine(&settings)).map_err(Failure::internal)?;
+    let mut judge = EngineJudge::new(&snapshot, app::message_engine(&settings), app::tool_engine(&settings))
+        .map_err(Failure::internal)?;
     run_with(&mut judge, arguments, output)
 }
 
@@ -149,10 +147,14 @@ impl RemoteJudge {
             ..Default::default()
         };
         let request = v1::CheckMessagesRequest { messages: vec![message], redact, ..Default::default() };
-        self.0.check(request).map_err(|error| match error {
-            ClientError::Away { .. } => JudgeError::Away(error.to_string()),
-            _ => JudgeError::Refused(error.to_string()),
-        })
+        self.0.check(request).map_err(judge_error)
+    }
+}
+
+fn judge_error(error: ClientError) -> JudgeError {
+    match error {
+        ClientError::Away { .. } => JudgeError::Away(error.to_string()),
+        _ => JudgeError::Refused(error.to_string()),
     }
 }
 
@@ -161,19 +163,22 @@ impl Judge for RemoteJudge {
         let started = Instant::now();
         let response = self.check(text, role, false)?;
         let elapsed = started.elapsed();
-        let counted = response.findings.iter().filter(|finding| !finding.shadow && !finding.suppressed);
-        let unjudged = response.unjudged.iter().map(|one| NotJudged {
-            plugin: one.plugin.clone(),
-            reason: one.reason.clone(),
-            failed_open: one.failed_open,
-        });
-        Ok(Judged {
-            decision: remote::decision_of(&response),
-            risk_score: response.risk_score,
-            findings: counted.map(found).collect(),
-            unjudged: unjudged.collect(),
-            elapsed,
-        })
+        let risk_score = response.risk_score;
+        let judged = Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed);
+        Ok(Judged { risk_score, ..judged })
+    }
+
+    fn intercept(&mut self, call: &ToolCall) -> Result<Judged, JudgeError> {
+        let request = v1::InterceptToolRequest {
+            phase: v1::ToolPhase::Before.into(),
+            tool_name: call.tool.clone(),
+            args_json: call.args_json.clone(),
+            ..Default::default()
+        };
+        let started = Instant::now();
+        let response = self.0.intercept_tool(request).map_err(judge_error)?;
+        let elapsed = started.elapsed();
+        Ok(Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {
@@ -183,24 +188,5 @@ impl Judge for RemoteJudge {
             Some(v1::message::Content::Text(text)) => Ok(text),
             _ => Err(JudgeError::Refused("the server gave no redacted text back".to_owned())),
         }
-    }
-}
-
-fn found(finding: &v1::Finding) -> Found {
-    let span = finding.span.clone().unwrap_or_default();
-    let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-    Found {
-        category: finding.category.clone(),
-        rule_id: finding.rule_id.clone(),
-        severity: match finding.severity() {
-            v1::Severity::Low => Severity::Low,
-            v1::Severity::Medium => Severity::Medium,
-            v1::Severity::High => Severity::High,
-            v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
-        },
-        path: span.path,
-        start: offset(span.start),
-        end: offset(span.end),
-        score: finding.score,
     }
 }

@@ -12,6 +12,8 @@ pub(super) enum Exit {
     Ok,
     /// The decision of a check.
     Decided(Decision),
+    /// A hook could not judge, and the agent must not go on.
+    Refused,
     /// The command line makes no sense.
     Usage,
     /// What was given is malformed, or a test of rules or policies failed.
@@ -30,6 +32,7 @@ impl Exit {
         match self {
             Self::Ok => 0,
             Self::Decided(decision) => decision.exit_code(),
+            Self::Refused => 2,
             Self::Usage => 64,
             Self::Data => 65,
             Self::ServerAway => 69,
@@ -65,6 +68,11 @@ impl Failure {
         Self { exit: Exit::Data, message: message.to_string() }
     }
 
+    /// Whether a server is to blame, so that asking elsewhere makes sense.
+    pub(super) fn is_of_server(&self) -> bool {
+        matches!(self.exit, Exit::ServerAway | Exit::Internal)
+    }
+
     /// An error of our own.
     pub(super) fn internal(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Internal, message: message.to_string() }
@@ -90,8 +98,15 @@ mod tests {
     fn exit_codes_are_those_of_the_contract() {
         let decisions = Decision::ALL.map(|decision| Exit::Decided(decision).code());
         assert_eq!(decisions, [0, 1, 3, 2]);
-        let others =
-            [Exit::Ok, Exit::Usage, Exit::Data, Exit::ServerAway, Exit::Internal, Exit::Configuration];
-        assert_eq!(others.map(Exit::code), [0, 64, 65, 69, 70, 78]);
+        let others = [
+            Exit::Ok,
+            Exit::Refused,
+            Exit::Usage,
+            Exit::Data,
+            Exit::ServerAway,
+            Exit::Internal,
+            Exit::Configuration,
+        ];
+        assert_eq!(others.map(Exit::code), [0, 2, 64, 65, 69, 70, 78]);
     }
 }

@@ -13,33 +13,34 @@ const TEXT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// and it is no terminal.
 pub(super) fn text(argument: Option<&str>, file: Option<&Path>) -> Result<String, Failure> {
     match (argument, file) {
-        (Some("-"), _) => standard_input(),
+        (Some("-"), _) => standard_input(TEXT_BYTES_MAX),
         (Some(text), _) => Ok(text.to_owned()),
-        (None, Some(path)) if path.as_os_str() == "-" => standard_input(),
+        (None, Some(path)) if path.as_os_str() == "-" => standard_input(TEXT_BYTES_MAX),
         (None, Some(path)) => read(path),
-        (None, None) if !io::stdin().is_terminal() => standard_input(),
+        (None, None) if !io::stdin().is_terminal() => standard_input(TEXT_BYTES_MAX),
         (None, None) => {
             Err(Failure::usage("nothing to check; give a text, --file FILE, or - for standard input"))
         }
     }
 }
 
-fn standard_input() -> Result<String, Failure> {
-    read_all(io::stdin().lock(), "standard input")
+/// All of standard input, at most `bytes_max` bytes.
+pub(super) fn standard_input(bytes_max: u64) -> Result<String, Failure> {
+    read_all(io::stdin().lock(), "standard input", bytes_max)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|error| cannot_read(&shown, &error))?;
-    read_all(file, &shown)
+    read_all(file, &shown, TEXT_BYTES_MAX)
 }
 
-fn read_all(from: impl Read, shown: &str) -> Result<String, Failure> {
+fn read_all(from: impl Read, shown: &str, bytes_max: u64) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     // One byte more than allowed tells a text of exactly the limit from a longer one.
-    from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(shown, &error))?;
-    if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(Failure::data(format_args!("{shown}: longer than the limit of {TEXT_BYTES_MAX} bytes")));
+    from.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(shown, &error))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(Failure::data(format_args!("{shown}: longer than the limit of {bytes_max} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

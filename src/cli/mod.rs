@@ -3,7 +3,7 @@
 //! A command turns its arguments into calls of the engines and prints what came out; nothing is decided here. With
 //! `--server` a command asks a running service, else it does the work in this process.
 //!
-//! Exit codes: `check` answers 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK. Everywhere 64 is wrong usage, 65 malformed data, 69 a
+//! Exit codes: `check` and `intercept` answer 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK; `hook` has its own. Everywhere else 64 is wrong usage, 65 malformed data, 69 a
 //! server that is away, 70 an error of our own and 78 a bad configuration. `--help` is no error.
 //!
 //! Does not: read the environment. `main` hands it over, so that tests can give another.
@@ -13,8 +13,13 @@ mod config;
 mod context;
 mod eval;
 mod exit;
+mod findings;
 mod health;
+mod hook;
 mod input;
+mod intercept;
+mod interception;
+mod interceptors;
 mod output;
 mod policy;
 mod remote;
@@ -60,6 +65,14 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Check one text: exit code 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK.
     Check(check::CheckArguments),
+    /// Ask about one tool call, message or model call: exit code 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK.
+    Intercept(Box<intercept::InterceptArguments>),
+    /// Guard an agent that runs a command at each step.
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
+    /// List, add and remove interceptors of a running server.
+    #[command(subcommand)]
+    Interceptors(interceptors::InterceptorsCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
@@ -83,7 +96,10 @@ pub fn run(invocation: Invocation) -> ExitCode {
         Err(error) => {
             // When the reader has gone there is nobody left to tell.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+            if !error.use_stderr() {
+                return Exit::Ok.into();
+            }
+            return hook::exit_of_wrong_usage(&invocation.arguments).unwrap_or(Exit::Usage).into();
         }
     };
     let mut output = Output::new(&invocation.variables);
@@ -100,6 +116,9 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
     match command {
         Command::Serve(arguments) => serve::run(arguments, context),
         Command::Check(arguments) => check::run(arguments, context, output),
+        Command::Intercept(arguments) => intercept::run(arguments, context, output),
+        Command::Hook(command) => Ok(hook::run(command, context)),
+        Command::Interceptors(command) => interceptors::run(command, context, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),

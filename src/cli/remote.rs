@@ -11,8 +11,8 @@ pub(super) fn connect(url: &str) -> Result<Client, Failure> {
 }
 
 /// The decision of an answer.
-pub(super) fn decision_of(response: &v1::CheckMessagesResponse) -> Decision {
-    match response.decision() {
+pub(super) fn decision_of(decision: v1::Decision) -> Decision {
+    match decision {
         v1::Decision::Allow => Decision::Allow,
         v1::Decision::Warn => Decision::Warn,
         v1::Decision::Ask => Decision::Ask,

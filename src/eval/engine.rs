@@ -1,17 +1,22 @@
-//! The judge in this process: the message engine under a snapshot of rules and policies.
+//! The judge in this process: the engines under a snapshot of rules and policies.
 
 use std::time::Instant;
 
 use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
+use super::tool_record::ToolCall;
 use crate::decision::Direction;
+use crate::grpc::intercept;
 use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine};
+use crate::pb::v1;
 use crate::policy::{CallerRole, Snapshot};
 use crate::rules::Role;
 use crate::text::OffsetEncoding;
+use crate::tools::ToolEngine;
 
-/// Judges with the engine of this process.
+/// Judges with the engines of this process.
 pub struct EngineJudge<'s> {
     engine: MessageEngine,
+    tools: ToolEngine,
     snapshot: &'s Snapshot,
     runtime: tokio::runtime::Runtime,
 }
@@ -22,9 +27,9 @@ impl<'s> EngineJudge<'s> {
     ///
     /// # Errors
     /// When the system refuses what a runtime needs.
-    pub fn new(snapshot: &'s Snapshot, engine: MessageEngine) -> std::io::Result<Self> {
+    pub fn new(snapshot: &'s Snapshot, engine: MessageEngine, tools: ToolEngine) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-        Ok(Self { engine, snapshot, runtime })
+        Ok(Self { engine, tools, snapshot, runtime })
     }
 
     fn check(&self, text: &str, role: Role, redact: bool) -> Result<(CheckOutcome, Instant), JudgeError> {
@@ -75,6 +80,26 @@ impl Judge for EngineJudge<'_> {
             unjudged: unjudged.collect(),
             elapsed,
         })
+    }
+
+    fn intercept(&mut self, call: &ToolCall) -> Result<Judged, JudgeError> {
+        let request = v1::InterceptToolRequest {
+            phase: v1::ToolPhase::Before.into(),
+            tool_name: call.tool.clone(),
+            args_json: call.args_json.clone(),
+            ..Default::default()
+        };
+        let judge = intercept::Judge {
+            engine: &self.tools,
+            snapshot: self.snapshot,
+            roles: &[CallerRole::Admin],
+            deadline: None,
+        };
+        let started = Instant::now();
+        let judged = self.runtime.block_on(intercept::judge_tool(judge, request));
+        let elapsed = started.elapsed();
+        let response = judged.map_err(|error| JudgeError::Refused(error.to_string()))?.response;
+        Ok(Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {

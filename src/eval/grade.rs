@@ -88,12 +88,16 @@ mod tests {
             id: "a".to_owned(),
             label: String::new(),
             is_positive,
+            is_graded: true,
             kind,
             tier: String::new(),
             category: String::new(),
             source: String::new(),
+            group: String::new(),
+            disguise: None,
             role: Role::User,
             text: " ".repeat(100),
+            call: None,
             spans: spans.collect(),
             has_exact_spans: true,
             is_core: true,
@@ -120,8 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn injection_is_graded_by_the_decision() {
+    fn injection_and_tool_calls_are_graded_by_the_decision() {
         let attack = record(Kind::Injection, true, &[]);
+        let command = record(Kind::Commands, true, &[]);
+        assert!(grade(&command, &judged(Decision::Block, &[])).is_flagged);
+        assert!(!grade(&command, &judged(Decision::Ask, &[])).is_flagged, "asking is not blocking");
         assert!(grade(&attack, &judged(Decision::Block, &[])).is_flagged);
         for weaker in [Decision::Allow, Decision::Warn, Decision::Ask] {
             assert!(

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::tool_record::ToolCall;
 use crate::decision::{Decision, Severity};
+use crate::pb::v1;
 use crate::rules::Role;
 
 /// One finding of an answer that takes part in the decision.
@@ -14,7 +16,7 @@ pub struct Found {
     pub rule_id: String,
     /// Its severity.
     pub severity: Severity,
-    /// Field of the message.
+    /// Field of the message or tool call.
     pub path: String,
     /// First byte, in UTF-8 bytes of the field.
     pub start: usize,
@@ -35,7 +37,7 @@ pub struct NotJudged {
     pub failed_open: bool,
 }
 
-/// The answer to one text.
+/// The answer to one text or tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// The decision.
@@ -50,6 +52,57 @@ pub struct Judged {
     pub elapsed: Duration,
 }
 
+impl Judged {
+    /// An answer on the wire, its offsets in UTF-8 bytes. Its risk is the highest score of a finding that counts.
+    pub fn of_wire(
+        decision: v1::Decision,
+        findings: &[v1::Finding],
+        unjudged: &[v1::Unjudged],
+        elapsed: Duration,
+    ) -> Self {
+        let counted = findings.iter().filter(|finding| !finding.shadow && !finding.suppressed);
+        let findings: Vec<Found> = counted.map(Found::of_wire).collect();
+        let unjudged = unjudged.iter().map(|one| NotJudged {
+            plugin: one.plugin.clone(),
+            reason: one.reason.clone(),
+            failed_open: one.failed_open,
+        });
+        Self {
+            decision: match decision {
+                v1::Decision::Allow => Decision::Allow,
+                v1::Decision::Warn => Decision::Warn,
+                v1::Decision::Ask => Decision::Ask,
+                v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
+            },
+            risk_score: findings.iter().map(|found| found.score).fold(0.0, f64::max),
+            findings,
+            unjudged: unjudged.collect(),
+            elapsed,
+        }
+    }
+}
+
+impl Found {
+    fn of_wire(finding: &v1::Finding) -> Self {
+        let span = finding.span.clone().unwrap_or_default();
+        let offset = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+        Self {
+            category: finding.category.clone(),
+            rule_id: finding.rule_id.clone(),
+            severity: match finding.severity() {
+                v1::Severity::Low => Severity::Low,
+                v1::Severity::Medium => Severity::Medium,
+                v1::Severity::High => Severity::High,
+                v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
+            },
+            path: span.path,
+            start: offset(span.start),
+            end: offset(span.end),
+            score: finding.score,
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
@@ -61,13 +114,19 @@ pub enum JudgeError {
     Refused(String),
 }
 
-/// Judges texts as messages of one role, under the default policy.
+/// Judges texts as messages of one role, and tool calls before they run, under the default policy.
 pub trait Judge {
     /// Judges one text.
     ///
     /// # Errors
     /// When there is no answer; a decision is never an error.
     fn judge(&mut self, text: &str, role: Role) -> Result<Judged, JudgeError>;
+
+    /// Judges one tool call that has not run yet.
+    ///
+    /// # Errors
+    /// When there is no answer; a decision is never an error.
+    fn intercept(&mut self, call: &ToolCall) -> Result<Judged, JudgeError>;
 
     /// The text with credentials and personal data replaced.
     ///

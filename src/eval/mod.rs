@@ -1,8 +1,11 @@
 //! Measures the real engine on labelled records.
 //!
 //! Records are JSON lines; their fields tell their shape. Each text is judged under the default policy with the role its
-//! surface stands for, and the answer is compared with the label:
+//! surface stands for, each command and path as a tool call that has not run yet, and the answer is compared with the
+//! label:
 //!
+//! - commands and paths: a dangerous one is found, and a benign one falsely flagged, when the decision is BLOCK; asking
+//!   a person is neither. Of commands in disguise it is also told how many got the verdict of the plain one;
 //! - injection: an attack is found, and a benign text falsely flagged, when the decision is BLOCK;
 //! - secrets and PII: a positive record is found when a finding of its family overlaps an expected span; a negative one
 //!   is falsely flagged by any finding of its family from MEDIUM on.
@@ -21,6 +24,7 @@ mod record;
 mod redaction;
 mod table;
 mod tally;
+mod tool_record;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +34,7 @@ pub use judge::{Found, Judge, JudgeError, Judged, NotJudged};
 pub use record::{Kind, Labelled, Record, RecordError, Shape, parse};
 pub use table::render as report_text;
 pub use tally::{Count, FileTally, Report, SpanCount};
+pub use tool_record::{Disguise, ToolCall};
 
 use redaction::Redaction;
 
@@ -117,14 +122,18 @@ fn evaluate_file(
         let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
         let text = text.map_err(malformed)?;
         let record = match record::parse(&text).map_err(malformed)? {
-            Shape::Text(record) => record,
+            Shape::Judged(record) => record,
             Shape::Later { needs } => {
                 *skipped.entry(needs).or_default() += 1;
                 continue;
             }
         };
         let failed = |error| EvalError::Judge { path: name.clone(), line, error };
-        let judged = judge.judge(&record.text, record.role).map_err(failed)?;
+        let judged = match &record.call {
+            Some(call) => judge.intercept(call),
+            None => judge.judge(&record.text, record.role),
+        };
+        let judged = judged.map_err(failed)?;
         let redaction = redaction::measure(&record, &judged, judge).map_err(failed)?;
         let graded = grade::grade(&record, &judged);
         tally.add(&record, &judged, &graded, redaction);

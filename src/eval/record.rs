@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::tool_record::{self, Disguise, ToolCall};
 use crate::detect::{PII, SECRETS};
 use crate::rules::Role;
 
@@ -20,6 +21,10 @@ pub enum Kind {
     Secrets,
     /// Personal data with its spans.
     Pii,
+    /// Shell commands.
+    Commands,
+    /// Paths in the hands of a tool.
+    Paths,
 }
 
 impl Kind {
@@ -29,13 +34,15 @@ impl Kind {
             Self::Injection => "injection",
             Self::Secrets => "secrets",
             Self::Pii => "pii",
+            Self::Commands => "commands",
+            Self::Paths => "paths",
         }
     }
 
     /// Family of the categories that answer for it; `None` where the decision does.
     pub(super) const fn family(self) -> Option<&'static str> {
         match self {
-            Self::Injection => None,
+            Self::Injection | Self::Commands | Self::Paths => None,
             Self::Secrets => Some(SECRETS),
             Self::Pii => Some(PII),
         }
@@ -51,7 +58,7 @@ pub struct Labelled {
     pub range: Range<usize>,
 }
 
-/// A record whose text is judged as a message.
+/// A record to be judged: a text as a message, a command or a path as a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its id.
@@ -60,6 +67,8 @@ pub struct Record {
     pub label: String,
     /// Whether something is to be found in it.
     pub is_positive: bool,
+    /// Whether it counts for the figures; others are counted on their own.
+    pub is_graded: bool,
     /// What it is about.
     pub kind: Kind,
     /// Tier, or what stands in for one: the kind of a negative, or whether the types are among the core.
@@ -68,10 +77,16 @@ pub struct Record {
     pub category: String,
     /// Where it comes from; may be empty.
     pub source: String,
+    /// Kind of disguise of a command, or spelling of a path; may be empty.
+    pub group: String,
+    /// The seed of a disguised command.
+    pub disguise: Option<Disguise>,
     /// Role of the message.
     pub role: Role,
-    /// The text.
+    /// The text, command or path.
     pub text: String,
+    /// The tool call to judge; `None` for a text that is judged as a message.
+    pub call: Option<ToolCall>,
     /// Expected spans.
     pub spans: Vec<Labelled>,
     /// Whether the expected spans are exact to the byte.
@@ -83,8 +98,8 @@ pub struct Record {
 /// What a line holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A text to be checked as a message.
-    Text(Box<Record>),
+    /// Something to be judged now.
+    Judged(Box<Record>),
     /// Something that this release cannot judge.
     Later {
         /// The call that would judge it.
@@ -107,7 +122,7 @@ impl RecordError {
         Self { field: String::new(), message: message.into() }
     }
 
-    fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
 }
@@ -122,12 +137,7 @@ impl fmt::Display for RecordError {
 }
 
 /// Fields that tell the shapes of other calls, and the call that judges each.
-const LATER: [(&str, &str); 4] = [
-    ("command", "InterceptTool"),
-    ("path", "InterceptTool"),
-    ("chunks", "StreamMonitor"),
-    ("bundle", "ReviewBundle"),
-];
+const LATER: [(&str, &str); 2] = [("chunks", "StreamMonitor"), ("bundle", "ReviewBundle")];
 
 /// Reads one line.
 ///
@@ -140,8 +150,17 @@ pub fn parse(line: &str) -> Result<Shape, RecordError> {
         return Err(RecordError::whole("is not a JSON object"));
     };
     let fields = Fields(&fields);
-    if fields.has("text") {
-        return text_record(fields).map(|record| Shape::Text(Box::new(record)));
+    let read = if fields.has("text") {
+        Some(text_record(fields))
+    } else if fields.has("command") {
+        Some(tool_record::command_record(fields))
+    } else if fields.has("path") {
+        Some(tool_record::path_record(fields))
+    } else {
+        None
+    };
+    if let Some(record) = read {
+        return record.map(|record| Shape::Judged(Box::new(record)));
     }
     let later = LATER.iter().find(|(field, _)| fields.has(field));
     let (_, needs) = later.ok_or_else(|| {
@@ -178,12 +197,16 @@ fn text_record(fields: Fields<'_>) -> Result<Record, RecordError> {
     Ok(Record {
         id: fields.text("id")?.to_owned(),
         is_positive,
+        is_graded: true,
         kind,
         tier: tier(kind, is_positive, is_core, fields)?,
         category: fields.optional_text("category")?.unwrap_or_default().to_owned(),
         source: fields.optional_text("source")?.unwrap_or_default().to_owned(),
+        group: String::new(),
+        disguise: None,
         role: if kind == Kind::Injection { role(fields)? } else { Role::User },
         text,
+        call: None,
         spans,
         has_exact_spans: !fields.has("exact") || fields.flag("exact")?,
         is_core,
@@ -248,14 +271,14 @@ fn span(index: usize, item: &Value, text: &str) -> Result<Labelled, RecordError>
 
 /// The fields of one record.
 #[derive(Clone, Copy)]
-struct Fields<'a>(&'a Map<String, Value>);
+pub(super) struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
     fn has(self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    fn text(self, name: &str) -> Result<&'a str, RecordError> {
+    pub(super) fn text(self, name: &str) -> Result<&'a str, RecordError> {
         match self.0.get(name) {
             Some(Value::String(text)) => Ok(text),
             Some(_) => Err(RecordError::at(name, "must be a text")),
@@ -264,7 +287,7 @@ impl<'a> Fields<'a> {
     }
 
     /// `None` for a field that is missing or null.
-    fn optional_text(self, name: &str) -> Result<Option<&'a str>, RecordError> {
+    pub(super) fn optional_text(self, name: &str) -> Result<Option<&'a str>, RecordError> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(_) => self.text(name).map(Some),
@@ -276,7 +299,7 @@ impl<'a> Fields<'a> {
         value.ok_or_else(|| RecordError::at(name, "must be true or false"))
     }
 
-    fn one_of(self, name: &str, valid: &[&str]) -> Result<&'a str, RecordError> {
+    pub(super) fn one_of(self, name: &str, valid: &[&str]) -> Result<&'a str, RecordError> {
         let value = self.text(name)?;
         if valid.contains(&value) {
             return Ok(value);
@@ -292,8 +315,8 @@ mod tests {
 
     fn record(line: &str) -> Record {
         match parse(line).expect("a good line") {
-            Shape::Text(record) => *record,
-            other => panic!("{other:?} is no text record"),
+            Shape::Judged(record) => *record,
+            other => panic!("{other:?} is no record"),
         }
     }
 
@@ -314,8 +337,6 @@ mod tests {
         let pii = record(line);
         assert_eq!((pii.kind, pii.tier.as_str(), pii.is_positive), (Kind::Pii, "hard", false));
         for (line, call) in [
-            (r#"{"id":"a","command":"ls","label":"benign"}"#, "InterceptTool"),
-            (r#"{"id":"a","path":"/x","tool":"read","label":"benign"}"#, "InterceptTool"),
             (r#"{"id":"a","chunks":[],"label":"benign"}"#, "StreamMonitor"),
             (r#"{"bundle":"a.zip","expect":"reject"}"#, "ReviewBundle"),
         ] {
@@ -349,7 +370,7 @@ mod tests {
                 r#"{"id":"a","text":"é","label":"positive","tier":"A","expected":[{"type":"x","start":-1,"end":2}]}"#,
                 "expected[0].start",
             ),
-            (r#"{"id":"a","command":"ls"}"#, "label"),
+            (r#"{"id":"a","chunks":["x"]}"#, "label"),
         ] {
             let error = parse(line).expect_err("a broken line");
             assert_eq!(error.field, field, "{line}: {error}");

@@ -80,7 +80,7 @@ fn render_macro(out: &mut String, totals: &Totals, kind: Kind) {
 /// What the rate of a row is called.
 fn meaning(name: &str, label: &str) -> &'static str {
     match (name, label) {
-        ("precision", _) => "",
+        ("precision", _) | (_, "verdict" | "ungraded") => "",
         (_, "benign" | "negative") => "FPR",
         _ => "recall",
     }

@@ -72,6 +72,12 @@ pub struct FileTally {
     tiers: BTreeMap<(bool, String, String), Count>,
     /// By label and category.
     categories: BTreeMap<(bool, String, String), Count>,
+    /// By kind of disguise or spelling.
+    groups: BTreeMap<(bool, String, String), Count>,
+    /// Records that grade nothing, by tier.
+    ungraded: BTreeMap<String, Count>,
+    /// Commands in disguise.
+    disguises: Disguises,
     /// Expected spans of core records by type: found is found with the right type.
     types: BTreeMap<String, Count>,
     bytes: usize,
@@ -92,10 +98,18 @@ impl FileTally {
         self.redaction_found_bytes += redaction.found_bytes;
         self.redaction_left_bytes += redaction.left_bytes;
         self.redaction_unstable += usize::from(!redaction.is_stable);
+        if !record.is_graded {
+            self.ungraded.entry(record.tier.clone()).or_default().add(graded.is_flagged);
+            return;
+        }
+        self.disguises.add(record, graded.is_flagged);
         let key = |name: &str| (!record.is_positive, record.label.clone(), name.to_owned());
         self.tiers.entry(key(&record.tier)).or_default().add(graded.is_flagged);
         if !record.category.is_empty() {
             self.categories.entry(key(&record.category)).or_default().add(graded.is_flagged);
+        }
+        if !record.group.is_empty() {
+            self.groups.entry(key(&record.group)).or_default().add(graded.is_flagged);
         }
         for (span, grade) in record.spans.iter().zip(&graded.spans) {
             if record.kind == Kind::Pii && !record.is_core {
@@ -111,7 +125,8 @@ impl FileTally {
         }
     }
 
-    /// The rows of its table: tiers, all of each label, precision, right types and, when wanted, categories.
+    /// The rows of its table: tiers, all of each label, precision, right types, verdicts that a disguise left unchanged,
+    /// what grades nothing and, when wanted, categories and kinds of disguise or spelling.
     pub fn groups(&self, with_categories: bool) -> Vec<Group> {
         let row = |name: String, label: &str, count| Group { name, label: label.to_owned(), count };
         let mut rows: Vec<Group> =
@@ -132,11 +147,21 @@ impl FileTally {
                 self.types.iter().map(|(kind, count)| row(format!("type {kind}"), "positive", *count)),
             );
         }
+        rows.extend(
+            self.disguises
+                .unchanged(with_categories)
+                .into_iter()
+                .map(|(name, count)| row(name, "verdict", count)),
+        );
+        rows.extend(self.ungraded.iter().map(|(tier, count)| row(tier.clone(), "ungraded", *count)));
         if with_categories {
-            let categories = self.categories.iter();
-            rows.extend(
-                categories.map(|((_, label, name), count)| row(format!("category {name}"), label, *count)),
-            );
+            for (what, counts) in [("category", &self.categories), ("group", &self.groups)] {
+                rows.extend(
+                    counts
+                        .iter()
+                        .map(|((_, label, name), count)| row(format!("{what} {name}"), label, *count)),
+                );
+            }
         }
         rows
     }
@@ -172,6 +197,49 @@ impl FileTally {
     }
 }
 
+/// Verdicts on commands in disguise, beside that on the plain one.
+#[derive(Clone, Debug, Default)]
+struct Disguises {
+    /// By seed: whether the plain command was blocked.
+    plain: BTreeMap<String, bool>,
+    /// Seed, kind of disguise, and whether it was blocked.
+    disguised: Vec<(String, String, bool)>,
+}
+
+impl Disguises {
+    fn add(&mut self, record: &Record, is_blocked: bool) {
+        match &record.disguise {
+            Some(disguise) if disguise.is_plain => {
+                self.plain.insert(disguise.seed.clone(), is_blocked);
+            }
+            Some(disguise) => {
+                self.disguised.push((disguise.seed.clone(), record.group.clone(), is_blocked));
+            }
+            None => {}
+        }
+    }
+
+    /// How many disguised commands got the verdict of the plain one, over all and, when wanted, by kind of disguise.
+    /// A command whose plain form was not judged says nothing.
+    fn unchanged(&self, by_group: bool) -> Vec<(String, Count)> {
+        let mut all = Count::default();
+        let mut groups = BTreeMap::<&str, Count>::new();
+        for (seed, group, is_blocked) in &self.disguised {
+            let Some(plain) = self.plain.get(seed) else { continue };
+            all.add(plain == is_blocked);
+            groups.entry(group).or_default().add(plain == is_blocked);
+        }
+        if all.n == 0 {
+            return Vec::new();
+        }
+        let mut rows = vec![("unchanged".to_owned(), all)];
+        if by_group {
+            rows.extend(groups.into_iter().map(|(group, count)| (format!("unchanged {group}"), count)));
+        }
+        rows
+    }
+}
+
 fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
     counts.into_iter().fold(Count::default(), |a, b| Count { n: a.n + b.n, found: a.found + b.found })
 }
@@ -190,7 +258,8 @@ impl Totals {
         let kind =
             self.kinds.entry(record.kind).or_insert_with(|| FileTally::new(record.kind.as_str().to_owned()));
         kind.add(record, judged, graded, redaction);
-        if record.is_positive && record.tier != SEMANTIC {
+        // Where a command comes from is a page or a run, no source of its own.
+        if record.is_positive && record.call.is_none() && record.tier != SEMANTIC {
             let source =
                 self.sources.entry(record.kind).or_default().entry(record.source.clone()).or_default();
             source.add(graded.is_flagged);

@@ -5,14 +5,16 @@
 
 use std::time::Duration;
 
+use tonic::metadata::MetadataValue;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
 use crate::pb::v1;
+use crate::pb::v1::interceptor_registry_service_client::InterceptorRegistryServiceClient;
 use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
 use crate::pb::v1::policy_service_client::PolicyServiceClient;
 
@@ -106,10 +108,96 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub fn check(&self, request: v1::CheckMessagesRequest) -> Result<v1::CheckMessagesResponse, ClientError> {
-        let mut client = PolicyDecisionServiceClient::new(self.channel.clone())
-            .max_decoding_message_size(usize::MAX)
-            .max_encoding_message_size(usize::MAX);
+        let mut client = self.decisions();
         self.answer(self.runtime.block_on(client.check_messages(request)))
+    }
+
+    /// Judges a tool call before it runs, or its result after it ran.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn intercept_tool(
+        &self,
+        request: v1::InterceptToolRequest,
+    ) -> Result<v1::InterceptToolResponse, ClientError> {
+        let mut client = self.decisions();
+        self.answer(self.runtime.block_on(client.intercept_tool(request)))
+    }
+
+    /// Judges a message before the agent sees it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn intercept_message(
+        &self,
+        request: v1::InterceptMessageRequest,
+    ) -> Result<v1::InterceptMessageResponse, ClientError> {
+        let mut client = self.decisions();
+        self.answer(self.runtime.block_on(client.intercept_message(request)))
+    }
+
+    /// Judges the parameters of a model call.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn intercept_params(
+        &self,
+        request: v1::InterceptParamsRequest,
+    ) -> Result<v1::InterceptParamsResponse, ClientError> {
+        let mut client = self.decisions();
+        self.answer(self.runtime.block_on(client.intercept_params(request)))
+    }
+
+    /// Every interceptor in force that fits the filters of `request`, page after page.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn interceptors(
+        &self,
+        mut request: v1::ListInterceptorsRequest,
+    ) -> Result<v1::ListInterceptorsResponse, ClientError> {
+        let mut client = self.registry();
+        let mut whole = v1::ListInterceptorsResponse::default();
+        for _ in 0..PAGES_MAX {
+            let page = self.answer(self.runtime.block_on(client.list_interceptors(request.clone())))?;
+            whole.interceptors.extend(page.interceptors);
+            whole.policy_revision = page.policy_revision;
+            if page.next_page_token.is_empty() {
+                return Ok(whole);
+            }
+            request.page_token = page.next_page_token;
+        }
+        let message = "its list of interceptors does not end".to_owned();
+        Err(ClientError::Failed { url: self.url.clone(), message })
+    }
+
+    /// Adds an interceptor; `token` is the admin token of the server.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn add_interceptor(
+        &self,
+        request: v1::AddInterceptorRequest,
+        token: &str,
+    ) -> Result<v1::AddInterceptorResponse, ClientError> {
+        let request = self.with_token(request, token)?;
+        let mut client = self.registry();
+        self.answer(self.runtime.block_on(client.add_interceptor(request)))
+    }
+
+    /// Removes an interceptor that was added by API; `token` is the admin token of the server.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn remove_interceptor(
+        &self,
+        id: &str,
+        token: &str,
+    ) -> Result<v1::RemoveInterceptorResponse, ClientError> {
+        let request = v1::RemoveInterceptorRequest { interceptor_id: id.to_owned() };
+        let request = self.with_token(request, token)?;
+        let mut client = self.registry();
+        self.answer(self.runtime.block_on(client.remove_interceptor(request)))
     }
 
     /// Every rule in force, of one plugin or of all.
@@ -156,6 +244,28 @@ impl Client {
         };
         let status = answer.status();
         Ok(Serving { is_serving: status == ServingStatus::Serving, status: status.as_str_name() })
+    }
+
+    fn decisions(&self) -> PolicyDecisionServiceClient<Channel> {
+        PolicyDecisionServiceClient::new(self.channel.clone())
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX)
+    }
+
+    fn registry(&self) -> InterceptorRegistryServiceClient<Channel> {
+        InterceptorRegistryServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    fn with_token<T>(&self, message: T, token: &str) -> Result<Request<T>, ClientError> {
+        let denied = |_| ClientError::Denied {
+            url: self.url.clone(),
+            message: "the token holds characters that cannot be sent".to_owned(),
+        };
+        let mut value = MetadataValue::try_from(format!("Bearer {token}")).map_err(denied)?;
+        value.set_sensitive(true);
+        let mut request = Request::new(message);
+        request.metadata_mut().insert("authorization", value);
+        Ok(request)
     }
 
     fn answer<T>(&self, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {

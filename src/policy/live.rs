@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::{FolderWatch, PolicyProblems, PolicySet, Prepare, Prepared, Vocabulary, load_dir};
 use crate::detect::Scanner;
-use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, builtin_sources, load_folder};
+use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, RuleSource, builtin_sources, load_folder};
 
 /// Where rules and policies come from.
 #[derive(Clone, Debug, Default)]
@@ -32,10 +32,32 @@ pub struct Sources {
 /// Rules and policies of one moment. Immutable.
 pub struct Snapshot {
     policies: PolicySet,
-    scanner: Arc<Scanner>,
+    scanner: Arc<LateScanner>,
     prepared: Option<Prepared>,
     revision: Arc<str>,
     loaded: Timestamp,
+}
+
+/// A scanner that may still have to be made.
+struct LateScanner {
+    made: OnceLock<Arc<Scanner>>,
+    /// Built-in rule files, which are known to compile; none once it is made.
+    files: Vec<RuleSource>,
+    revision: String,
+}
+
+impl LateScanner {
+    fn made(scanner: Scanner) -> Self {
+        let revision = scanner.rules().revision().to_owned();
+        Self { made: OnceLock::from(Arc::new(scanner)), files: Vec::new(), revision }
+    }
+
+    fn get(&self) -> &Arc<Scanner> {
+        self.made.get_or_init(|| {
+            let set = RuleSet::compile(&self.files, &RuleSetConfig::default());
+            Arc::new(Scanner::new(Arc::new(set.expect("a test compiles the built-in rules"))))
+        })
+    }
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -47,7 +69,7 @@ impl std::fmt::Debug for Snapshot {
 impl Snapshot {
     /// Rules on trial under given policies. Its revision is not that of anything in force.
     pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
-        let scanner = Arc::new(scanner);
+        let scanner = Arc::new(LateScanner::made(scanner));
         Self { policies, scanner, prepared: None, revision: "trial".into(), loaded: Timestamp::now() }
     }
 
@@ -58,7 +80,7 @@ impl Snapshot {
 
     /// The scanner over the rules.
     pub fn scanner(&self) -> &Scanner {
-        &self.scanner
+        self.scanner.get()
     }
 
     /// What the engine that keeps a `T` compiled for this snapshot; `None` when it did not.
@@ -111,32 +133,58 @@ pub fn load_with(
         rule_files.extend(load_folder(path)?);
     }
     let revision = RuleSet::revision_of(&rule_files);
-    let scanner = match before.filter(|b| b.scanner.rules().revision() == revision) {
+    let scanner = match before.filter(|b| b.scanner.revision == revision) {
         Some(before) => before.scanner.clone(),
         None => {
             let set = RuleSet::compile(&rule_files, &RuleSetConfig::default())?;
-            Arc::new(Scanner::new(Arc::new(set)))
+            Arc::new(LateScanner::made(Scanner::new(Arc::new(set))))
         }
     };
+    finish(sources, scanner, true, read)
+}
+
+/// [`load`] for a process that answers one call: detection rules are compiled when the first text is scanned, which may
+/// be never. Until then nobody knows their ids, so a policy that names one that does not exist is not refused; its
+/// setting concerns nothing. Rules besides the built-in ones are compiled at once.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_deferred(sources: &Sources) -> Result<Snapshot, LoadError> {
+    if !sources.rules.is_empty() {
+        return load(sources, None);
+    }
+    let files = builtin_sources();
+    let revision = RuleSet::revision_of(&files);
+    let scanner = LateScanner { made: OnceLock::new(), files, revision };
+    finish(sources, Arc::new(scanner), false, |vocabulary| load_dir(sources.policies.as_deref(), vocabulary))
+}
+
+/// The snapshot of `scanner` and the policies that `read` brings; with `knows_rules` these may name rules that exist
+/// only.
+fn finish(
+    sources: &Sources,
+    scanner: Arc<LateScanner>,
+    knows_rules: bool,
+    read: impl FnOnce(&Vocabulary<'_>) -> Result<PolicySet, PolicyProblems>,
+) -> Result<Snapshot, LoadError> {
     let prepare = sources.prepare.as_ref().map(|prepare| prepare.rules(&sources.rules)).transpose()?;
-    let rules = scanner.rules();
     let more_ids = prepare.as_ref().map(|prepare| prepare.rule_ids()).unwrap_or_default();
-    let rule_ids: Vec<&str> = rules
-        .rules()
-        .iter()
-        .map(|r| &*r.info.id)
-        .chain(scanner.coded_rule_ids())
-        .chain(more_ids.iter().map(String::as_str))
-        .collect();
-    let plugins: Vec<&str> =
-        rules.plugins().iter().map(|p| &**p).chain(sources.plugins.iter().map(String::as_str)).collect();
-    let vocabulary = Vocabulary { plugins: &plugins, rules: Some(&rule_ids) };
+    let (mut rule_ids, mut plugins): (Vec<&str>, Vec<&str>) = Default::default();
+    if knows_rules {
+        let made = scanner.get();
+        let rules = made.rules();
+        rule_ids.extend(rules.rules().iter().map(|r| &*r.info.id).chain(made.coded_rule_ids()));
+        rule_ids.extend(more_ids.iter().map(String::as_str));
+        plugins.extend(rules.plugins().iter().map(|p| &**p));
+    }
+    plugins.extend(sources.plugins.iter().map(String::as_str));
+    let vocabulary = Vocabulary { plugins: &plugins, rules: knows_rules.then_some(&*rule_ids) };
     let policies = read(&vocabulary)?;
     let prepared = prepare.as_ref().map(|prepare| prepare.compile(&policies)).transpose();
     let prepared = prepared.map_err(PolicyProblems::of)?;
     let rules_revision = match &prepare {
-        None => rules.revision().to_owned(),
-        Some(prepare) => combined(rules.revision(), &prepare.revision()),
+        None => scanner.revision.clone(),
+        Some(prepare) => combined(&scanner.revision, &prepare.revision()),
     };
     let revision = format!("{}-{rules_revision}", policies.revision()).into();
     Ok(Snapshot { policies, scanner, prepared, revision, loaded: Timestamp::now() })

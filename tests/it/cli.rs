@@ -11,26 +11,34 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// What a run left behind.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 impl Ran {
-    fn json(&self) -> Value {
+    /// The standard output as JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {}{}", self.out, self.err))
     }
 }
 
-fn program(folder: &Path, arguments: &[&str]) -> Command {
+/// The program, with no environment.
+pub fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
     command.args(arguments).current_dir(folder).env_clear();
     command
 }
 
-fn run_in(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
-    let mut child = program(folder, arguments)
+/// Runs the program to its end.
+pub fn run_in(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
+    run_command(program(folder, arguments), input)
+}
+
+/// Runs a command to its end.
+pub fn run_command(mut command: Command, input: &[u8]) -> Ran {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -43,7 +51,8 @@ fn run_in(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
     Ran { code: output.status.code().expect("no signal"), out: text(output.stdout), err: text(output.stderr) }
 }
 
-fn run(arguments: &[&str]) -> Ran {
+/// Runs the program in an empty folder.
+pub fn run(arguments: &[&str]) -> Ran {
     let folder = empty();
     run_in(folder.path(), arguments, b"")
 }
@@ -53,7 +62,8 @@ fn join<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [first, more].concat()
 }
 
-fn empty() -> TempDir {
+/// An empty folder.
+pub fn empty() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
@@ -68,14 +78,17 @@ fn with_rules() -> String {
 }
 
 /// A running service, killed at the end of the test.
-struct Service {
+pub struct Service {
     child: Child,
-    address: String,
-    _folder: TempDir,
+    /// Its URL.
+    pub address: String,
+    /// Its working folder.
+    pub folder: TempDir,
 }
 
 impl Service {
-    fn start() -> Self {
+    /// Starts one with the rules of the tests.
+    pub fn start() -> Self {
         let (folder, rules) = (empty(), with_rules());
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--set", &rules];
         let mut child = program(folder.path(), &arguments)
@@ -93,7 +106,7 @@ impl Service {
             .expect("the service says where it listens");
         // Somebody must read the log, or the service waits for room in the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address, _folder: folder }
+        Self { child, address, folder }
     }
 }
 
@@ -121,12 +134,21 @@ fn wrong_usage_is_64_and_help_is_0() {
         &["policy", "test"],
         &["health", "--timeout", "soon"],
         &["config", "--set", "nonsense"],
+        &["intercept"],
+        &["intercept", "--tool", "read", "--path", "x", "--", "ls"],
+        &["intercept", "--path", "x"],
+        &["intercept", "--message", "x", "--tool", "read"],
+        &["intercept", "--os", "plan9", "--", "ls"],
+        &["intercept", "--tool", "read", "--args", ""],
+        &["interceptors"],
+        &["interceptors", "list", "--hook", "tool.later"],
     ] {
         let ran = run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{arguments:?}: {}", ran.err);
         assert!(!ran.err.is_empty(), "{arguments:?} says nothing");
     }
-    for arguments in [&["--help"][..], &["check", "--help"], &["rules", "explain", "--help"], &["--version"]]
+    for arguments in
+        [&["--help"][..], &["check", "--help"], &["hook", "claude-code", "--help"], &["--version"]]
     {
         let ran = run(arguments);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{arguments:?}");
@@ -224,6 +246,9 @@ fn a_server_that_is_away_is_69() {
         &["rules", "list"],
         &["policy", "show"],
         &["eval", &cases("eval/injection.jsonl")],
+        &["eval", &cases("eval/commands.jsonl")],
+        &["intercept", "--command", "ls"],
+        &["interceptors", "list"],
     ] {
         let ran = run(&join(arguments, &["--server", url]));
         assert_eq!((ran.code, ran.out.as_str()), (69, ""), "{arguments:?}: {}", ran.err);
@@ -520,9 +545,54 @@ fn eval_counts_by_tier_and_label() {
 }
 
 #[test]
+fn eval_judges_commands_and_paths_as_tool_calls() {
+    let file = |name: &str, more: &[&str]| {
+        let ran = run(&join(&["eval", "--json", &cases(&format!("eval/{name}.jsonl"))], more));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.json()["files"][0].clone()
+    };
+    let commands = file("commands", &[]);
+    assert_eq!(
+        groups(&commands),
+        [
+            "core/dangerous: 1 of 1",
+            "core disguised/dangerous: 2 of 3",
+            "natural/benign: 0 of 1",
+            "twin/benign: 0 of 2",
+            "all/dangerous: 3 of 4",
+            "all/benign: 0 of 3",
+            "precision/flagged: 3 of 3",
+            "unchanged/verdict: 3 of 4",
+            "ambiguous/ungraded: 1 of 1",
+            "out/ungraded: 0 of 1",
+            "out disguised/ungraded: 1 of 1",
+        ]
+    );
+    assert!(commands["us_p50"].as_f64().is_some_and(|us| us > 0.0));
+    let by_category = groups(&file("commands", &["--categories"]));
+    for row in [
+        "unchanged quoting/verdict: 2 of 2",
+        "category wipe/dangerous: 3 of 4",
+        "group quoting/dangerous: 1 of 1",
+    ] {
+        assert!(by_category.iter().any(|known| known == row), "{row} in {by_category:?}");
+    }
+    assert_eq!(
+        groups(&file("paths", &[])),
+        [
+            "core/dangerous: 2 of 2",
+            "natural/benign: 0 of 1",
+            "all/dangerous: 2 of 2",
+            "all/benign: 0 of 1",
+            "precision/flagged: 2 of 2",
+        ]
+    );
+}
+
+#[test]
 fn eval_reads_folders_and_writes_records() {
     let folder = empty();
-    for name in ["injection", "secrets", "later"] {
+    for name in ["injection", "secrets", "commands", "later"] {
         let file = format!("eval/{name}.jsonl");
         std::fs::copy(cases(&file), folder.path().join(name).with_extension("jsonl")).expect("a copy");
     }
@@ -533,16 +603,24 @@ fn eval_reads_folders_and_writes_records() {
     assert!(ran.out.contains("./injection.jsonl: 6 records"), "{}", ran.out);
     assert!(ran.out.contains("category direct:marker"), "{}", ran.out);
     assert!(ran.out.contains("macro recall over 1 sources, semantic tier left out: 100.00 %"), "{}", ran.out);
-    for (records, needs) in
-        [("3 records", "InterceptTool"), ("1 record", "StreamMonitor"), ("1 record", "ReviewBundle")]
-    {
+    for (records, needs) in [("1 record", "StreamMonitor"), ("1 record", "ReviewBundle")] {
         let line =
             format!("./later.jsonl: {records} passed over: needs {needs}, which this release does not have");
         assert!(ran.err.contains(&line), "{line} in {}", ran.err);
     }
     let lines = std::fs::read_to_string(folder.path().join("out.txt")).expect("records");
     let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(records.len(), 12);
+    assert_eq!(records.len(), 22);
+    let command = records.iter().find(|record| record["id"] == "c1").expect("a record");
+    assert_eq!((&command["label"], &command["decision"]), (&json!("dangerous"), &json!("BLOCK")));
+    let finding = &command["findings"][0];
+    assert_eq!(finding["path"], "/args_json");
+    let (start, end) =
+        (finding["start"].as_u64().expect("an offset"), finding["end"].as_u64().expect("an offset"));
+    assert!(
+        start >= 12 && end > start && end <= 20,
+        "inside of {{\"command\":\"rm -rf /\"}}: {start}..{end}"
+    );
     let mut first = records.iter().find(|record| record["id"] == "s1").expect("a record").clone();
     assert!(first["us"].as_f64().is_some_and(|us| us > 0.0));
     first["us"] = json!(0);
@@ -566,11 +644,13 @@ fn eval_reads_folders_and_writes_records() {
 #[test]
 fn eval_gives_the_same_figures_over_the_server() {
     let service = Service::start();
-    let file = cases("eval/secrets.jsonl");
-    let here = run(&["eval", "--json", "--set", &with_rules(), &file]).json();
-    let there = run(&["eval", "--json", "--server", &service.address, &file]).json();
-    assert_eq!(here["files"][0]["groups"], there["files"][0]["groups"]);
-    assert_eq!(here["files"][0]["exact_span_rate"], there["files"][0]["exact_span_rate"]);
+    for name in ["secrets", "commands", "paths"] {
+        let file = cases(&format!("eval/{name}.jsonl"));
+        let here = run(&["eval", "--json", "--set", &with_rules(), &file]).json();
+        let there = run(&["eval", "--json", "--server", &service.address, &file]).json();
+        assert_eq!(here["files"][0]["groups"], there["files"][0]["groups"]);
+        assert_eq!(here["files"][0]["exact_span_rate"], there["files"][0]["exact_span_rate"]);
+    }
 }
 
 #[test]
@@ -578,6 +658,9 @@ fn eval_names_file_line_and_field_of_a_malformed_record() {
     let ran = run(&["eval", &cases("eval/broken/surface.jsonl")]);
     assert_eq!((ran.code, ran.out.as_str()), (65, ""));
     assert!(ran.err.contains("surface.jsonl:3: field `surface`: `moon` is none of"), "{}", ran.err);
+    let ran = run(&["eval", &cases("eval/broken/scope.jsonl")]);
+    assert_eq!((ran.code, ran.out.as_str()), (65, ""));
+    assert!(ran.err.contains("scope.jsonl:2: field `scope`: `wide` is none of"), "{}", ran.err);
     assert_eq!(run(&["eval", "nowhere.jsonl"]).code, 65);
     let folder = empty();
     let ran = run_in(folder.path(), &["eval", "."], b"");

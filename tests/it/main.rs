@@ -5,6 +5,8 @@
 //! - `bad_input`: what no honest client sends.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
+//! - `hook`: the hook of Claude Code.
+//! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
@@ -19,6 +21,8 @@ mod bad_input;
 mod check_messages;
 mod cli;
 mod fuzz_smoke;
+mod hook;
+mod intercept;
 mod lifecycle;
 mod metrics;
 mod policy_service;

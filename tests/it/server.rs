@@ -16,6 +16,9 @@ use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 use v1::policy_decision_service_client::PolicyDecisionServiceClient;
 
+/// A client of the decision service.
+pub type Client = PolicyDecisionServiceClient<Channel>;
+
 /// How long anything may take that takes milliseconds on an idle machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -169,7 +172,7 @@ impl Server {
     }
 
     /// A client of the decision service.
-    pub async fn client(&self) -> PolicyDecisionServiceClient<Channel> {
+    pub async fn client(&self) -> Client {
         PolicyDecisionServiceClient::new(self.channel().await)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)

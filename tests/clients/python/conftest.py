@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+# The policies that cases name.
+POLICIES = pathlib.Path(__file__).parent.parent.parent / "cases" / "policies"
 # How long a start and a stop may take on a busy machine.
 WAIT_S = 30
 
@@ -37,7 +39,11 @@ def running_server(folder: pathlib.Path, settings: str = ""):
         heard.set()
 
     process = subprocess.Popen(
-        [*command, "--data-dir", str(folder / "data")], cwd=folder, env={}, stderr=subprocess.PIPE, text=True
+        [*command, "--data-dir", str(folder / "data"), "--set", f"policy.path={POLICIES}"],
+        cwd=folder,
+        env={},
+        stderr=subprocess.PIPE,
+        text=True,
     )
     reader = threading.Thread(target=read, args=[process.stderr], daemon=True)
     reader.start()

@@ -164,5 +164,5 @@ def test_changing_the_policy_needs_the_admin_token(channel):
 def test_what_is_not_built_says_so(channel):
     stub = policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
     with pytest.raises(grpc.RpcError) as refused:
-        stub.InterceptTool(policy_decision_service_pb2.InterceptToolRequest(tool_name="bash"), timeout=TIMEOUT_S)
+        stub.ReviewBundle(iter([policy_decision_service_pb2.ReviewBundleRequest()]), timeout=TIMEOUT_S)
     assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED

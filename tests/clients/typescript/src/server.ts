@@ -3,9 +3,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
+// The policies that cases name.
+const POLICIES = resolve("../../cases/policies");
 // How long a start and a stop may take on a busy machine.
 const WAIT_MS = 30_000;
 
@@ -27,7 +29,10 @@ export async function startServer(settings = ""): Promise<Server> {
   writeFileSync(join(folder, "portcullis.yaml"), settings);
   const child = spawn(
     binary,
-    ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir", join(folder, "data")],
+    [
+      ...["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"],
+      ...["--data-dir", join(folder, "data"), "--set", `policy.path=${POLICIES}`],
+    ],
     { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
