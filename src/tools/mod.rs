@@ -16,6 +16,7 @@ pub mod actions;
 mod arguments;
 mod builtin;
 mod call;
+mod chain;
 pub mod command_rules;
 pub mod condition;
 mod detectors;
