@@ -7,7 +7,7 @@ use super::call::Call;
 use super::json::Value;
 use crate::paths::{Access, Place, normalise, patch_paths};
 use crate::shell::analysis::Analysis;
-use crate::shell::effect::Effect;
+use crate::shell::effect::{Effect, TargetKind};
 use crate::shell::limits::Limits;
 use crate::shell::{analyse, analyse_argv};
 use crate::text::json;
@@ -157,7 +157,31 @@ fn contents(value: Value<'_>) -> Range<usize> {
     range.start + 1..range.end - 1
 }
 
-/// A path as the caller resolved it, if it did.
-pub(super) fn resolved<'c>(call: &'c Call<'_>, path: &str) -> Option<&'c str> {
-    call.environment.as_ref()?.resolved_paths.get(path).map(String::as_str)
+/// Where a path leads, if the caller resolved it: under the spelling that was sent, or under any that means the same.
+pub(super) fn resolved<'c>(call: &'c Call<'_>, path: &str, place: &Place<'_>) -> Option<&'c str> {
+    let resolved = call.environment.as_ref()?.resolved_paths;
+    let found = resolved.get(path).or_else(|| {
+        let wanted = normalise(path, place);
+        resolved.iter().find(|(written, _)| normalise(written, place) == wanted).map(|(_, real)| real)
+    })?;
+    Some(found)
+}
+
+/// The analysis with each path where the caller says that it leads; `None` when it says so of none.
+pub(super) fn resolved_analysis(call: &Call<'_>, analysis: &Analysis, place: &Place<'_>) -> Option<Analysis> {
+    if call.environment.as_ref().is_none_or(|environment| environment.resolved_paths.is_empty()) {
+        return None;
+    }
+    let mut any = false;
+    let mut analysis = analysis.clone();
+    for effect in &mut analysis.effects {
+        let target = effect.target.as_mut().filter(|target| target.kind == TargetKind::Path);
+        if let Some(target) = target
+            && let Some(real) = resolved(call, &target.text, place)
+        {
+            target.text = normalise(real, place).into_owned();
+            any = true;
+        }
+    }
+    any.then_some(analysis)
 }

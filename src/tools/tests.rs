@@ -174,6 +174,7 @@ fn the_guards_judge_commands_and_paths() {
         ),
         ("apply_patch", r#"{"input":"nonsense"}"#, Decision::Block),
         ("web_search", r#"{"query":"rm -rf /"}"#, Decision::Allow),
+        ("mcp__mail__read", r#"{"id":7}"#, Decision::Ask),
         ("my_own_tool", r#"{"command":"rm -rf /"}"#, Decision::Allow),
     ] {
         let outcome = run(&snapshot, before(tool, args));
@@ -410,6 +411,31 @@ fn roots_of_the_caller_narrow_and_never_widen() {
     // What only a root would excuse is not excused by one that the caller made up.
     assert_eq!(with("", &root), with("", &[]));
     assert_eq!(with(policy, &root), with("", &[]));
+}
+
+#[test]
+fn paths_that_the_caller_resolved_are_judged_in_both_spellings() {
+    let resolved: BTreeMap<String, String> =
+        [("notes".to_owned(), "/home/u/.ssh/id_rsa".to_owned()), ("./build".to_owned(), "/etc".to_owned())]
+            .into();
+    let environment = EnvironmentRequest {
+        cwd: "/srv/app",
+        home: "/home/u",
+        os: "",
+        workspace_roots: &[],
+        resolved_paths: &resolved,
+    };
+    for (tool, args, wanted) in [
+        ("read", r#"{"path":"notes"}"#, Decision::Block),
+        ("read", r#"{"path":"./notes"}"#, Decision::Block),
+        ("exec", r#"{"command":"cat notes"}"#, Decision::Block),
+        ("exec", r#"{"command":"rm -rf build"}"#, Decision::Block),
+        ("exec", r#"{"command":"rm -rf dist"}"#, Decision::Allow),
+        ("read", r#"{"path":"other"}"#, Decision::Allow),
+    ] {
+        let request = ToolRequest { environment: Some(environment), ..before(tool, args) };
+        assert_eq!(run(&snapshot(""), request).verdict.decision, wanted, "{args}");
+    }
 }
 
 #[test]

@@ -138,8 +138,13 @@ pub(super) fn unjudged(call: &Call<'_>, plugin: &'static str, reason: Reason, de
 pub(super) fn faulty(call: &Call<'_>, plugin: &'static str, fault: &Fault) -> Unjudged {
     let (reason, detail) = fault.tell();
     let mut unjudged = unjudged(call, plugin, reason, detail);
-    if matches!(fault, Fault::WrongType { .. }) {
-        unjudged.fail_mode = FailMode::Closed;
+    match (fault, unjudged.fail_mode) {
+        (Fault::WrongType { .. }, _) => unjudged.fail_mode = FailMode::Closed,
+        // A tool of some server that only has the name: a person can tell.
+        (Fault::Missing, FailMode::Closed) if call.tool_sent.trim().starts_with("mcp__") => {
+            unjudged.fail_mode = FailMode::Ask;
+        }
+        _ => {}
     }
     unjudged
 }

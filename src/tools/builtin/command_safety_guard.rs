@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::decision::{Finding, Reason};
 use crate::paths::Place;
-use crate::shell::analysis::UnresolvedCause;
+use crate::shell::analysis::{Analysis, UnresolvedCause};
 use crate::tools::command_rules::{CommandRules, GuardContext};
+use crate::tools::inspect::{InspectedCommand, resolved_analysis};
 use crate::tools::interceptor::Local;
 use crate::tools::verdict::{self, COMMAND_SAFETY, Hit};
 use crate::tools::{Call, InterceptError, Step};
@@ -21,6 +22,36 @@ impl CommandSafetyGuard {
     }
 }
 
+impl CommandSafetyGuard {
+    fn judge(
+        &self,
+        call: &Call<'_>,
+        command: &InspectedCommand,
+        analysis: &Analysis,
+        context: &GuardContext<'_>,
+        step: &mut Step,
+    ) {
+        for found in self.rules.judge(analysis, context) {
+            let hit = Hit {
+                plugin: COMMAND_SAFETY,
+                rule_id: &found.rule.id,
+                category: &found.rule.category,
+                severity: found.rule.severity,
+                confidence: found.rule.confidence,
+                description: &found.rule.description,
+                recommendation: &found.rule.recommendation,
+            };
+            let span = &analysis.effects[found.effect].span;
+            let finding = hit.finding(call, command.raw_span(call.args(), span));
+            // A loop or a list of targets may have the same effect many times over.
+            let is_known = |known: &Finding| known.rule_id == finding.rule_id && known.span == finding.span;
+            if !step.findings.iter().any(is_known) {
+                step.findings.push(finding);
+            }
+        }
+    }
+}
+
 impl Local for CommandSafetyGuard {
     fn run(&self, call: &Call<'_>) -> Result<Step, InterceptError> {
         let inspection = call.inspection();
@@ -28,24 +59,10 @@ impl Local for CommandSafetyGuard {
         let context = GuardContext { place, workspace_roots: call.workspace_roots() };
         let mut step = Step::default();
         for command in &inspection.commands {
-            for found in self.rules.judge(&command.analysis, &context) {
-                let hit = Hit {
-                    plugin: COMMAND_SAFETY,
-                    rule_id: &found.rule.id,
-                    category: &found.rule.category,
-                    severity: found.rule.severity,
-                    confidence: found.rule.confidence,
-                    description: &found.rule.description,
-                    recommendation: &found.rule.recommendation,
-                };
-                let span = &command.analysis.effects[found.effect].span;
-                let finding = hit.finding(call, command.raw_span(call.args(), span));
-                // A loop or a list of targets may have the same effect many times over.
-                let is_known =
-                    |known: &Finding| known.rule_id == finding.rule_id && known.span == finding.span;
-                if !step.findings.iter().any(is_known) {
-                    step.findings.push(finding);
-                }
+            self.judge(call, command, &command.analysis, &context, &mut step);
+            // Both spellings are judged: a link may lead where the command does not seem to go.
+            if let Some(resolved) = resolved_analysis(call, &command.analysis, &place) {
+                self.judge(call, command, &resolved, &context, &mut step);
             }
             for unresolved in &command.analysis.unresolved {
                 let reason = match unresolved.cause {

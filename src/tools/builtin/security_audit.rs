@@ -58,7 +58,7 @@ impl Local for SecurityAudit {
                     is_recursive: false,
                     place: &environment,
                     workspace_roots: call.workspace_roots(),
-                    resolved: resolved(call, &path.path),
+                    resolved: resolved(call, &path.path, &environment),
                 };
                 run.judged(&self.paths.judge(&request), || path.raw.clone());
             }
@@ -75,7 +75,7 @@ impl Local for SecurityAudit {
                     is_recursive: effect.recursive,
                     place: &place,
                     workspace_roots: call.workspace_roots(),
-                    resolved: resolved(call, &target.text),
+                    resolved: resolved(call, &target.text, &place),
                 };
                 let judgement = self.paths.judge(&request);
                 run.judged(&judgement, || command.raw_span(call.args(), &effect.span));
