@@ -20,6 +20,8 @@ pub(super) const NAME: u16 = 1 << 7;
 pub(super) const BREAK: u16 = 1 << 8;
 /// Stands in a reserved word.
 pub(super) const KEYWORD: u16 = 1 << 9;
+/// May be skipped between tokens.
+pub(super) const BLANK: u16 = 1 << 10;
 
 /// The classes of every byte.
 pub(super) const CLASSES: [u16; 256] = classes();
@@ -36,6 +38,7 @@ const fn classes() -> [u16; 256] {
     table = mark(table, b"\t\n &();<>|", BREAK);
     table = mark(table, b"abcdefghijklmnopqrstuvwxyz", NAME | KEYWORD);
     table = mark(table, b"{}[]!", KEYWORD);
+    table = mark(table, b"\0\t\r #\\", BLANK);
     mark(table, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", NAME)
 }
 

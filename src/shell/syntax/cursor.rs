@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::class::{self, BREAK, NAME};
+use super::class::{self, BLANK, BREAK, NAME};
 use super::machine::Machine;
 use crate::shell::ast::{Part, Span};
 
@@ -52,7 +52,17 @@ impl<'s> Machine<'_, 's> {
     }
 
     /// Skips blanks and a comment, but no newline.
+    #[inline]
     pub(super) fn skip_blanks(&mut self) {
+        if self.byte(self.pos) == b' ' {
+            self.pos += 1;
+        }
+        if self.pos < self.end && class::is(self.bytes[self.pos], BLANK) {
+            self.skip_more_blanks();
+        }
+    }
+
+    fn skip_more_blanks(&mut self) {
         let start = self.pos;
         loop {
             match self.byte(self.pos) {
