@@ -1,7 +1,8 @@
 //! The import rules of the crate, held over its sources.
 //!
 //! Imports point down: a module names only those listed for it here. A new module must be added to the table, so that
-//! its place is decided and not found out. Unit tests inside a file count as the file; those in a `tests.rs` do not.
+//! its place is decided and not found out. Unit tests inside a file count as the file; those in a `tests.rs` or below
+//! a folder `tests` do not.
 //!
 //! Not caught: an import by a `use super::super::…` from deep inside a module, which is refused as a style of its own.
 
@@ -92,7 +93,8 @@ fn sources() -> Vec<Source> {
         code: without_comments(&fs::read_to_string(&file).expect("a source is text")),
     };
     // Unit tests in files of their own may look at the module from above.
-    files.retain(|file| file.file_name() != Some("tests.rs".as_ref()));
+    let is_tests = |name: &std::ffi::OsStr| name == "tests.rs" || name == "tests";
+    files.retain(|file| !file.strip_prefix(&root).is_ok_and(|below| below.iter().any(is_tests)));
     files.into_iter().map(read).collect()
 }
 

@@ -330,8 +330,16 @@ impl Engine<'_> {
                 Found::Text(value)
             }
             Operation::Replace { pattern: id, with, scope } => {
-                let pattern = self.pattern(script, id).text;
-                let with = with.map(|with| self.text(script, with).text).unwrap_or_default();
+                let mut pattern = self.pattern(script, id).text;
+                let mut with = with.map(|with| self.text(script, with).text);
+                // `${x/#/a}` puts text before the value: the pattern is empty, and what follows the slash is the text.
+                if with.is_none() && matches!(scope, ReplaceScope::Prefix | ReplaceScope::Suffix) {
+                    with = pattern.strip_prefix('/').map(str::to_owned);
+                    if with.is_some() {
+                        pattern.clear();
+                    }
+                }
+                let with = with.unwrap_or_default();
                 // Replacing begins a match at every character.
                 let cost = pattern::cost(&pattern, &value.text).saturating_mul(4);
                 if !is_known || pattern.contains(HOLE) || !self.charge(cost) {

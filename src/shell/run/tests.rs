@@ -125,7 +125,7 @@ fn check(
 
 #[test]
 fn commands_have_the_effects_in_the_tables() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/shell");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/shell/effects");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty(), "no tables in {folder}");
