@@ -14,6 +14,7 @@ mod decide;
 mod decision_service;
 pub mod intercept;
 mod layers;
+mod list_rules;
 mod policy_service;
 mod server;
 mod status;

@@ -7,6 +7,7 @@
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `hook`: the hook of Claude Code.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
+//! - `interception`: records, counts and reloads of interceptions.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
@@ -23,6 +24,7 @@ mod cli;
 mod fuzz_smoke;
 mod hook;
 mod intercept;
+mod interception;
 mod lifecycle;
 mod metrics;
 mod policy_service;
