@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings, tool_rules }
+run! { text_views, rule_file, engine, policy_file, settings, tool_rules, paths }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -123,6 +123,17 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
                 b"{}\xFF{\"a\":1}\xFFa.b.c",
             ];
             return lines.iter().map(|line| line.to_vec()).collect();
+        }
+        "paths" => {
+            let mut seeds: Vec<Vec<u8>> = texts(&root.join("tests/cases/paths"), "toml")
+                .iter()
+                .flat_map(|file| file.split(|byte| *byte == b'"').map(<[u8]>::to_vec).collect::<Vec<_>>())
+                .map(|text| [b"0", unescape(&text).as_slice()].concat())
+                .collect();
+            seeds.push(b"0../x\xFF/srv/repo\xFF/home/u\xFF/srv\xFF/home/u/.ssh/id_rsa".to_vec());
+            seeds.push(b"2..\\x\xFFC:\\a\\b\xFFC:\\Users\\u\xFFC:/a".to_vec());
+            seeds.extend(texts(&root.join("rules/paths"), "toml").into_iter().flat_map(rules_of));
+            return seeds;
         }
         _ => cases(),
     };
