@@ -1,6 +1,6 @@
 //! The composition root: settings to a running service, and its orderly end.
 //!
-//! Order of a start: logging, admin token, rules and policies, audit log, listeners, then SERVING. Order of a stop:
+//! Order of a start: logging, admin token, listeners, store, rules and policies, audit log, then SERVING. Order of a stop:
 //! readiness and health off, no new calls, calls in flight finish, audit and spans written out.
 
 use std::fs::OpenOptions;
@@ -16,14 +16,16 @@ use uuid::Uuid;
 
 use crate::audit::{self, AuditLog};
 use crate::config::Settings;
-use crate::grpc::{self, Authenticator, Health, Shared};
+use crate::extension::Extensions;
+use crate::grpc::{self, AddedInterceptors, Authenticator, Health, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::messages::MessageEngine;
 use crate::policy::{Live, Reload, Sources};
+use crate::store::{self, StoreError};
 use crate::telemetry::{
     self, AuditDropped, LoggingError, Metrics, MetricsHandle, PolicyLoaded, UPKEEP_INTERVAL,
 };
-use crate::tools::{Registry, ToolEngine, ToolPreparer};
+use crate::tools::{Registry, RemoteFactory, ToolEngine, ToolPreparer};
 
 /// How long a stop waits for the last audit records.
 const AUDIT_FLUSH: Duration = Duration::from_secs(5);
@@ -45,6 +47,9 @@ pub enum ServeError {
     /// The audit log could not be opened.
     #[error(transparent)]
     Audit(#[from] audit::OpenError),
+    /// What outlives the process could not be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A listener could not be opened, or gRPC failed.
     #[error(transparent)]
     Grpc(#[from] grpc::ServeError),
@@ -84,10 +89,16 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
 
     // Tables that the first text in another script would otherwise wait for.
     crate::text::warm_up();
+    // Policies and API share the clients of interceptors that live elsewhere, with their connections and breakers.
+    let remotes = remotes(settings);
+    let tools = Arc::new(ToolEngine::new(Registry::new(Some(remotes.clone()))));
+    let store = store::open(&settings.store, &settings.store_path()).await?;
+    let interceptors = AddedInterceptors::load(store, tools.clone()).await?;
     let shared = Arc::new(Shared {
         engine: message_engine(settings),
-        tools: tool_engine(settings),
-        live: Live::start(sources(settings)),
+        tools,
+        interceptors,
+        live: Live::start(sources_over(settings, remotes)),
         audit: open_audit(settings, &metrics)?,
         metrics: metrics.clone(),
         auth: Authenticator::new(&token),
@@ -108,6 +119,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let (http_stop, http_stopped) = watch::channel(false);
     let http = tokio::spawn(http::serve(http_listener, router, until(http_stopped)));
     tokio::spawn(keep_up(handle));
+    let following = tokio::spawn({
+        let (shared, interval) = (shared.clone(), settings.store.poll_interval);
+        async move { shared.interceptors.follow(interval).await }
+    });
     let address = grpc.address();
     let background = Background {
         shared: shared.clone(),
@@ -123,6 +138,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     };
     let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
     background.abort();
+    following.abort();
     http_stop.send_replace(true);
     let _ = http.await;
     // The last records and what the writer says of them belong before the end of the process.
@@ -148,13 +164,22 @@ pub fn tool_engine(_: &Settings) -> ToolEngine {
     ToolEngine::new(Registry::new(None))
 }
 
+/// Makes the clients of interceptors that live elsewhere. Nothing is connected yet.
+fn remotes(settings: &Settings) -> Arc<dyn RemoteFactory> {
+    Arc::new(Extensions::new(&settings.extensions))
+}
+
 /// Where rules and policies come from.
 pub fn sources(settings: &Settings) -> Sources {
+    sources_over(settings, remotes(settings))
+}
+
+fn sources_over(settings: &Settings, remotes: Arc<dyn RemoteFactory>) -> Sources {
     Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
         plugins: Vec::new(),
-        prepare: Some(Arc::new(ToolPreparer::new(None))),
+        prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))),
     }
 }
 

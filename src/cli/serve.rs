@@ -69,6 +69,7 @@ fn failure_of(error: app::ServeError) -> Failure {
         app::ServeError::Logging(_)
         | app::ServeError::AdminToken { .. }
         | app::ServeError::Audit(_)
+        | app::ServeError::Store(_)
         | app::ServeError::Grpc(_)
         | app::ServeError::Http { .. } => Failure::configuration(message),
         app::ServeError::Signals(_) => Failure::internal(message),

@@ -75,11 +75,11 @@ impl Credential {
     pub(super) async fn tls(&self) -> Result<TlsMaterial, Failure> {
         let mut material = TlsMaterial::default();
         if let Some(path) = &self.config.ca_file {
-            material.ca = Some(self.read("ca_file", path, PEM_BYTES_MAX).await?);
+            material.ca = Some(self.read_pem("ca_file", path, "CERTIFICATE").await?);
         }
         if let (Some(cert), Some(key)) = (&self.config.cert_file, &self.config.key_file) {
-            let cert = self.read("cert_file", cert, PEM_BYTES_MAX).await?;
-            let key = self.read("key_file", key, PEM_BYTES_MAX).await?;
+            let cert = self.read_pem("cert_file", cert, "CERTIFICATE").await?;
+            let key = self.read_pem("key_file", key, "PRIVATE KEY").await?;
             material.identity = Some((cert, key));
         }
         Ok(material)
@@ -104,6 +104,20 @@ impl Credential {
             return Err(self.failure(key, &format!("has more than {bytes_max} bytes")));
         }
         tokio::fs::read(path).await.map_err(|error| self.failure(key, &error.kind().to_string()))
+    }
+
+    /// A PEM file. Libraries take one without a single section of the right kind for an empty list.
+    async fn read_pem(&self, key: &str, path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
+        let bytes = self.read(key, path, PEM_BYTES_MAX).await?;
+        let text = String::from_utf8_lossy(&bytes);
+        let is_section = |line: &str| {
+            line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&format!("{kind}-----"))
+        };
+        if text.lines().any(is_section) {
+            Ok(bytes)
+        } else {
+            Err(self.failure(key, &format!("holds no {} in PEM", kind.to_ascii_lowercase())))
+        }
     }
 
     /// A failure that names the setting; the path is the operator's business, and the answer goes to the agent.

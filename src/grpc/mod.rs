@@ -4,6 +4,7 @@
 //! `google.rpc` details in `status`; everything decided becomes one event, one set of counts and one audit record in
 //! `decide`.
 
+mod added_interceptors;
 mod auth;
 mod check_messages;
 mod check_messages_stream;
@@ -13,11 +14,14 @@ mod deadline;
 mod decide;
 mod decision_service;
 pub mod intercept;
+mod interceptor_convert;
+mod interceptor_registry_service;
 mod layers;
 mod policy_service;
 mod server;
 mod status;
 
+pub use added_interceptors::AddedInterceptors;
 pub use auth::{Authenticator, Identity};
 pub use server::{Bound, Health, ServeError, Shared, bind};
 pub use status::RequestError;

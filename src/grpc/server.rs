@@ -13,6 +13,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
+use super::added_interceptors::AddedInterceptors;
+use super::interceptor_registry_service::Interceptors;
 use super::Authenticator;
 use super::decision_service::Decisions;
 use super::layers::Guard;
@@ -21,6 +23,7 @@ use crate::audit::AuditLog;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
 use crate::pb;
+use crate::pb::v1::interceptor_registry_service_server::InterceptorRegistryServiceServer;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
 use crate::policy::Live;
@@ -31,11 +34,14 @@ use crate::tools::ToolEngine;
 const READ_FACTOR: usize = 4;
 
 /// Services with at least one RPC, which are SERVING.
-const BUILT: [&str; 2] = ["portcullis.v1.PolicyDecisionService", "portcullis.v1.PolicyService"];
+const BUILT: [&str; 3] = [
+    "portcullis.v1.PolicyDecisionService",
+    "portcullis.v1.InterceptorRegistryService",
+    "portcullis.v1.PolicyService",
+];
 
 /// Services whose RPCs come in later releases, which are NOT_SERVING.
-const LATER: [&str; 5] = [
-    "portcullis.v1.InterceptorRegistryService",
+const LATER: [&str; 4] = [
     "portcullis.v1.IncidentService",
     "portcullis.v1.SubmissionService",
     "portcullis.v1.EntityService",
@@ -47,7 +53,9 @@ pub struct Shared {
     /// Checks messages.
     pub engine: MessageEngine,
     /// Judges tool calls, messages and parameters.
-    pub tools: ToolEngine,
+    pub tools: Arc<ToolEngine>,
+    /// Interceptors added by API.
+    pub interceptors: AddedInterceptors,
     /// Rules and policies in force.
     pub live: Live,
     /// Counters.
@@ -149,6 +157,8 @@ impl Bound {
             .max_encoding_message_size(usize::MAX);
         let policies = PolicyServiceServer::new(Policies(shared.clone()))
             .max_decoding_message_size(config.request_bytes_max);
+        let interceptors = InterceptorRegistryServiceServer::new(Interceptors(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max);
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
         let mut builder = Server::builder();
         if let Some(age) = config.max_connection_age {
@@ -164,6 +174,7 @@ impl Bound {
             // Older tools such as grpcurl 1.8 know only this one.
             .add_optional_service(reflection().build_v1alpha().ok())
             .add_service(decisions)
+            .add_service(interceptors)
             .add_service(policies)
             .serve_with_incoming_shutdown(
                 // With Nagle's algorithm the tail of a 16 KB call waits 40 ms for an acknowledgement.

@@ -150,6 +150,12 @@ impl Interceptor {
         (self.tenant.is_empty() || *self.tenant == *tenant) && self.agents.matches(agent)
     }
 
+    /// The known tools that its matcher matches, sorted; none on hooks without a tool.
+    pub fn matched_tools(&self, known: &ToolNames) -> Vec<String> {
+        let names = if self.hook.is_tool() { known.names() } else { Vec::new() };
+        names.into_iter().filter(|name| self.tools.matches(name)).map(str::to_owned).collect()
+    }
+
     /// Value of the metric label `interceptor`. Ids that came by API are not a bounded set and share one.
     pub fn label(&self) -> &str {
         match self.source {

@@ -135,7 +135,7 @@ async fn a_webhook_decides_and_changes() {
     ] {
         let answer = ask(&server, Handler::Webhook(webhook(format!("{url}/{path}"))), PATIENT).await;
         assert_eq!(verdict(&answer), (decision, vec![]), "{path}: {answer:?}");
-        assert_eq!(answer.args_json, args, "{path}");
+        assert_eq!(answer.args_json, if decision == Block { "" } else { args }, "{path}");
         assert_eq!(answer.mutated, path == "change");
         assert!(answer.block_reason.contains(reason), "{path}: {}", answer.block_reason);
         assert_eq!(seen.count(path), 1, "{path}");
@@ -180,7 +180,7 @@ async fn whatever_is_no_answer_is_not_judged_and_fails_closed() {
         assert_eq!(verdict(&answer), (Block, vec![reason]), "{path}: {:?}", answer.unjudged);
         assert!(!answer.unjudged[0].failed_open);
         assert_eq!(seen.count(path), 1, "{path} is not asked again");
-        assert_eq!(answer.args_json, r#"{"n":1}"#, "{path} changes nothing");
+        assert_eq!((answer.args_json.as_str(), answer.mutated), ("", false), "{path} changes nothing");
     }
     assert_eq!(seen.count("pass"), 0, "the redirect was not followed");
 }
@@ -380,16 +380,32 @@ impl Guard {
         Err(Status::unauthenticated("who are you?"))
     }
 
-    /// Serves on `address`; the returned task ends it.
-    async fn serve(self, address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    /// Serves on `address` until [`Serving`] is stopped or dropped.
+    async fn serve(self, address: SocketAddr) -> (SocketAddr, Serving) {
         let listener = TcpListener::bind(address).await.expect("a free port");
         let address = listener.local_addr().expect("it has an address");
         let incoming = tonic::transport::server::TcpIncoming::from(listener);
         let server = tonic::transport::Server::builder().add_service(ExtensionServiceServer::new(self));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            let _ = server.serve_with_incoming(incoming).await;
+            let stopped = async { drop(stopped.await) };
+            let _ = server.serve_with_incoming_shutdown(incoming, stopped).await;
         });
-        (address, task)
+        (address, Serving { stop, task })
+    }
+}
+
+/// An extension that is being served.
+struct Serving {
+    stop: tokio::sync::oneshot::Sender<()>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Serving {
+    /// Closes every connection.
+    async fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.task.await;
     }
 }
 
@@ -455,8 +471,7 @@ async fn an_extension_that_was_away_is_found_again() {
     registry.add(interceptor("test:again", TOOL, handler)).await.expect("it is added");
     let pass = r#"{"do":"pass"}"#;
     assert_eq!(verdict(&before(&server, TOOL, pass).await), (Allow, vec![]));
-    task.abort();
-    let _ = task.await;
+    task.stop().await;
     assert_eq!(before(&server, TOOL, pass).await.decision(), Block);
     let guard = Guard::default();
     let (_, _task) = guard.clone().serve(address).await;

@@ -4,12 +4,15 @@
 //! - `audit`: one record per decision, and what it must not hold.
 //! - `bad_input`: what no honest client sends.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
+//! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `hook`: the hook of Claude Code.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
+//! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
+//! - `registry`: no tests; changing interceptors and asking about tools.
 //! - `reload`: policies and rules replaced while the server runs.
 //! - `shell_syntax`: our parser of bash beside bash and another parser.
 //! - `stream`: `CheckMessagesStream`.
@@ -20,12 +23,15 @@ mod audit;
 mod bad_input;
 mod check_messages;
 mod cli;
+mod extensions;
 mod fuzz_smoke;
 mod hook;
 mod intercept;
+mod interceptor_registry;
 mod lifecycle;
 mod metrics;
 mod policy_service;
+mod registry;
 mod reload;
 mod server;
 mod shell_syntax;

@@ -20,10 +20,14 @@ def judge(hook: str, tool_name: str, args_json: str) -> dict:
     # An argument may be missing or of any type: whatever cannot be judged is blocked, not passed.
     try:
         args = json.loads(args_json)
-        url = urlsplit(args["url"])
+        text = str(args["url"])
+        url = urlsplit(text)
         host = (url.hostname or "").rstrip(".")
     except (ValueError, KeyError, TypeError, AttributeError):
         return {"decision": BLOCK, "reason": "the call has no url that can be read"}
+    # Programs disagree about where the host of such a URL is.
+    if any(c in "\\@" or c <= " " for c in text):
+        return {"decision": BLOCK, "reason": "the url holds a user, a backslash or a blank"}
     if url.scheme not in ("http", "https"):
         return {"decision": BLOCK, "reason": "only http and https pages may be fetched"}
     if host.endswith(INTRANET):

@@ -24,6 +24,10 @@ export function judge(hook: string, toolName: string, argsJson: string): Verdict
   } catch {
     return { decision: "DECISION_BLOCK", reason: "the call has no url that can be read" };
   }
+  // Programs disagree about where the host of such a URL is.
+  if (/[\\@\u0000- ]/.test(String(args["url"]))) {
+    return { decision: "DECISION_BLOCK", reason: "the url holds a user, a backslash or a blank" };
+  }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return { decision: "DECISION_BLOCK", reason: "only http and https pages may be fetched" };
   }

@@ -106,7 +106,7 @@ def handler(field, address, **fields):
     return {"webhook": registry_pb2.InterceptorWebhook(url=address + "/", **fields)}
 
 
-@pytest.mark.parametrize(("script", "field", "credential"), handlers())
+@pytest.mark.parametrize(("script", "field", "credential"), list(handlers()))
 def test_an_example_decides_about_calls(guarded, script, field, credential):
     token = ["--token-file", guarded.token_file] if credential else []
     with example(script, *token) as address:
