@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::decision::{Category, FailMode, Severity, SpanRef};
+use crate::decision::{Category, FailMode, Hook, InterceptorOutcome, Severity, SpanRef};
 use crate::telemetry::{MetricsHandle, install};
 
 /// Every sample of a scrape, by series.
@@ -163,6 +163,16 @@ fn the_exposition_is_well_formed() {
     metrics.declare_plugin("pii", [("pii.email", Severity::Low)]);
     PolicyLoaded { revision: "r1" }.emit(&metrics);
     PluginRan { plugin: "pii", elapsed: Duration::from_millis(1) }.emit(&metrics);
+    InterceptorRan {
+        interceptor: "builtin:x",
+        hook: Hook::ToolBefore,
+        outcome: InterceptorOutcome::Passed,
+        shadow: false,
+        elapsed: Duration::from_micros(9),
+        decision_id: "d",
+        summary: "",
+    }
+    .emit(&metrics);
     handle.run_upkeep();
     let text = handle.render();
     let mut types: BTreeMap<&str, &str> = BTreeMap::new();
