@@ -41,7 +41,7 @@ def stub(channel):
     return policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_case(stub, case):
     want = case["want"]
     rpc = case.get("rpc", "InterceptTool")
