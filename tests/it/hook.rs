@@ -57,7 +57,10 @@ fn a_dangerous_call_is_denied_with_its_reason() {
         assert_eq!(specific["hookEventName"], "PreToolUse", "{event}");
         assert_eq!(specific["permissionDecision"], "deny", "{event}");
         let reason = specific["permissionDecisionReason"].as_str().expect("a reason");
-        assert!(reason.starts_with("Portcullis: ") && reason.len() > 20, "{reason}");
+        assert!(
+            reason.starts_with("Portcullis: ") && reason.contains(" (") && reason.ends_with(')'),
+            "{reason}"
+        );
     }
 }
 

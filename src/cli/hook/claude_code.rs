@@ -28,7 +28,7 @@ use crate::pb::v1;
 const EVENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// How long a server may take before the call is judged in process.
 const SERVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Most findings that are named in one answer.
+/// Most rules that are named in one answer.
 const FINDINGS_MAX: usize = 5;
 
 /// Arguments of `hook claude-code`.
@@ -249,16 +249,23 @@ fn reason(block_reason: &str, findings: &[v1::Finding], unjudged: &[v1::Unjudged
     if !block_reason.is_empty() {
         lines.push(block_reason.to_owned());
     }
-    let counted = findings.iter().filter(|finding| !finding.shadow && !finding.suppressed);
-    for finding in counted.clone().take(FINDINGS_MAX) {
-        let told = format!("{} ({})", finding.description, finding.rule_id);
-        if !finding.description.is_empty() && !lines.iter().any(|line| line.contains(&finding.description)) {
-            lines.push(told);
+    // The id of a rule is what a policy switches it by, and the same rule may have found several places.
+    let mut named: Vec<&str> = Vec::new();
+    for finding in findings.iter().filter(|finding| !finding.shadow && !finding.suppressed) {
+        if named.contains(&&*finding.rule_id) {
+            continue;
+        }
+        named.push(&finding.rule_id);
+        if named.len() > FINDINGS_MAX {
+            continue;
+        }
+        match lines.iter_mut().find(|line| **line == finding.description) {
+            Some(line) => line.push_str(&format!(" ({})", finding.rule_id)),
+            None => lines.push(format!("{} ({})", finding.description, finding.rule_id)),
         }
     }
-    let more = counted.count().saturating_sub(FINDINGS_MAX);
-    if more > 0 {
-        lines.push(format!("and {more} more"));
+    if named.len() > FINDINGS_MAX {
+        lines.push(format!("and {} more", named.len() - FINDINGS_MAX));
     }
     for one in unjudged.iter().filter(|one| !one.failed_open) {
         let told = format!("could not be judged: {} ({}, {})", one.detail, one.plugin, one.reason);
