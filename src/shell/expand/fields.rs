@@ -49,9 +49,10 @@ impl<'o> Fields<'o> {
         }
     }
 
-    /// A value that is not split.
+    /// A value that is not split. Globs in it expanded when it was made, as in `set -- *`.
     pub fn value(&mut self, value: &Argument) {
         self.is_present = true;
+        self.has_star |= value.has_glob;
         self.current.text.push_str(&value.text);
         merge_origin(&mut self.current.origin, &value.origin);
     }

@@ -70,7 +70,9 @@ impl Engine<'_> {
         }
         fields.finish(true);
         self.leave();
-        let text = out.pop().unwrap_or_else(|| Argument { span, ..Argument::default() });
+        let mut text = out.pop().unwrap_or_else(|| Argument { span, ..Argument::default() });
+        // No names of files are looked for here.
+        text.has_glob = false;
         self.charge_bytes(text.text.len());
         text
     }

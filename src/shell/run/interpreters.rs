@@ -238,7 +238,7 @@ impl Engine<'_> {
                     // The operand stands for standard input.
                     self.shell_of_stdin(via, argv, &rest[1..], span);
                 } else {
-                    self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("script")));
+                    self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));
                 }
             }
         }

@@ -67,6 +67,7 @@ fn compact(effect: &Effect) -> String {
     for (flag, word) in [(effect.recursive, " recursive"), (effect.forced, " forced")] {
         text.push_str(if flag { word } else { "" });
     }
+    text.push_str(if effect.target.as_ref().is_some_and(|target| target.has_glob) { " glob" } else { "" });
     text.push_str(" via");
     for via in &effect.via {
         text.push(' ');

@@ -155,6 +155,9 @@ impl<'s> Machine<'_, 's> {
 
     /// Notes a problem between two places of the text.
     pub(super) fn problem(&mut self, kind: SyntaxProblemKind, start: usize, end: usize) {
+        if self.out.has_enough(kind) {
+            return;
+        }
         let span = self.span(self.text.floor_char_boundary(start), self.ceil_boundary(end));
         self.out.problem(kind, span);
     }

@@ -77,6 +77,11 @@ impl<'s> Output<'s> {
         self.nodes_left = self.nodes_left.saturating_sub(nodes);
     }
 
+    /// Whether there are so many problems of a kind that no more are kept.
+    pub(super) fn has_enough(&self, kind: SyntaxProblemKind) -> bool {
+        self.problems[kind as usize].len() >= PROBLEMS_MAX
+    }
+
     /// Notes a problem, unless it stands where the last one of its kind stands or there are many already.
     pub(super) fn problem(&mut self, kind: SyntaxProblemKind, span: Span) {
         let problems = &mut self.problems[kind as usize];

@@ -202,6 +202,9 @@ impl<'s> Machine<'_, 's> {
         let mut depth = 0_usize;
         let mut at = open;
         let limit = self.end.min(open + INDEX_MAX);
+        if memchr::memchr(b']', &self.bytes[open..limit]).is_none() {
+            return false;
+        }
         while at < limit {
             match self.bytes[at] {
                 b'[' => depth += 1,
