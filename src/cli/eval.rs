@@ -12,6 +12,7 @@ use super::context::{Context, snapshot};
 use super::rules::sources_with;
 use super::{Exit, Failure, Output, remote};
 use crate::app;
+use crate::config::Settings;
 use crate::detect::Scanner;
 use crate::eval::{self, EngineJudge, EvalError, Judge, JudgeError, Judged, Observer, Outcome, ToolCall};
 use crate::grpc::client::{Client, ClientError};
@@ -55,17 +56,22 @@ pub(super) fn run(
     let mut settings = context.settings()?;
     // A figure of speed is that of scanning.
     settings.cache.enabled = false;
-    let snapshot = if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules)? };
+    let snapshot =
+        if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules, &settings)? };
     let mut judge = EngineJudge::new(&snapshot, app::message_engine(&settings), app::tool_engine(&settings))
         .map_err(Failure::internal)?;
     run_with(&mut judge, arguments, output)
 }
 
 /// The built-in policy over the built-in rules and those at `paths`.
-fn trial(paths: &[PathBuf]) -> Result<Snapshot, Failure> {
+fn trial(paths: &[PathBuf], settings: &Settings) -> Result<Snapshot, Failure> {
     let files = sources_with(paths, true).map_err(Failure::data)?.files;
     let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
-    Ok(Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set))))
+    let snapshot = Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set)));
+    match app::sources(settings).prepare {
+        Some(prepare) => snapshot.prepared_by(prepare.as_ref()).map_err(Failure::internal),
+        None => Ok(snapshot),
+    }
 }
 
 fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {

@@ -88,7 +88,8 @@ impl Output {
     pub(super) fn finish(mut self, exit: Exit) -> Exit {
         self.flush();
         match self.error.take() {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            // A hook has told why already, and its code is the refusal.
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe && exit != Exit::Refused => {
                 let _ = writeln!(io::stderr(), "portcullis: could not write the output: {error}");
                 Exit::Internal
             }

@@ -73,6 +73,16 @@ impl Snapshot {
         Self { policies, scanner, prepared: None, revision: "trial".into(), loaded: Timestamp::now() }
     }
 
+    /// The same with what an engine compiles of its built-in rules.
+    ///
+    /// # Errors
+    /// Everything that is wrong with what the policies say about it.
+    pub fn prepared_by(mut self, prepare: &dyn Prepare) -> Result<Self, LoadError> {
+        let prepared = prepare.rules(&[])?.compile(&self.policies).map_err(PolicyProblems::of)?;
+        self.prepared = Some(prepared);
+        Ok(self)
+    }
+
     /// The policies.
     pub fn policies(&self) -> &PolicySet {
         &self.policies

@@ -107,7 +107,8 @@ proptest! {
                 && rule.exclude_after.is_none()
                 && rule.near.is_none()
                 && rule.shape().value_group.is_none();
-            if is_plain {
+            // Capitals of other scripts are found in the folded view of a text, which is not looked at here.
+            if is_plain && text.is_ascii() {
                 prop_assert!(engine.contains(&index), "{} lost in {text:?}", rule.info.id);
             }
         }

@@ -270,6 +270,123 @@ fn health_asks_one_service_or_all() {
 }
 
 #[test]
+fn interceptors_are_listed_added_and_removed() {
+    let service = Service::start();
+    let folder = empty();
+    let token = service.folder.path().join("data/admin-token");
+    let token = token.to_str().expect("Unicode");
+    let ask = |arguments: &[&str]| {
+        let all = [&["interceptors"], arguments, &["--server", &service.address]].concat();
+        run_in(folder.path(), &all, b"")
+    };
+    let listed = ask(&["list", "--hook", "tool.before"]);
+    assert_eq!((listed.code, listed.err.as_str()), (0, ""));
+    let first = listed.out.lines().next().expect("the guards");
+    assert!(
+        first.starts_with("tool.before") && first.contains("100  builtin:command-safety-guard"),
+        "{first}"
+    );
+
+    let spec = "id: test:night\nhook: tool.before\ntools: ^cron$\ndo:\n  - block: not at night\n";
+    std::fs::write(folder.path().join("night.yaml"), spec).expect("a file");
+    let denied = ask(&["add", "night.yaml"]);
+    assert_eq!(denied.code, 78, "no token: {}", denied.err);
+    assert!(denied.err.contains("--token-file"), "{}", denied.err);
+    let tried = ask(&["add", "night.yaml", "--dry-run", "--token-file", token]);
+    assert_eq!(
+        (tried.code, tried.out.as_str()),
+        (0, "test:night: could be added; matches cron\n"),
+        "{}",
+        tried.err
+    );
+    let added = ask(&["add", "night.yaml", "--token-file", token]);
+    assert_eq!((added.code, added.out.as_str()), (0, "test:night: added; matches cron\n"), "{}", added.err);
+    assert_eq!(ask(&["add", "night.yaml", "--token-file", token]).code, 65, "the id is taken");
+    let json = ask(&["list", "--json"]).json();
+    let ids = json["interceptors"].as_array().expect("a list").iter().map(|one| &one["id"]);
+    assert!(ids.clone().any(|id| id == "test:night"), "{:?}", ids.collect::<Vec<_>>());
+    let blocked = run(&["intercept", "--tool", "cron", "--args", "{}", "--server", &service.address]);
+    assert_eq!(blocked.code, 2, "{}{}", blocked.out, blocked.err);
+    let removed = ask(&["remove", "test:night", "--token-file", token]);
+    assert_eq!((removed.code, removed.out.as_str()), (0, "test:night: removed\n"), "{}", removed.err);
+    assert_eq!(ask(&["remove", "test:night", "--token-file", token]).code, 65);
+    std::fs::write(folder.path().join("broken.yaml"), spec.replace("cron", "crom")).expect("a file");
+    let broken = ask(&["add", "broken.yaml", "--token-file", token]);
+    assert_eq!(broken.code, 65);
+    assert!(broken.err.contains("sessions_send"), "the valid names are told: {}", broken.err);
+}
+
+#[test]
+fn intercept_tells_what_a_command_would_do() {
+    for (arguments, code, told) in [
+        (&["--", "rm", "-rf", "/"][..], 2, "BLOCK  exec"),
+        (&["--", "rm -rf /"][..], 2, "BLOCK  exec"),
+        (&["--", "echo", "rm -rf /"][..], 0, "ALLOW  exec"),
+        (&["--command", "git status"][..], 0, "ALLOW  exec"),
+        (&["--tool", "Read", "--path", "/home/dev/.ssh/id_rsa"][..], 2, "BLOCK  read"),
+        (&["--tool", "read", "--args", "@args.json"][..], 2, "BLOCK  read"),
+        (&["--tool", "read", "--args", "-"][..], 2, "BLOCK  read"),
+        (&["--tool", "bash", "--args", "{\"command\":\"ls\"}", "--result", "\"x\""][..], 0, "ALLOW  exec"),
+        (&["--message", "Add a test."][..], 0, "ALLOW  message"),
+        (&["--params", "{\"model\":\"large\",\"temperature\":1}"][..], 0, "ALLOW  params"),
+    ] {
+        let folder = empty();
+        let args = b"{\"path\":\"/home/dev/.ssh/id_rsa\"}";
+        std::fs::write(folder.path().join("args.json"), args).expect("a file");
+        let ran = run_in(folder.path(), &join(&["intercept"], arguments), args);
+        assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{arguments:?}: {}", ran.out);
+        assert!(ran.out.starts_with(told), "{arguments:?}: {}", ran.out);
+    }
+    for arguments in [
+        &["--tool", "exec", "--args", "{"][..],
+        &["--tool", "exec", "--args", "{\"command\":\"ls\",\"command\":\"rm\"}"],
+        &["--params", "{\"think_level\":\"max\"}"],
+        &["--params", "{\"thinking\":1}"],
+        &["--command", "ls", "--policy", "nowhere"],
+        &["--command", "ls", "--metadata", "[]"],
+        &["--tool", "exec", "--args", "@nowhere"],
+    ] {
+        let ran = run(&join(&["intercept"], arguments));
+        assert_eq!((ran.code, ran.out.as_str()), (65, ""), "{arguments:?}");
+        assert!(!ran.err.is_empty());
+    }
+}
+
+#[test]
+fn intercept_underlines_the_command_and_not_its_json() {
+    let ran = run(&["intercept", "--command", "echo \"日本\"; rm -rf /"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.contains("| echo \"日本\"; rm -rf /"))
+        .expect("the command is shown");
+    let carets = lines[at + 1].trim_end();
+    assert!(carets.ends_with('^') && carets.matches('^').count() <= "rm -rf /".len(), "{}", ran.out);
+    assert!(!ran.out.contains("\\\""), "no JSON: {}", ran.out);
+}
+
+#[test]
+fn intercept_answers_the_same_json_here_and_over_the_server() {
+    let service = Service::start();
+    for arguments in
+        [&["--verbose", "--", "rm", "-rf", "/"][..], &["--message", "mail jane.roe@corp-mail.net"]]
+    {
+        let here = run(&join(&["intercept", "--json", "--set", &with_rules()], arguments));
+        let there = run(&join(&["intercept", "--json", "--server", &service.address], arguments));
+        assert_eq!(here.code, there.code, "{}{}", here.err, there.err);
+        let (mut here, mut there) = (here.json(), there.json());
+        for answer in [&mut here, &mut there] {
+            let answer = answer.as_object_mut().expect("an object");
+            assert!(answer.remove("decisionId").is_some());
+            for event in answer.get_mut("events").and_then(Value::as_array_mut).into_iter().flatten() {
+                event.as_object_mut().expect("an event").remove("elapsed");
+            }
+        }
+        assert_eq!(here, there);
+    }
+}
+
+#[test]
 fn a_bad_configuration_is_78() {
     let folder = empty();
     std::fs::write(folder.path().join("portcullis.yaml"), "server:\n  lisen: 127.0.0.1:1\nnonsense: 1\n")

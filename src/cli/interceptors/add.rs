@@ -14,7 +14,7 @@ use crate::pb::v1;
 
 /// Arguments of `interceptors add`.
 #[derive(Debug, Args)]
-pub(super) struct AddArguments {
+pub(in crate::cli) struct AddArguments {
     /// YAML or JSON of one interceptor, as it stands in the list `interceptors` of a policy file, or of the message
     /// Interceptor of the contract; `-` reads standard input.
     file: PathBuf,

@@ -10,7 +10,7 @@ use crate::pb::v1;
 
 /// Arguments of `interceptors list`.
 #[derive(Debug, Args)]
-pub(super) struct ListArguments {
+pub(in crate::cli) struct ListArguments {
     /// Only those on this hook: message.before, params.before, tool.before or tool.after.
     #[arg(long, value_name = "HOOK")]
     hook: Option<String>,

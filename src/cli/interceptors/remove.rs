@@ -10,7 +10,7 @@ use crate::cli::{Exit, Failure, Output, remote};
 
 /// Arguments of `interceptors remove`.
 #[derive(Debug, Args)]
-pub(super) struct RemoveArguments {
+pub(in crate::cli) struct RemoveArguments {
     /// Id of the interceptor.
     id: String,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use crate::cli::{Failure, input};
 
 /// Where the token is.
 #[derive(Debug, Args)]
-pub(super) struct TokenArguments {
+pub(in crate::cli) struct TokenArguments {
     /// File that holds the admin token of the server [default: admin-token in the data folder of the settings].
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
