@@ -133,19 +133,14 @@ fn place(finding: &v1::Finding, sources: &[Source<'_>]) -> (String, Range<usize>
 }
 
 fn print_event(event: &v1::InterceptorEvent, output: &mut Output) {
-    let lower = |name: &str, prefix: &str| name.trim_start_matches(prefix).to_ascii_lowercase();
-    let hook = lower(event.hook().as_str_name(), "HOOK_").replace('_', ".");
-    let outcome = lower(event.outcome().as_str_name(), "INTERCEPTOR_OUTCOME_");
+    let hook = event.hook().as_str_name().trim_start_matches("HOOK_").to_ascii_lowercase().replace('_', ".");
     let shadow = if event.shadow { ", in shadow" } else { "" };
     let elapsed = event.elapsed.as_ref().map_or(0.0, |elapsed| {
         // Microseconds of a call are far below 2^53.
         elapsed.seconds as f64 * 1e6 + f64::from(elapsed.nanos) / 1e3
     });
     let id = output.styled(Style::Bold, printable(&event.interceptor_id));
-    output.line(format_args!(
-        "  {id} {hook} {outcome}{shadow}: {} ({elapsed:.0} us)",
-        printable(&event.summary)
-    ));
+    output.line(format_args!("  {id} {hook}{shadow}: {} ({elapsed:.0} us)", printable(&event.summary)));
 }
 
 /// Prints a text that is not as it was sent.
