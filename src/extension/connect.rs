@@ -81,3 +81,27 @@ impl Resolve for Resolver {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extension::Config;
+
+    #[tokio::test]
+    async fn what_a_name_resolves_to_is_filtered() {
+        let rules = |allowed: &[&str]| {
+            let private_hosts = allowed.iter().map(|&host| host.to_owned()).collect();
+            AddressRules::new(&Config { private_hosts, ..Config::default() })
+        };
+        // This name leads to this machine wherever it is asked for.
+        for host in ["localhost", "127.0.0.1", "::1"] {
+            let refused = permitted(&rules(&[]), host, 80).await.expect_err(host);
+            assert!(refused.downcast_ref::<PrivateAddress>().is_some(), "{host}: {refused}");
+            let allowed = permitted(&rules(&[host]), host, 80).await.expect(host);
+            assert!(allowed.iter().all(|address| address.ip().is_loopback() && address.port() == 80));
+        }
+        assert!(permitted(&rules(&["other.example"]), "localhost", 80).await.is_err());
+        let by_network = permitted(&rules(&["127.0.0.0/8", "::1"]), "localhost", 80).await;
+        assert!(!by_network.expect("its network is listed").is_empty());
+    }
+}

@@ -54,8 +54,7 @@ pub(super) fn list(
         0 => PAGE_SIZE,
         size => size.min(PAGE_SIZE_MAX),
     };
-    let next_page_token =
-        if wanted.len() > size { wanted[size - 1].id.to_owned() } else { String::new() };
+    let next_page_token = if wanted.len() > size { wanted[size - 1].id.to_owned() } else { String::new() };
     wanted.truncate(size);
     Ok(v1::ListRulesResponse {
         rules: wanted.into_iter().map(|rule| told(snapshot, &rule)).collect(),

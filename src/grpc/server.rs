@@ -13,10 +13,10 @@ use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::added_interceptors::AddedInterceptors;
-use super::interceptor_registry_service::Interceptors;
 use super::Authenticator;
+use super::added_interceptors::AddedInterceptors;
 use super::decision_service::Decisions;
+use super::interceptor_registry_service::Interceptors;
 use super::layers::Guard;
 use super::policy_service::Policies;
 use crate::audit::AuditLog;

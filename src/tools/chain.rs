@@ -78,8 +78,7 @@ fn forget_repeats(chained: &mut Chained, findings: usize, unjudged: usize) {
     let again = chained.findings.split_off(findings);
     for finding in again {
         let is_known = chained.findings.iter().any(|known| {
-            known.rule_id == finding.rule_id
-                && (known.span == finding.span || finding.span.path.is_empty())
+            known.rule_id == finding.rule_id && (known.span == finding.span || finding.span.path.is_empty())
         });
         if !is_known {
             chained.findings.push(finding);

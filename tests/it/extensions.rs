@@ -479,6 +479,8 @@ async fn an_extension_that_was_away_is_found_again() {
         (before(&server, TOOL, pass).await.decision() == Allow).then_some(())
     })
     .await;
+    // The call that finds it again opens the connection; the one after it is the first that can ask.
+    assert_eq!(verdict(&before(&server, TOOL, pass).await), (Allow, vec![]));
     assert!(guard.described.load(Ordering::SeqCst) >= 1, "a new connection is asked who it is");
 }
 
@@ -620,4 +622,27 @@ async fn mutual_tls_lets_in_who_has_a_certificate_and_trusts_the_named_authority
             registry.remove("test:tls").await.expect("it is removed");
         }
     }
+}
+
+#[tokio::test]
+async fn a_policy_names_extensions_and_one_that_may_not_be_called_rejects_the_policy() {
+    let (url, seen) = http().await;
+    let policies = format!(
+        "interceptors:\n  - id: acme:hook\n    hook: tool.before\n    tools: ^{TOOL}$\n    \
+         webhook: {{ url: \"{url}/block\", attempts_max: 2 }}\n"
+    );
+    let with = |settings: &str| {
+        let setup = Setup::new();
+        std::fs::create_dir(setup.folder().join("policies")).expect("the folder can be made");
+        std::fs::write(setup.folder().join("policies/default.yaml"), &policies).expect("written");
+        setup.settings(&format!("{settings}policy:\n  path: policies\n")).start()
+    };
+    let server = with(LOCAL);
+    let answer = before(&server, TOOL, "{}").await;
+    assert_eq!(verdict(&answer), (Block, vec![]), "{answer:?}");
+    assert!(answer.block_reason.contains("Not on a Friday."), "{answer:?}");
+    assert_eq!(seen.count("block"), 1);
+    let refused = with("");
+    assert_eq!(refused.get("/readyz").await.0, 503, "{}", refused.log_text());
+    refused.wait_for_log(|line| line.contains("policy problem") && line.contains("loopback"));
 }

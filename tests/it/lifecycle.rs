@@ -75,14 +75,12 @@ async fn reflection_serves_the_contract_as_it_was_compiled() {
         panic!("{answers:?}")
     };
     let names: Vec<&str> = services.service.iter().map(|service| service.name.as_str()).collect();
-    for wanted in
-        [
-            "portcullis.v1.PolicyDecisionService",
-            "portcullis.v1.InterceptorRegistryService",
-            "portcullis.v1.PolicyService",
-            "grpc.health.v1.Health",
-        ]
-    {
+    for wanted in [
+        "portcullis.v1.PolicyDecisionService",
+        "portcullis.v1.InterceptorRegistryService",
+        "portcullis.v1.PolicyService",
+        "grpc.health.v1.Health",
+    ] {
         assert!(names.contains(&wanted), "{wanted} is not in {names:?}");
     }
     let Some(MessageResponse::FileDescriptorResponse(files)) = &answers[1].message_response else {

@@ -198,7 +198,7 @@ fn the_exposition_is_well_formed() {
             assert!(types.contains_key(family) && family.starts_with("portcullis_"), "{line}");
         }
     }
-    assert_eq!(types.len(), 15, "every metric is shown: {types:?}");
+    assert_eq!(types.len(), 17, "every metric is shown: {types:?}");
     assert!(text.contains(r#"le="+Inf"#));
     assert!(text.contains(r#"portcullis_plugin_duration_seconds_count{plugin="pii"} 1"#));
 }
