@@ -35,7 +35,9 @@ impl<'s> Machine<'_, 's> {
             return (Start::Simple, self.pos);
         }
         let second = self.joined(self.pos + 1);
-        if self.byte(second) == b'(' && self.is_arithmetic(second) {
+        // Too deep, neither would be read.
+        let may_nest = self.depth <= self.depth_max;
+        if may_nest && self.byte(second) == b'(' && self.is_arithmetic(second) {
             return (Start::Arithmetic, second + 1);
         }
         (Start::Subshell, self.pos + 1)
