@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 use super::server::Shared;
-use super::{RequestError, convert};
+use super::{RequestError, convert, list_rules};
 use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
 use crate::messages::{
@@ -14,14 +14,10 @@ use crate::messages::{
 use crate::pb::v1;
 use crate::pb::v1::policy_service_server::PolicyService;
 use crate::policy::{CallerRole, PolicySet, Reload, Snapshot};
-use crate::rules::{CompiledRule, RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
+use crate::rules::{RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
 use crate::telemetry::{PolicyRejected, PolicyReloaded};
 use crate::tools::{COMMAND_SAFETY, PATH_AUDIT, PreparedTools};
 
-/// Rules on one page unless asked otherwise.
-const PAGE_SIZE: usize = 100;
-/// Most rules on one page.
-const PAGE_SIZE_MAX: usize = 1_000;
 /// Largest rule file that may be tried out, in bytes: compiling is work, and anybody may ask for it.
 const TRIAL_BYTES_MAX: usize = 64 * 1024;
 /// Largest text that rules may be tried on, in bytes.
@@ -98,7 +94,7 @@ impl PolicyService for Policies {
         self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
         let snapshot = self.snapshot()?;
         let request = request.into_inner();
-        list(&snapshot, &request).map(Response::new).map_err(|e| e.to_status())
+        list_rules::list(&snapshot, &request).map(Response::new).map_err(|e| e.to_status())
     }
 
     async fn test_rule(
@@ -172,70 +168,6 @@ impl Shared {
                 "suppression expired, its findings count again"
             );
         }
-    }
-}
-
-fn list(snapshot: &Snapshot, request: &v1::ListRulesRequest) -> Result<v1::ListRulesResponse, RequestError> {
-    let rules = snapshot.scanner().rules();
-    if !request.plugin.is_empty() && !rules.plugins().iter().any(|p| **p == *request.plugin) {
-        let known: Vec<&str> = rules.plugins().iter().map(|p| &**p).collect();
-        return Err(RequestError::field("plugin", format!("unknown plugin; known: {}", known.join(", "))));
-    }
-    let mut wanted: Vec<&CompiledRule> = rules
-        .rules()
-        .iter()
-        .filter(|r| request.plugin.is_empty() || *r.info.plugin == *request.plugin)
-        .collect();
-    wanted.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    // The token is the last id of the page before: a reload in between can neither repeat nor skip a rule that stays.
-    if !request.page_token.is_empty() {
-        let known = rules.rule(&request.page_token).is_some();
-        if !known {
-            return Err(RequestError::field("page_token", "does not fit this list; start again without it"));
-        }
-        wanted.retain(|r| *r.info.id > *request.page_token);
-    }
-    let size = match request.page_size as usize {
-        0 => PAGE_SIZE,
-        size => size.min(PAGE_SIZE_MAX),
-    };
-    let next_page_token =
-        if wanted.len() > size { wanted[size - 1].info.id.to_string() } else { String::new() };
-    wanted.truncate(size);
-    let policy = snapshot.policies().default_policy();
-    Ok(v1::ListRulesResponse {
-        rules: wanted
-            .into_iter()
-            .map(|rule| {
-                let info = &rule.info;
-                v1::Rule {
-                    id: info.id.to_string(),
-                    plugin: info.plugin.to_string(),
-                    category: info.category.as_str().to_owned(),
-                    severity: convert::severity(info.severity).into(),
-                    confidence: info.confidence,
-                    mode: mode(policy.mode_of(&info.plugin, &info.id, &info.category, false)).into(),
-                    description: info.description.to_string(),
-                    recommendation: info.recommendation.to_string(),
-                    references: info.references.clone(),
-                    source: if info.file.starts_with("rules/") {
-                        "builtin".to_owned()
-                    } else {
-                        info.file.to_string()
-                    },
-                }
-            })
-            .collect(),
-        next_page_token,
-        policy_revision: snapshot.revision().to_string(),
-    })
-}
-
-fn mode(mode: crate::decision::Mode) -> v1::Mode {
-    match mode {
-        crate::decision::Mode::Enforce => v1::Mode::Enforce,
-        crate::decision::Mode::Shadow => v1::Mode::Shadow,
-        crate::decision::Mode::Off => v1::Mode::Off,
     }
 }
 

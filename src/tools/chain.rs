@@ -64,10 +64,33 @@ pub(super) async fn run(
     // What runs in the end must have been judged, whoever changed it after the guards.
     for (guard, version) in seen {
         if chained.decision != Decision::Block && version != call.version {
+            let (findings, unjudged) = (chained.findings.len(), chained.unjudged.len());
             one(call, guard, offload, &mut chained).await?;
+            forget_repeats(&mut chained, findings, unjudged);
         }
     }
     Ok(chained)
+}
+
+/// A guard that looks again sees what it saw before; that is told once. What it tells now has lost its place when the
+/// text around it changed.
+fn forget_repeats(chained: &mut Chained, findings: usize, unjudged: usize) {
+    let again = chained.findings.split_off(findings);
+    for finding in again {
+        let is_known = chained.findings.iter().any(|known| {
+            known.rule_id == finding.rule_id
+                && (known.span == finding.span || finding.span.path.is_empty())
+        });
+        if !is_known {
+            chained.findings.push(finding);
+        }
+    }
+    let again = chained.unjudged.split_off(unjudged);
+    for unjudged in again {
+        if !chained.unjudged.contains(&unjudged) {
+            chained.unjudged.push(unjudged);
+        }
+    }
 }
 
 /// Runs one interceptor and takes over what it says.

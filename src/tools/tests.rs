@@ -283,6 +283,24 @@ fn what_is_changed_after_the_guards_is_judged_again() {
 }
 
 #[test]
+fn what_a_guard_sees_twice_is_told_once() {
+    let snapshot = snapshot(
+        r#"
+categories: { command: { block: 1.0 }, path: { block: 1.0 } }
+interceptors: [{ id: x, hook: tool.before, do: [{ set_args: { timeout: '7' } }] }]"#,
+    );
+    let outcome = run(&snapshot, before("exec", r#"{"command":"rm -rf /etc/nginx; echo 'open"}"#));
+    assert_eq!(outcome.ran.len(), 5, "both guards looked twice");
+    assert!(outcome.mutated());
+    let mut rules: Vec<_> = outcome.reported.iter().map(|reported| &reported.finding.rule_id).collect();
+    assert!(!rules.is_empty());
+    let all = rules.len();
+    rules.dedup();
+    assert_eq!(rules.len(), all, "{rules:?}");
+    assert_eq!(outcome.unjudged.len(), 1, "{:?}", outcome.unjudged);
+}
+
+#[test]
 fn results_are_cleaned() {
     let snapshot = snapshot("");
     let outcome =

@@ -9,6 +9,7 @@
 //! - `hook`: the hook of Claude Code.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
 //! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
+//! - `interception`: records, counts and reloads of interceptions.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
@@ -28,6 +29,7 @@ mod fuzz_smoke;
 mod hook;
 mod intercept;
 mod interceptor_registry;
+mod interception;
 mod lifecycle;
 mod metrics;
 mod policy_service;

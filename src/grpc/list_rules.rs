@@ -1,0 +1,129 @@
+//! `ListRules`: the rules in force, page by page: detectors of text, and what the guards look for.
+
+use super::{RequestError, convert};
+use crate::decision::{Category, Mode, Severity};
+use crate::pb::v1;
+use crate::policy::Snapshot;
+use crate::tools::{COMMAND_SAFETY, PATH_AUDIT, PreparedTools};
+
+/// Rules on one page unless asked otherwise.
+const PAGE_SIZE: usize = 100;
+/// Most rules on one page.
+const PAGE_SIZE_MAX: usize = 1_000;
+
+/// A rule of any kind.
+struct Listed<'s> {
+    id: &'s str,
+    plugin: &'s str,
+    category: &'s Category,
+    severity: Severity,
+    confidence: f64,
+    description: &'s str,
+    recommendation: &'s str,
+    references: &'s [String],
+    file: &'s str,
+}
+
+/// One page of rules.
+///
+/// # Errors
+/// An unknown plugin, or a token that does not fit.
+pub(super) fn list(
+    snapshot: &Snapshot,
+    request: &v1::ListRulesRequest,
+) -> Result<v1::ListRulesResponse, RequestError> {
+    let mut wanted = all(snapshot);
+    if !request.plugin.is_empty() {
+        let mut known: Vec<&str> = snapshot.scanner().rules().plugins().iter().map(|p| &**p).collect();
+        known.extend([COMMAND_SAFETY, PATH_AUDIT]);
+        if !known.contains(&request.plugin.as_str()) {
+            let message = format!("unknown plugin; known: {}", known.join(", "));
+            return Err(RequestError::field("plugin", message));
+        }
+        wanted.retain(|rule| *rule.plugin == *request.plugin);
+    }
+    wanted.sort_by_key(|rule| rule.id);
+    // The token is the last id of the page before: a reload in between can neither repeat nor skip a rule that stays.
+    if !request.page_token.is_empty() {
+        if !wanted.iter().any(|rule| *rule.id == *request.page_token) {
+            return Err(RequestError::field("page_token", "does not fit this list; start again without it"));
+        }
+        wanted.retain(|rule| *rule.id > *request.page_token);
+    }
+    let size = match request.page_size as usize {
+        0 => PAGE_SIZE,
+        size => size.min(PAGE_SIZE_MAX),
+    };
+    let next_page_token =
+        if wanted.len() > size { wanted[size - 1].id.to_owned() } else { String::new() };
+    wanted.truncate(size);
+    Ok(v1::ListRulesResponse {
+        rules: wanted.into_iter().map(|rule| told(snapshot, &rule)).collect(),
+        next_page_token,
+        policy_revision: snapshot.revision().to_string(),
+    })
+}
+
+fn all(snapshot: &Snapshot) -> Vec<Listed<'_>> {
+    let detectors = snapshot.scanner().rules().rules().iter().map(|rule| Listed {
+        id: &rule.info.id,
+        plugin: &rule.info.plugin,
+        category: &rule.info.category,
+        severity: rule.info.severity,
+        confidence: rule.info.confidence,
+        description: &rule.info.description,
+        recommendation: &rule.info.recommendation,
+        references: &rule.info.references,
+        file: &rule.info.file,
+    });
+    let mut all: Vec<_> = detectors.collect();
+    let Some(prepared) = snapshot.prepared::<PreparedTools>() else { return all };
+    all.extend(prepared.commands().rules().iter().map(|rule| Listed {
+        id: &rule.id,
+        plugin: COMMAND_SAFETY,
+        category: &rule.category,
+        severity: rule.severity,
+        confidence: rule.confidence,
+        description: &rule.description,
+        recommendation: &rule.recommendation,
+        references: &rule.references,
+        file: &rule.file,
+    }));
+    all.extend(prepared.paths().rules().iter().map(|rule| Listed {
+        id: &rule.id,
+        plugin: PATH_AUDIT,
+        category: &rule.category,
+        severity: rule.severity,
+        confidence: 1.0,
+        description: &rule.description,
+        recommendation: &rule.recommendation,
+        references: &rule.references,
+        file: &rule.file,
+    }));
+    all
+}
+
+fn told(snapshot: &Snapshot, rule: &Listed<'_>) -> v1::Rule {
+    let policy = snapshot.policies().default_policy();
+    let is_builtin = rule.file.starts_with("rules/");
+    v1::Rule {
+        id: rule.id.to_owned(),
+        plugin: rule.plugin.to_owned(),
+        category: rule.category.as_str().to_owned(),
+        severity: convert::severity(rule.severity).into(),
+        confidence: rule.confidence,
+        mode: mode(policy.mode_of(rule.plugin, rule.id, rule.category, false)).into(),
+        description: rule.description.to_owned(),
+        recommendation: rule.recommendation.to_owned(),
+        references: rule.references.to_vec(),
+        source: if is_builtin { "builtin".to_owned() } else { rule.file.to_owned() },
+    }
+}
+
+fn mode(mode: Mode) -> v1::Mode {
+    match mode {
+        Mode::Enforce => v1::Mode::Enforce,
+        Mode::Shadow => v1::Mode::Shadow,
+        Mode::Off => v1::Mode::Off,
+    }
+}
