@@ -200,8 +200,8 @@ async fn interceptors_and_guard_rules_reload_and_a_broken_one_changes_nothing() 
     assert_eq!(ask(&server, read()).await.decision(), v1::Decision::Allow);
     put(
         &folder.join("rules/paths/own.toml"),
-        "[[rule]]\nid = \"path.own-jewels\"\ncategory = \"path.own\"\nseverity = \"high\"\npaths = [\"**/crown-jewels.txt\"]\n\
-         description = \"Our jewels.\"\nexamples = [\"/a/crown-jewels.txt\"]\nnegative_examples = [\"/a/jewels.txt\"]\n",
+        "[[rule]]\nid = \"path.own-jewels\"\ncategory = \"path.own\"\nseverity = \"high\"\npaths = [\"crown-jewels.txt\"]\n\
+         description = \"Our jewels.\"\nrecommendation = \"Leave them.\"\nexamples = [\"/a/crown-jewels.txt\"]\nnegative_examples = [\"/a/jewels.txt\"]\n",
     );
     until(&server, read(), v1::Decision::Block).await;
     let answer = ask(&server, read()).await;
