@@ -107,10 +107,12 @@ impl Interceptor {
         Ok(Self::with(spec, source, tenant, (tools, agents), work))
     }
 
-    /// One that cannot be compiled any more: it keeps its place, and each run of it fails as its fail mode says. It
-    /// stands for every tool and agent, since nobody knows for which it was meant.
-    pub(super) fn broken(spec: InterceptorSpec, source: Source, tenant: &str) -> Self {
-        Self::with(spec, source, tenant, (ToolMatcher::All, AgentMatcher::default()), Work::Broken)
+    /// One that cannot be compiled any more: it keeps its place, and each run of it fails as its fail mode says. A
+    /// matcher that is no matcher any more stands for every tool or agent, since nobody knows for which it was meant.
+    pub(super) fn broken(spec: InterceptorSpec, source: Source, tenant: &str, known: &ToolNames) -> Self {
+        let tools = ToolMatcher::compile(&spec.tools, known, true).unwrap_or(ToolMatcher::All);
+        let agents = AgentMatcher::compile(&spec.agents).unwrap_or_default();
+        Self::with(spec, source, tenant, (tools, agents), Work::Broken)
     }
 
     fn with(

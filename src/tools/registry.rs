@@ -111,7 +111,7 @@ impl Registry {
             .map(|entry| {
                 self.compile(&entry, known).unwrap_or_else(|problems| {
                     broken.push((entry.spec.id.clone(), problems));
-                    Arc::new(Interceptor::broken(entry.spec, Source::Api, &entry.tenant))
+                    Arc::new(Interceptor::broken(entry.spec, Source::Api, &entry.tenant, known))
                 })
             })
             .collect();
