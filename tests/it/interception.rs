@@ -39,7 +39,9 @@ async fn ask(server: &Server, request: v1::InterceptToolRequest) -> v1::Intercep
 
 fn with_policy(yaml: &str) -> Setup {
     let setup = Setup::new();
-    fs::create_dir(setup.folder().join("policies")).expect("the folder can be made");
+    for folder in ["policies", "rules"] {
+        fs::create_dir(setup.folder().join(folder)).expect("the folder can be made");
+    }
     fs::write(setup.folder().join("policies/default.yaml"), yaml).expect("a file can be written");
     setup.settings("policy:\n  path: policies\nrules:\n  paths: [rules]\nlog:\n  level: debug\n")
 }
