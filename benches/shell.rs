@@ -56,7 +56,8 @@ fn main() {
         median_of(&costs, |c| c.command.len() as f64)
     );
     println!("{:<8} {:>10} {:>10} {:>14}", "stage", "median us", "worst us", "median / parse");
-    let stages: [(&str, fn(&Cost) -> f64); 4] = [
+    type Stage = (&'static str, fn(&Cost) -> f64);
+    let stages: [Stage; 4] = [
         ("memchr", |c| c.memchr),
         ("parse", |c| c.parse),
         ("analyse", |c| c.analyse),

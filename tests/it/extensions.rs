@@ -30,7 +30,10 @@ const TOOL: &str = "canvas";
 
 /// What a local HTTP server was asked, and how often each path.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<HashMap<String, Vec<(HeaderMap, String)>>>>);
+struct Seen(Arc<Mutex<HashMap<String, Requests>>>);
+
+/// Headers and body of each request, in the order in which they came.
+type Requests = Vec<(HeaderMap, String)>;
 
 impl Seen {
     fn add(&self, path: &str, headers: HeaderMap, body: String) -> usize {

@@ -65,9 +65,12 @@ struct Case {
 #[derive(Clone, Copy, Default, Deserialize)]
 enum Rpc {
     #[default]
-    InterceptTool,
-    InterceptMessage,
-    InterceptParams,
+    #[serde(rename = "InterceptTool")]
+    Tool,
+    #[serde(rename = "InterceptMessage")]
+    Message,
+    #[serde(rename = "InterceptParams")]
+    Params,
 }
 
 /// What is not named here is not looked at, but for what an allowed call must not have.
@@ -141,17 +144,17 @@ impl Case {
         let request = self.request.clone();
         let wrong = |error: serde_json::Error| -> ! { panic!("{}: {error}", self.about) };
         let json = match self.rpc {
-            Rpc::InterceptTool => {
+            Rpc::Tool => {
                 let request: v1::InterceptToolRequest =
                     serde_json::from_value(request).unwrap_or_else(|error| wrong(error));
                 serde_json::to_value(client.intercept_tool(request).await?.into_inner())
             }
-            Rpc::InterceptMessage => {
+            Rpc::Message => {
                 let request: v1::InterceptMessageRequest =
                     serde_json::from_value(request).unwrap_or_else(|error| wrong(error));
                 serde_json::to_value(client.intercept_message(request).await?.into_inner())
             }
-            Rpc::InterceptParams => {
+            Rpc::Params => {
                 let request: v1::InterceptParamsRequest =
                     serde_json::from_value(request).unwrap_or_else(|error| wrong(error));
                 serde_json::to_value(client.intercept_params(request).await?.into_inner())
@@ -217,7 +220,7 @@ impl Want {
             wrong.push(format!("something was not judged: {}", answer["unjudged"]));
         }
         let is_stopped = matches!(decision.as_str(), "BLOCK" | "ASK");
-        if is_stopped != !text("blockReason").is_empty() {
+        if is_stopped == text("blockReason").is_empty() {
             wrong.push(format!("a reason goes with BLOCK and ASK: {decision}, {:?}", text("blockReason")));
         }
         if text("decisionId").is_empty() || text("policyRevision").is_empty() {

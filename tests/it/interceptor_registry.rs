@@ -48,7 +48,7 @@ async fn an_added_interceptor_is_in_force_at_once_and_a_removed_one_no_more() {
     let answer = before(&server, TOOL, "{}").await;
     assert_eq!(verdict(&answer), (Block, vec![]));
     assert!(answer.block_reason.contains("No drawing today."), "{}", answer.block_reason);
-    assert_eq!(registry.list(v1::InterceptorSource::Api).await, [added.clone()]);
+    assert_eq!(registry.list(v1::InterceptorSource::Api).await, std::slice::from_ref(&added));
     assert_eq!(registry.remove("test:block").await.expect("it is removed"), added);
     assert_eq!(verdict(&before(&server, TOOL, "{}").await), (Allow, vec![]));
     assert_eq!(registry.remove("test:block").await.expect_err("gone").code(), Code::NotFound);

@@ -10,7 +10,6 @@
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
 //! - `interception`: records, counts and reloads of interceptions.
 //! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
-//! - `interception`: records, counts and reloads of interceptions.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
@@ -31,7 +30,6 @@ mod hook;
 mod intercept;
 mod interception;
 mod interceptor_registry;
-mod interception;
 mod lifecycle;
 mod metrics;
 mod policy_service;

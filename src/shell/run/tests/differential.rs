@@ -134,7 +134,6 @@ fn line(numbers: &mut Numbers) -> String {
         }
     }
     // Braces expand before names are read: `$a{b,c}` names `ab` and `ac`, which nobody means.
-    let mut words = words;
     for name in ["$a", "$b", "$c", "$d"] {
         words = words.replace(&format!("{name}{{"), "{");
     }

@@ -92,7 +92,7 @@ fn three_disguises_in_any_order_keep_what_a_command_does() {
     let mut problems = Vec::new();
     for _ in 0..3000 {
         let mut text = "rm -rf /srv".to_owned();
-        if numbers.next() % 4 > 0 {
+        if !numbers.next().is_multiple_of(4) {
             text = numbers.pick(WORDS)(&text);
         }
         for _ in 0..3 {
