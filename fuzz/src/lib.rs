@@ -33,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("settings", settings),
     ("tool_rules", tool_rules),
     ("shell_syntax", shell_syntax),
+    ("paths", paths),
 ];
 
 /// Ranges looked at in one view. More would make long inputs cost their square.
@@ -334,6 +335,60 @@ fn check_tree(source: &str, ast: &Ast<'_>) {
                 }
                 Part::Parameter(_) | Part::Arithmetic { .. } => {}
             }
+        }
+    }
+}
+
+/// Any path, place and patch: one spelling stays one, what a link leads to never makes an answer milder, a prefix of
+/// the answer's work is enough for any length, and a file of path rules compiles or has problems.
+///
+/// The first byte chooses system, tool and wildcards; the rest, cut at bytes 0xFF, is a path, the working directory,
+/// the home, a root of the workspace, and where the path leads.
+pub fn paths(data: &[u8]) {
+    use portcullis::paths::{
+        Access, Os, PathRequest, PathRuleSource, Place, SensitivePaths, Via, kind_of, normalise, patch_paths,
+        within,
+    };
+    let Some((choice, rest)) = data.split_first() else { return };
+    let texts: Vec<_> = rest.split(|byte| *byte == 0xFF).map(String::from_utf8_lossy).collect();
+    let text = |nth: usize| texts.get(nth).map_or("", |text| text);
+    let os = [Os::Linux, Os::MacOs, Os::Windows][usize::from(choice & 3) % 3];
+    let place = Place { cwd: text(1), home: text(2), os };
+    let path = text(0);
+
+    let spelled = normalise(path, &place);
+    assert_eq!(normalise(&spelled, &place), spelled, "{path:?} at {place:?} has two spellings");
+    let _ = kind_of(&spelled, &place);
+    assert!(within(&spelled, &spelled, os), "{spelled:?} is not within itself");
+
+    let roots = if text(3).is_empty() { Vec::new() } else { vec![text(3).to_owned()] };
+    let request = PathRequest {
+        path,
+        access: Access::ALL[usize::from(choice >> 2) % 3],
+        via: if choice & 16 == 0 { Via::FileTool } else { Via::Shell("cat") },
+        has_glob: choice & 32 != 0,
+        is_recursive: choice & 64 != 0,
+        place: &place,
+        workspace_roots: &roots,
+        resolved: texts.get(4).map(|text| &**text),
+    };
+    let set = SensitivePaths::builtin();
+    let judged = set.judge(&request);
+    let alone = set.judge(&PathRequest { resolved: None, ..request });
+    let strictness = |hit: &Option<portcullis::paths::SensitiveHit<'_>>| {
+        hit.as_ref().map(|hit| (hit.action, hit.severity))
+    };
+    assert!(strictness(&judged.hit) >= strictness(&alone.hit), "{path:?} is milder for where it leads");
+    assert_eq!(judged.oddity, alone.oddity);
+
+    let whole = String::from_utf8_lossy(rest);
+    for touched in patch_paths(&whole).paths {
+        assert!(!touched.path.is_empty() && touched.path.len() <= 2 * whole.len() + 1, "{touched:?}");
+    }
+    if whole.contains("rule") {
+        let source = PathRuleSource { file: "fuzz.toml", text: &whole };
+        if let Err(problems) = SensitivePaths::load(&[source]) {
+            assert!(!problems.0.is_empty() && !problems.to_string().is_empty());
         }
     }
 }

@@ -154,11 +154,14 @@ fn split_tilde(text: &str, on_windows: bool) -> (Base<'_>, &str, bool) {
         "" => (Base::Home(""), rest, windows),
         "+" => (Base::Cwd, rest, windows),
         "-" => (Base::Unknown, text, windows),
-        _ if user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) => {
-            (Base::HomeOf(user), rest, windows)
-        }
+        _ if is_user(user) => (Base::HomeOf(user), rest, windows),
         _ => (Base::Cwd, text, windows),
     }
+}
+
+fn is_user(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+        && !name.starts_with('.')
 }
 
 /// `$HOME/x`, `${HOME}/x`, `$env:USERPROFILE\x`, `%USERPROFILE%\x`.
@@ -242,6 +245,8 @@ struct Builder<'p> {
     is_relative: bool,
     /// Whether the first name stands for something whose own place is not known.
     is_unknown: bool,
+    /// Whether a link to the working directory is being followed; inside it there is none.
+    in_link: bool,
     place: &'p Place<'p>,
     windows: bool,
 }
@@ -249,7 +254,16 @@ struct Builder<'p> {
 impl<'p> Builder<'p> {
     fn new(place: &'p Place<'p>, windows: bool, length: usize) -> Self {
         let out = String::with_capacity(length + place.cwd.len().max(place.home.len()) + 16);
-        Self { out, floor: 0, is_rooted: false, is_relative: false, is_unknown: false, place, windows }
+        Self {
+            out,
+            floor: 0,
+            is_rooted: false,
+            is_relative: false,
+            is_unknown: false,
+            in_link: false,
+            place,
+            windows,
+        }
     }
 
     fn root(&mut self, root: &str) {
@@ -316,6 +330,10 @@ impl<'p> Builder<'p> {
         }
         self.push_all(rest);
         self.windows = windows;
+        if self.is_relative || (folder == self.place.home && !self.is_rooted && !self.is_unknown) {
+            // It led back to what is not known.
+            self.loose(unknown);
+        }
     }
 
     fn home_of(&mut self, user: &str) {
@@ -394,10 +412,15 @@ impl<'p> Builder<'p> {
         match name.len() {
             4 if is(name, "root") && is_process_link(&self.out) => self.root("/"),
             3 if is(name, "cwd") && is_process_link(&self.out) => {
-                if starts_with_fold(&self.out, "/proc/self/")
-                    || starts_with_fold(&self.out, "/proc/thread-self/")
-                {
+                let is_own =
+                    ["/proc/self/", "/proc/thread-self/"].iter().any(|own| starts_with_fold(&self.out, own));
+                if is_own && self.in_link {
+                    // A working directory that is told to be where it is.
+                    self.loose("");
+                } else if is_own {
+                    self.in_link = true;
                     self.known(self.place.cwd, "");
+                    self.in_link = false;
                 } else {
                     // The working directory of some other process.
                     self.floor = self.out.len();
@@ -427,7 +450,9 @@ impl<'p> Builder<'p> {
     fn finish(mut self) -> String {
         if self.out.is_empty() {
             self.out.push('.');
-        } else if self.is_relative && !matches!(split_base(&self.out, self.place.os), (Base::Cwd, _, _)) {
+        } else if self.is_relative
+            && !matches!(split_base(&self.out, self.place.os), (Base::Cwd, rest, _) if rest.len() == self.out.len())
+        {
             // A file of the working directory that is called `~`, say.
             self.out.insert_str(0, "./");
         }

@@ -40,6 +40,25 @@ fn one_spelling() {
 }
 
 #[test]
+fn a_place_that_leads_to_itself_is_not_known() {
+    for (cwd, home) in [
+        ("/proc/self/cwd/x", "/home/u"),
+        ("~/x", "/proc/self/cwd/../y"),
+        ("/proc/self/cwd", "/proc/self/cwd"),
+        ("~", "~"),
+        ("$PWD", "$HOME"),
+    ] {
+        for os in [Os::Linux, Os::Windows] {
+            let place = Place { cwd, home, os };
+            for path in ["a/../b", "~/a", "/proc/self/cwd/a", "../a"] {
+                let once = normalise(path, &place).into_owned();
+                assert_eq!(normalise(&once, &place), once, "{path:?} at {place:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_clean_is_borrowed() {
     for path in ["/", "/srv/repo/src/main.rs", "/home/u/.ssh/id_rsa"] {
         assert!(matches!(normalise(path, &LINUX), std::borrow::Cow::Borrowed(_)), "{path}");

@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax }
+run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax, paths }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -127,6 +127,17 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
         "shell_syntax" => {
             let files = texts(&root.join("tests/cases/shell/syntax"), "toml");
             return files.iter().flat_map(|file| scripts_of(file)).collect();
+        }
+        "paths" => {
+            let mut seeds: Vec<Vec<u8>> = texts(&root.join("tests/cases/paths"), "toml")
+                .iter()
+                .flat_map(|file| file.split(|byte| *byte == b'"').map(<[u8]>::to_vec).collect::<Vec<_>>())
+                .map(|text| [b"0", unescape(&text).as_slice()].concat())
+                .collect();
+            seeds.push(b"0../x\xFF/srv/repo\xFF/home/u\xFF/srv\xFF/home/u/.ssh/id_rsa".to_vec());
+            seeds.push(b"2..\\x\xFFC:\\a\\b\xFFC:\\Users\\u\xFFC:/a".to_vec());
+            seeds.extend(texts(&root.join("rules/paths"), "toml").into_iter().flat_map(rules_of));
+            return seeds;
         }
         _ => cases(),
     };
