@@ -132,7 +132,7 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
             let mut seeds: Vec<Vec<u8>> = texts(&root.join("tests/cases/paths"), "toml")
                 .iter()
                 .flat_map(|file| file.split(|byte| *byte == b'"').map(<[u8]>::to_vec).collect::<Vec<_>>())
-                .map(|text| [b"0", unescape(&text).as_slice()].concat())
+                .map(|text| [b"0".as_slice(), unescape(&text).as_slice()].concat())
                 .collect();
             seeds.push(b"0../x\xFF/srv/repo\xFF/home/u\xFF/srv\xFF/home/u/.ssh/id_rsa".to_vec());
             seeds.push(b"2..\\x\xFFC:\\a\\b\xFFC:\\Users\\u\xFFC:/a".to_vec());
