@@ -180,7 +180,8 @@ pub(super) fn pack(call: &mut Call<'_, '_>) {
     call.write(archive, "pack");
     for path in sources {
         call.read(path, true, "pack");
-        if options.has(&["m", "move", "sdel"]) {
+        let moves = call.program() == "zip" && options.has(&["m", "move"]);
+        if moves || options.has(&["sdel"]) {
             call.delete(path, true, false, "pack");
         }
     }

@@ -165,7 +165,8 @@ pub(super) fn wipe(call: &mut Call<'_, '_>) {
             "convert",
         ]),
         "sg_format" | "sg_sanitize" => true,
-        "blkdiscard" | "mkswap" | "fsfreeze" | "debugfs" | "resize2fs" => true,
+        "debugfs" => bundled('w'),
+        "blkdiscard" | "mkswap" => true,
         _ => false,
     };
     if destroys && !has(&["--help", "--version"]) {
@@ -184,7 +185,7 @@ pub(super) fn volumes(call: &mut Call<'_, '_>) {
     let mut names = options.operands.clone();
     let destroys = match program {
         "lvremove" | "vgremove" | "pvremove" => true,
-        "pvcreate" | "vgcreate" => names.iter().any(|name| name.text.starts_with("/dev/")),
+        "pvcreate" | "vgcreate" => forced && names.iter().any(|name| name.text.starts_with("/dev/")),
         "mdadm" => options.has(&["zero-superblock"]) || options.has(&["C", "create"]),
         "zpool" | "zfs" => {
             let verb = options.operand(0);

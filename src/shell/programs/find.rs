@@ -210,7 +210,7 @@ fn act(call: &mut Call<'_, '_>, root: &Argument, expression: &Expression<'_>) {
             call.run(&argv, via);
         }
     }
-    if expression.commands.is_empty() && !expression.deletes {
+    if !expression.deletes {
         for name in &expression.names {
             let detail = format!("find {}", name.text.to_ascii_lowercase());
             let attributes = Attributes { recursive: true, forced: false, detail };

@@ -543,7 +543,10 @@ fn remote(call: &mut Call<'_, '_>, verb: &str, arguments: &[Argument]) {
 }
 
 fn filter(call: &mut Call<'_, '_>, verb: &str, arguments: &[Argument]) {
-    lost(call, verb, None, true);
+    // `filter-repo` refuses to work on anything but a fresh clone unless it is told to.
+    let forced = arguments.iter().any(|a| matches!(a.text.as_str(), "--force" | "-f"));
+    let detail = if verb == "filter-repo" && forced { "filter-repo --force" } else { verb };
+    lost(call, detail, None, forced || verb == "filter-branch");
     let long = &[
         "tree-filter=",
         "index-filter=",

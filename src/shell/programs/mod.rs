@@ -279,9 +279,10 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         "insmod" | "modprobe" | "rmmod" | "kextload" | "kextunload" | "kmutil" | "kldload" | "kldunload" => {
             system::module(call)
         }
-        "iptables" | "ip6tables" | "ebtables" | "arptables" | "nft" | "ufw" | "pfctl" | "firewall-cmd"
-        | "setenforce" | "auditctl" | "aa-teardown" | "aa-disable" | "aa-complain" | "spctl" | "csrutil"
-        | "tmutil" | "auditpol" => system::protection(call),
+        "iptables" | "ip6tables" | "nft" | "ufw" | "pfctl" | "firewall-cmd" | "setenforce" | "auditctl"
+        | "aa-teardown" | "aa-disable" | "aa-complain" | "spctl" | "csrutil" | "tmutil" | "auditpol" => {
+            system::protection(call)
+        }
         "history" => system::history(call),
         "unset" | "export" | "declare" | "typeset" | "readonly" | "set" => system::shell_history(call),
         "crontab" => system::crontab(call),
@@ -300,9 +301,7 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
             secrets::reveal(call);
             secrets::gpg(call);
         }
-        "mimikatz" | "lazagne" | "laz" | "mimipenguin" | "mimipenguin.sh" | "lazagne.py" | "linpeas"
-        | "linpeas.sh" | "pspy" | "sharphound" | "rubeus" | "trufflehog-steal" | "keydump"
-        | "chainbreaker" => secrets::stealer(call),
+        _ if secrets::steals(program) => secrets::stealer(call),
         "nsenter" => sandbox::nsenter(call),
         "unshare" => sandbox::unshare(call),
         "chroot" => sandbox::chroot(call),
@@ -319,6 +318,7 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         }
         "pip" | "pip3" | "pipx" | "uv" | "conda" | "mamba" | "brew" | "port" | "snap" | "flatpak" | "go"
         | "composer" | "choco" | "winget" | "scoop" | "nuget" | "poetry" => packages::install(call),
+        "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php" => secrets::stealing_script(call),
         _ if sandbox::is_guarded(program) => sandbox::guarded(call),
         _ if secrets::keeps(program) && program != "netsh" => secrets::reveal(call),
         _ => windows_programs(call),

@@ -525,7 +525,7 @@ pub(super) fn tunnel(call: &mut Call<'_, '_>) {
         let host =
             arguments.iter().find(|a| a.text.contains('.') && !a.text.starts_with('/')).map(network_target);
         shell_over_network(call, listens, host, base_name(&shell.text));
-    } else if matches!(program, "gs-netcat" | "pwncat" | "pwncat-cs" | "chisel" | "villain") {
+    } else if matches!(program, "gs-netcat" | "pwncat" | "pwncat-cs" | "villain") {
         call.tell(EffectKind::ReverseShell, None, program);
     }
 }

@@ -1,9 +1,10 @@
 //! Programs that read the files named to them.
 
 use super::super::argument::Argument;
-use super::Language;
-use super::call::Call;
+use super::super::effect::EffectKind;
+use super::call::{Call, path_target};
 use super::options::Grammar;
+use super::{Attributes, Input, Language};
 
 /// Short options with values of programs whose every operand is a file.
 fn plain_values(program: &str) -> &'static str {
@@ -175,6 +176,22 @@ pub(super) fn grep(call: &mut Call<'_, '_>) {
         ""
     };
     let recursive = ripgrep || options.has(&["r", "R", "recursive"]);
+    // What is looked for in a whole tree: words that stand beside secrets are for the rules to know.
+    let patterns: Vec<&str> = options
+        .values(&["e", "regexp"])
+        .chain(options.operands.first().copied().filter(|_| !has_pattern))
+        .map(|pattern| pattern.text.as_str())
+        .collect();
+    if recursive {
+        for path in options.operands.iter().skip(usize::from(!has_pattern)) {
+            let detail = format!("grep {}", patterns.join(" ").to_ascii_lowercase());
+            call.effect(
+                EffectKind::RevealSecret,
+                Some(path_target(path)),
+                Attributes { recursive, forced: false, detail },
+            );
+        }
+    }
     for path in options.operands.iter().skip(usize::from(!has_pattern)) {
         call.read(path, recursive, detail);
     }
@@ -316,6 +333,9 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
     };
     let grammar = Grammar { single_dash_long: call.program() == "emacs", ..grammar };
     let options = call.options(&grammar);
+    if matches!(call.program(), "ed" | "ex") {
+        line_editor(call);
+    }
     let mut commands: Vec<Argument> = options.values(&["c", "cmd"]).cloned().collect();
     commands.extend(call.arguments().iter().filter_map(|argument| {
         let text = argument.text.strip_prefix('+')?;
@@ -338,6 +358,23 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
     }
     for path in options.operands.iter().filter(|operand| !operand.text.starts_with('+')) {
         call.read(path, false, "edit");
+    }
+}
+
+/// Commands of `ed` from its standard input: files opened, files written, `!command`.
+fn line_editor(call: &mut Call<'_, '_>) {
+    let Input::Text(script) = call.invocation.input else { return };
+    for line in script.text.lines().take(1024) {
+        let line =
+            line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '%' | '.' | ' '));
+        let Some((command, rest)) = line.split_at_checked(1) else { continue };
+        let file = super::options::part(script, rest.trim());
+        match command {
+            "!" => call.shell(&file, "ed !"),
+            "e" | "r" | "E" if rest.starts_with(' ') => call.read(&file, false, "edit"),
+            "w" | "W" if rest.starts_with(' ') => call.write(&file, "edit"),
+            _ => {}
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs that keep credentials and print them when asked to.
 
 use super::super::effect::EffectKind;
-use super::call::{Call, name_target};
+use super::call::{Call, base_name, name_target};
 use super::options::Grammar;
 
 /// Programs, the words that make them print a secret (all must stand among the arguments, in order), what it is called.
@@ -69,6 +69,40 @@ pub(super) fn reveal(call: &mut Call<'_, '_>) {
             call.tell(EffectKind::RevealSecret, None, detail);
             return;
         }
+    }
+}
+
+/// Programs and scripts that were made to collect other people's credentials, without what stands behind a dot.
+const STEALERS: &[&str] = &[
+    "mimikatz",
+    "lazagne",
+    "laz",
+    "mimipenguin",
+    "linpeas",
+    "winpeas",
+    "sharphound",
+    "rubeus",
+    "keydump",
+    "chainbreaker",
+    "linenum",
+    "linux-exploit-suggester",
+    "seatbelt",
+    "browsersteal",
+    "hashdump",
+    "firefox_decrypt",
+    "secretsdump",
+];
+
+/// Whether a program or script is one of [`STEALERS`].
+pub(super) fn steals(name: &str) -> bool {
+    STEALERS.contains(&name.split('.').next().unwrap_or_default())
+}
+
+/// An interpreter that is given such a script as a file.
+pub(super) fn stealing_script(call: &mut Call<'_, '_>) {
+    let script = call.arguments().iter().find(|argument| !argument.text.starts_with('-'));
+    if script.is_some_and(|script| steals(&base_name(&script.text).to_ascii_lowercase())) {
+        stealer(call);
     }
 }
 

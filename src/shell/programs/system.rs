@@ -297,7 +297,7 @@ pub(super) fn protection(call: &mut Call<'_, '_>) {
     let has = |wanted: &[&str]| words.iter().any(|w| wanted.contains(w));
     let first = words.first().copied().unwrap_or_default();
     let disabled = match program {
-        "iptables" | "ip6tables" | "ebtables" | "arptables" => {
+        "iptables" | "ip6tables" => {
             has(&["-F", "--flush", "-X", "--delete-chain"]) || (has(&["-P", "--policy"]) && has(&["ACCEPT"]))
         }
         "nft" => words
@@ -317,7 +317,7 @@ pub(super) fn protection(call: &mut Call<'_, '_>) {
         "auditpol" => has(&["/clear", "/remove"]) || words.iter().any(|w| w.contains("/success:disable")),
         _ => false,
     };
-    if disabled {
+    if disabled && !has(&["--dry-run", "-h", "--help"]) {
         let detail = format!("{program} {first}");
         off(call, detail.trim_end());
     }

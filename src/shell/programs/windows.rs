@@ -92,7 +92,7 @@ pub(super) fn destroy(call: &mut Call<'_, '_>) {
         "add-mppreference" if words.iter().any(|w| w.starts_with("-exclusion")) => {
             call.tell(EffectKind::DisableProtection, None, "defender exclusion");
         }
-        "set-executionpolicy" if has("bypass") || has("unrestricted") => {
+        "set-executionpolicy" if (has("bypass") || has("unrestricted")) && !has("process") => {
             call.tell(EffectKind::DisableProtection, None, "execution policy");
         }
         "netsh" if (has("advfirewall") || has("firewall")) && (has("off") || has("disable")) => {

@@ -182,14 +182,7 @@ impl Engine<'_> {
 
     /// Runs the text of a script file by its first line.
     pub(super) fn run_file(&mut self, text: &Argument, argv: &[Argument], span: &Range<usize>) {
-        let first = text.text.lines().next().unwrap_or_default();
-        let interpreter = first.strip_prefix("#!").map(|line| {
-            let mut words = line.split_whitespace().filter(|word| !word.starts_with('-'));
-            let first = names::base_name(words.next().unwrap_or_default());
-            let name = if first == "env" { words.next().unwrap_or_default() } else { first };
-            names::base_name(name).to_ascii_lowercase()
-        });
-        match interpreter.as_deref().and_then(super::interpreters::language) {
+        match language_of(&text.text) {
             Some(language) => self.run_script_text(language, text, "script"),
             None => {
                 let old = self.scope.set_positional(Some(std::rc::Rc::new(argv[1..].to_vec())));
@@ -221,4 +214,13 @@ impl Engine<'_> {
 /// Whether a program turns unreadable text into readable text.
 pub(super) fn is_decoder(program: &str) -> bool {
     DECODERS.contains(&program)
+}
+
+/// The language that the first line of a script names, unless it is a shell.
+pub(super) fn language_of(text: &str) -> Option<super::super::programs::Language> {
+    let line = text.lines().next()?.strip_prefix("#!")?;
+    let mut words = line.split_whitespace().filter(|word| !word.starts_with('-'));
+    let first = names::base_name(words.next()?);
+    let name = if first == "env" { words.next()? } else { first };
+    super::interpreters::language(&names::base_name(name).to_ascii_lowercase())
 }

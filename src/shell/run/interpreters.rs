@@ -35,6 +35,24 @@ const SHELLS: &[(&str, &str)] = &[
     ("static-sh", "sh -c"),
 ];
 
+/// Compilers and runners that take a file and run it at once.
+const COMPILED: &[&str] = &[
+    "go",
+    "v",
+    "crystal",
+    "dart",
+    "swift",
+    "zig",
+    "nim",
+    "kotlin",
+    "scala",
+    "ts-node",
+    "tsx",
+    "deno",
+    "rust-script",
+    "java",
+];
+
 /// How an interpreter takes its program.
 struct Grammar {
     language: Language,
@@ -161,7 +179,22 @@ impl Engine<'_> {
         if let Some(grammar) = grammar(program) {
             self.script_program(grammar, argv, span);
         }
+        if COMPILED.contains(&program) {
+            self.compiled_program(argv, span);
+        }
         false
+    }
+
+    /// `go run file` and the like, when the content of the file is known: calls look the same in most languages.
+    fn compiled_program(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let files = argv.iter().skip(1).filter(|argument| argument.text.contains('.'));
+        for file in files.cloned().collect::<Vec<_>>() {
+            match self.file_input(&file) {
+                Input::Text(text) => self.run_script_text(Language::JavaScript, &text, "script"),
+                Input::Network(from) => self.fetched(&from, argv, span),
+                _ => {}
+            }
+        }
     }
 
     fn shell(&mut self, via: &'static str, argv: &[Argument], span: &Range<usize>) {

@@ -192,6 +192,11 @@ impl<'a> Engine<'a> {
         } else {
             command
         };
+        // A whole file of another language, whose first line says which.
+        if let Some(language) = command::language_of(text) {
+            self.run_script_text(language, &Argument::constant(text, 0..text.len()), "script");
+            return;
+        }
         let ast = syntax::parse(text, self.limits);
         self.run_script(&Script { ast: &ast, text, id: 0, from: None });
     }

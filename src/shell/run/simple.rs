@@ -6,12 +6,15 @@ use std::rc::Rc;
 use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE};
 use super::super::ast::{AssignedValue, Assignment, Command, Part, WordId};
-use super::super::effect::EffectKind;
+use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::Attributes;
 use super::super::syntax;
 use super::io::merge_origin;
 use super::scope::{Function, Value};
 use super::{CALLS_MAX, Call, Engine, Script};
+
+/// Variables that name code which the dynamic linker loads into every program.
+const PRELOADS: &[&str] = &["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
 
 impl Engine<'_> {
     /// Runs a simple command, once for each value that branches left in the variables it names.
@@ -221,6 +224,13 @@ impl Engine<'_> {
         }
         if name == "PROMPT_COMMAND" {
             self.run_text(&new, Some("PROMPT_COMMAND"));
+        }
+        if PRELOADS.contains(&name) && !new.text.is_empty() {
+            let target = Target { text: new.text.clone(), has_glob: false, kind: TargetKind::Path };
+            let attributes = Attributes { detail: "preload".to_owned(), ..Attributes::default() };
+            let span = new.span.clone();
+            let argv = std::sync::Arc::from(Vec::new());
+            self.effect(EffectKind::OpaqueExecution, Some(target), attributes, "", &argv, &span);
         }
         self.scope.set_text(name, new);
     }

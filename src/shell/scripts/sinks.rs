@@ -110,6 +110,12 @@ const ACTIONS: &[(&[&str], Action)] = &[
             "execaCommand",
             "Runtime.exec",
             "os.startfile",
+            "Process.new",
+            "Process.run",
+            "Process.runSync",
+            "System.cmd",
+            "System.shell",
+            "run_shell",
             "process.exec",
             "posix.system",
         ],
@@ -127,6 +133,9 @@ const ACTIONS: &[(&[&str], Action)] = &[
             "execa",
             "Deno.Command",
             "pcntl_exec",
+            "exec.Command",
+            "exec.CommandContext",
+            "Process.start",
             "os.execv",
             "os.execve",
             "os.execvp",
@@ -169,6 +178,10 @@ const ACTIONS: &[(&[&str], Action)] = &[
     (
         &[
             "shutil.rmtree",
+            "os.RemoveAll",
+            "os.rmdir_all",
+            "File.rm_rf!",
+            "File.rm_rf",
             "rmtree",
             "remove_tree",
             "File.Path.remove_tree",
@@ -257,6 +270,9 @@ const ACTIONS: &[(&[&str], Action)] = &[
             "IO.readlines",
             "IO.binread",
             "file_get_contents",
+            "os.ReadFile",
+            "ioutil.ReadFile",
+            "os.Open",
             "readfile",
             "file",
             "show_source",
@@ -288,6 +304,9 @@ const ACTIONS: &[(&[&str], Action)] = &[
             "IO.write",
             "File.binwrite",
             "file_put_contents",
+            "os.WriteFile",
+            "ioutil.WriteFile",
+            "os.Create",
             "fs.truncateSync",
             "fs.truncate",
             "os.truncate",
@@ -408,6 +427,11 @@ const ACTIONS: &[(&[&str], Action)] = &[
             "socket.create_connection",
             "TCPSocket.new",
             "TCPSocket.open",
+            "net.Dial",
+            "net.DialTimeout",
+            "net.dial_tcp",
+            "Socket.connect",
+            "Net.createConnection",
             "Socket.tcp",
             "connect",
             "fsockopen",
@@ -447,6 +471,9 @@ const ACTIONS: &[(&[&str], Action)] = &[
     (
         &[
             "TCPServer.new",
+            "net.Listen",
+            "ServerSocket.bind",
+            "ServerSocket.new",
             "TCPServer.open",
             "TCPServer",
             "bind",
@@ -687,6 +714,10 @@ pub(super) fn call(evaluator: &mut Evaluator<'_, '_>, name: &str, arguments: &Ar
             match arguments.get(1, &["args"]) {
                 Some(Value::List(list)) if name.contains("os.") => words = list_of(&words[0], list, true),
                 Some(Value::List(list)) => words.extend(list.iter().cloned()),
+                // Go's `exec.Command("rm", "-rf", path)`.
+                Some(Value::Text(_)) if name.starts_with("exec.") => {
+                    words.extend(arguments.positional[1..].iter().cloned());
+                }
                 _ => words.extend(
                     arguments
                         .named

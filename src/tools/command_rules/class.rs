@@ -111,7 +111,7 @@ impl Classes {
         } else {
             place
         };
-        let kind = kind_of(path, place);
+        let kind = from_working_directory(path, place).unwrap_or_else(|| kind_of(path, place));
         let mut bits = self.kinds.iter().filter(|(k, _)| *k == kind).fold(0, |bits, (_, bit)| bits | bit);
         bits |= collect(path, place, &self.exact, &self.below, &self.patterns);
         bits |= self.of_workspace(path, place, roots);
@@ -137,6 +137,27 @@ impl Classes {
         }
         bits
     }
+}
+
+/// How a path stands to the working directory, where that says more than that it is in somebody's home or elsewhere.
+fn from_working_directory(path: &str, place: &Place<'_>) -> Option<PlaceKind> {
+    if place.cwd.len() <= 1 {
+        return None;
+    }
+    let ordinary = |path: &str| {
+        matches!(
+            kind_of(path, &Place { cwd: "", ..*place }),
+            PlaceKind::BelowHome | PlaceKind::Other | PlaceKind::Local
+        )
+    };
+    if !ordinary(place.cwd) {
+        return None;
+    }
+    if path == place.cwd {
+        return Some(PlaceKind::WorkingDirectory);
+    }
+    let inside = within(path, place.cwd, Os::Linux);
+    (inside && ordinary(path)).then_some(PlaceKind::BelowWorkingDirectory)
 }
 
 fn put(

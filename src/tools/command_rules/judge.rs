@@ -99,7 +99,7 @@ impl CommandRules {
             TargetKind::Network | TargetKind::Name => return 0,
         };
         let mut bits = self.classes.of(&target.text, target.has_glob, &place, roots);
-        if self.classes.sensitive != 0 && target.kind == TargetKind::Path && is_sensitive(effect, &place) {
+        if self.classes.sensitive != 0 && is_sensitive(effect, &place) {
             bits |= self.classes.sensitive;
         }
         bits
