@@ -1,6 +1,6 @@
 //! `find` and `fd`: what is deleted, printed to files and run for what is found.
 
-use super::super::argument::Argument;
+use super::super::argument::{Argument, HOLE};
 use super::super::effect::EffectKind;
 use super::Attributes;
 use super::call::{Call, below, join, path_target, word};
@@ -67,9 +67,43 @@ struct Expression<'a> {
     commands: Vec<(&'a [Argument], &'static str)>,
 }
 
+/// What `find` prints, as far as it is known: its first root, or something below it. `None` when it prints nothing of
+/// that kind.
+pub(super) fn output(arguments: &[Argument]) -> Option<Argument> {
+    let (roots, expression) = split(arguments);
+    let prints = expression.iter().any(|a| matches!(a.text.as_str(), "-printf" | "-exec" | "-execdir" | "-ls" | "-delete" | "-quit"));
+    let here = Argument::constant(".", 0..0);
+    let root = roots.first().unwrap_or(&here);
+    if prints {
+        return None;
+    }
+    let mut path = found(root, &parse(expression)).into_iter().next()?;
+    if expression.iter().any(|a| a.text == "-print0") {
+        // What is not known is written as what ends a name here.
+        path.text = path.text.replace(HOLE, "*");
+    }
+    Some(path)
+}
+
 /// `find`.
 pub(super) fn find(call: &mut Call<'_, '_>) {
-    let arguments = call.arguments();
+    let (roots, expression) = split(call.arguments());
+    let here = Argument { text: ".".to_owned(), ..Argument::default() };
+    let mut roots: Vec<&Argument> = roots.iter().filter(|root| !root.text.is_empty()).collect();
+    if roots.is_empty() {
+        roots.push(&here);
+    }
+    let expression = parse(expression);
+    for root in roots {
+        act(call, root, &expression);
+    }
+    for path in expression.written {
+        call.write(path, "find");
+    }
+}
+
+/// Where `find` begins, and its expression.
+fn split(arguments: &[Argument]) -> (&[Argument], &[Argument]) {
     let mut at = 0;
     while let Some(text) = arguments.get(at).map(|a| a.text.as_str()) {
         match text {
@@ -81,20 +115,8 @@ pub(super) fn find(call: &mut Call<'_, '_>) {
     }
     let arguments = arguments.get(at..).unwrap_or_default();
     let begins = |a: &Argument| a.text.starts_with('-') || matches!(a.text.as_str(), "(" | ")" | "!" | ",");
-    let roots_end = arguments.iter().position(begins).unwrap_or(arguments.len());
-    let here = Argument { text: ".".to_owned(), ..Argument::default() };
-    let mut roots: Vec<&Argument> =
-        arguments[..roots_end].iter().filter(|root| !root.text.is_empty()).collect();
-    if roots.is_empty() {
-        roots.push(&here);
-    }
-    let expression = parse(&arguments[roots_end..]);
-    for root in roots {
-        act(call, root, &expression);
-    }
-    for path in expression.written {
-        call.write(path, "find");
-    }
+    let end = arguments.iter().position(begins).unwrap_or(arguments.len());
+    arguments.split_at(end)
 }
 
 fn parse(arguments: &[Argument]) -> Expression<'_> {

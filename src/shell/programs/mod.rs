@@ -112,6 +112,11 @@ pub struct Attributes {
     pub detail: String,
 }
 
+/// What `find` with these arguments prints, as far as it is known.
+pub(in crate::shell) fn found(arguments: &[Argument]) -> Option<Argument> {
+    find::output(arguments)
+}
+
 /// Tells what a program would do with its arguments. A program that is not known does nothing here.
 pub fn analyse(invocation: &Invocation<'_>, sink: &mut dyn Sink) {
     let mut call = call::Call { invocation, sink };
@@ -220,6 +225,7 @@ fn network_and_services(call: &mut call::Call<'_, '_>) {
         }
         "socat" | "socat1" => network::socat(call),
         "telnet" => network::telnet(call),
+        "telnetd" | "in.telnetd" | "rshd" | "xterm" | "rxvt" | "urxvt" | "aterm" => network::terminal(call),
         "openssl" | "libressl" => network::openssl(call),
         "dig" | "nslookup" | "host" | "drill" | "ping" => network::lookup(call),
         "rcat" | "rustcat" | "gs-netcat" | "pwncat" | "pwncat-cs" | "villain" | "sbd" | "dbd" => {

@@ -554,3 +554,21 @@ pub(super) fn mail(call: &mut Call<'_, '_>) {
 pub(super) fn payload(call: &mut Call<'_, '_>) {
     call.tell(EffectKind::Fetch, Some(name_target(call.program())), "payload");
 }
+
+/// A terminal shown on another host's screen, or a server that gives one away.
+pub(super) fn terminal(call: &mut Call<'_, '_>) {
+    let arguments = call.arguments();
+    let after = |flag: &str| {
+        arguments.iter().position(|a| a.text == flag).and_then(|at| arguments.get(at + 1))
+    };
+    let program = call.program();
+    if program.ends_with("telnetd") || program == "rshd" {
+        if after("-l").is_some_and(|shell| is_shell(&shell.text)) {
+            call.tell(EffectKind::BindShell, None, program);
+        }
+    } else if let Some(display) = after("-display")
+        && display.text.split(':').next().is_some_and(|host| !matches!(host, "" | "localhost" | "unix"))
+    {
+        call.tell(EffectKind::ReverseShell, Some(network_target(display)), program);
+    }
+}

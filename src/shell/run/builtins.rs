@@ -170,7 +170,8 @@ impl Engine<'_> {
             Some(path) => path.clone(),
         };
         let spelled = self.spelled(&new);
-        if spelled.starts_with(['/', '~']) || spelled.contains(':') {
+        // Below a working directory that is not known, the way from there is known all the same.
+        if !spelled.starts_with(HOLE) && !spelled.is_empty() {
             self.scope.set_text("PWD", Argument::constant(spelled, new.span));
         } else {
             self.forget_directory();

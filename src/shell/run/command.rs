@@ -224,3 +224,20 @@ pub(super) fn language_of(text: &str) -> Option<super::super::programs::Language
     let name = if first == "env" { words.next()? } else { first };
     super::interpreters::language(&names::base_name(name).to_ascii_lowercase())
 }
+
+/// Whether a text begins like one for PowerShell: a cmdlet (`Verb-Noun`), one of its short names for running text, or a
+/// type in brackets.
+pub(super) fn looks_like_powershell(text: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "add", "clear", "copy", "disable", "enable", "format", "get", "import", "invoke", "move", "new", "out", "register",
+        "remove", "restart", "select", "set", "start", "stop", "write", "initialize",
+    ];
+    let word: &str = text.trim_start().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    let lower = word.to_ascii_lowercase();
+    if matches!(lower.as_str(), "iex" | "irm" | "iwr") || lower.starts_with("[system.") || lower.starts_with("[net.") {
+        return true;
+    }
+    let Some((verb, noun)) = word.split_once('-') else { return false };
+    // Programs of Unix are spelled in lower case.
+    noun.starts_with(|c: char| c.is_ascii_uppercase()) && VERBS.contains(&verb.to_ascii_lowercase().as_str())
+}

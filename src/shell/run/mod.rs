@@ -36,7 +36,7 @@ use super::argument::{Argument, Origin};
 use super::ast::{Ast, Span, SyntaxProblemKind};
 use super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::limits::Limits;
-use super::programs::Attributes;
+use super::programs::{Attributes, Language};
 use super::syntax;
 use crate::paths::Place;
 
@@ -197,6 +197,9 @@ impl<'a> Engine<'a> {
             self.run_script_text(language, &Argument::constant(text, 0..text.len()), "script");
             return;
         }
+        if self.place.os == crate::paths::Os::Windows || command::looks_like_powershell(text) {
+            self.run_script_text(Language::PowerShell, &Argument::constant(text, 0..text.len()), "powershell");
+        }
         let ast = syntax::parse(text, self.limits);
         self.run_script(&Script { ast: &ast, text, id: 0, from: None });
     }
@@ -330,7 +333,7 @@ impl<'a> Engine<'a> {
             } else {
                 Place { cwd: &cwd, ..self.place }
             };
-            if let std::borrow::Cow::Owned(spelled) = crate::paths::normalise(&target.text, &place) {
+            if let std::borrow::Cow::Owned(spelled) = redirect::spell(&target.text, &place) {
                 target.text = spelled;
             }
         }

@@ -129,6 +129,10 @@ impl Engine<'_> {
                 let name = arguments.iter().rev().find(|a| !a.text.starts_with('-'))?;
                 Some(line(name))
             }
+            "find" | "gfind" | "bfs" => {
+                let found = super::super::programs::found(arguments)?;
+                Some(Argument { text: found.text + "\n", ..found })
+            }
             "readlink" | "realpath" => Some(line(arguments.iter().rev().find(|a| !a.text.starts_with('-'))?)),
             "basename" => {
                 let mut name = arguments.iter().find(|a| !a.text.starts_with('-'))?.clone();

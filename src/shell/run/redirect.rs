@@ -337,10 +337,7 @@ impl Engine<'_> {
     pub(super) fn spelled(&mut self, path: &Argument) -> String {
         let cwd = self.cwd();
         let place = crate::paths::Place { cwd: &cwd, ..self.place };
-        match crate::paths::normalise(&path.text, &place) {
-            Cow::Borrowed(text) => text.to_owned(),
-            Cow::Owned(text) => text,
-        }
+        spell(&path.text, &place).into_owned()
     }
 
     /// The input that an operand of a command stands for: a file written here, or what is known of any other.
@@ -373,4 +370,17 @@ impl Engine<'_> {
 fn socket(path: &str) -> Option<Arc<str>> {
     let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
     Some(Arc::from(rest.replacen('/', ":", 1)))
+}
+
+/// The one spelling of a path. A working directory may be known only from one on that is not: `cd build; rm a` is about
+/// `build/a`.
+pub(super) fn spell<'t>(text: &'t str, place: &crate::paths::Place<'_>) -> Cow<'t, str> {
+    let anchored = |path: &str| {
+        path.starts_with(['/', '~', HOLE, '$', '%', '\\']) || path.as_bytes().get(1) == Some(&b':') || path.contains("://")
+    };
+    if place.cwd.is_empty() || anchored(place.cwd) || anchored(text) {
+        return crate::paths::normalise(text, place);
+    }
+    let joined = format!("{}/{text}", place.cwd);
+    Cow::Owned(crate::paths::normalise(&joined, &crate::paths::Place { cwd: "", ..*place }).into_owned())
 }

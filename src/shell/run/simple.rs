@@ -76,6 +76,9 @@ impl Engine<'_> {
             self.assign(script, assignment);
         }
         super::names::fold_command(&mut argv);
+        if argv.first().is_some_and(|name| super::names::base_name(&name.text) == "git") {
+            self.hooks_switched_off(script, assignments, &argv, &span);
+        }
         let redirected = self.redirect(script, &command.redirects);
         if self.is_exec(&argv) {
             // `exec` with redirections only: they stay.
@@ -92,6 +95,32 @@ impl Engine<'_> {
         // What stands before a command holds for that command only.
         for (name, value) in old.into_iter().rev() {
             self.scope.put_back(name, value);
+        }
+    }
+
+    /// `HUSKY=0 git commit`: managers of hooks that a variable before the command switches off.
+    fn hooks_switched_off(
+        &mut self,
+        script: &Script<'_>,
+        assignments: &[Assignment<'_>],
+        argv: &[Argument],
+        span: &Range<usize>,
+    ) {
+        let runs_hooks = argv.iter().any(|a| matches!(a.text.as_str(), "commit" | "push" | "merge" | "rebase" | "am"));
+        for assignment in assignments.iter().filter(|_| runs_hooks) {
+            let AssignedValue::Word(word) = &assignment.value else { continue };
+            let value = self.value(script, *word).text;
+            let is_off = match assignment.name {
+                "HUSKY" | "LEFTHOOK" => matches!(value.as_str(), "0" | "false"),
+                "HUSKY_SKIP_HOOKS" | "OVERCOMMIT_DISABLE" | "LEFTHOOK_EXCLUDE" => !value.is_empty() && value != "0",
+                "SKIP" => !value.is_empty(),
+                _ => false,
+            };
+            if is_off {
+                let detail = format!("variable {}", assignment.name.to_ascii_lowercase());
+                let attributes = Attributes { detail, ..Attributes::default() };
+                self.effect(EffectKind::BypassGitHooks, None, attributes, "git", &argv.into(), span);
+            }
         }
     }
 

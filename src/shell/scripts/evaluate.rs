@@ -90,6 +90,9 @@ pub(super) struct Evaluator<'t, 's> {
 /// See [`super::analyse`].
 pub(super) fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) {
     let tokens = tokens(language, &text.text);
+    if forks_without_end(language, &tokens) {
+        tell(sink, EffectKind::ForkBomb, None, "script");
+    }
     let mut evaluator = Evaluator {
         language,
         tokens: &tokens,
@@ -104,6 +107,25 @@ pub(super) fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) 
     };
     evaluator.run();
     evaluator.network_shell();
+}
+
+/// Whether a script forks in a loop that has no end, as in `fork while fork` and `while True: os.fork()`.
+fn forks_without_end(language: Language, tokens: &[Token]) -> bool {
+    let is = |token: &Token, names: &[&str]| matches!(token, Token::Name(name) if names.contains(&name.as_str()));
+    let forks = tokens.iter().filter(|token| is(token, &["fork", "pcntl_fork"])).count();
+    if forks == 0 {
+        return false;
+    }
+    let endless = tokens.windows(2).any(|pair| match pair {
+        [word, Token::Number(1)] => is(word, &["while"]),
+        [word, next] if is(word, &["while"]) => is(next, &["True", "true", "fork"]),
+        [word, Token::Sign("{")] => language == Language::Ruby && is(word, &["loop"]),
+        [word, next] => language == Language::Ruby && is(word, &["loop"]) && is(next, &["do"]),
+        _ => false,
+    }) || tokens.windows(3).any(|three| {
+        matches!(three, [word, Token::Sign("("), Token::Number(1)] if is(word, &["while"]))
+    });
+    endless && (language != Language::Perl || forks > 1 || !tokens.iter().any(|token| is(token, &["wait", "waitpid", "exit"])))
 }
 
 impl Evaluator<'_, '_> {

@@ -1,11 +1,139 @@
-//! The built-in rules against their own examples, and what is refused in a file of rules.
+//! The built-in rules against their own examples, places that depend on the context, and files that are refused.
+
+use serde::Deserialize;
 
 use super::*;
+use crate::decision::Severity;
+use crate::paths::{Os, Place};
+use crate::shell::analyse;
+use crate::shell::limits::Limits;
 
 #[test]
 fn every_built_in_rule_holds_for_its_examples_and_for_no_others() {
     let check = CommandRules::builtin().self_check(|_| true);
     let problems: Vec<String> = check.problems.iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(check.rules > 40 && check.commands > 200, "{check:?}");
+    assert!(check.rules > 60 && check.commands > 350, "{check:?}");
+}
+
+/// Commands in a context, from a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    command: String,
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    home: String,
+    #[serde(default)]
+    windows: bool,
+    #[serde(default)]
+    roots: Vec<String>,
+    /// Ids of the rules that block, sorted.
+    blocks: Vec<String>,
+}
+
+#[test]
+fn the_context_decides_what_is_refused() {
+    let table: Table = toml::from_str(include_str!("../../../tests/cases/commands/guard.toml")).expect("a table");
+    assert!(table.case.len() > 30, "the table was not read");
+    let mut wrong = String::new();
+    for case in table.case {
+        let os = if case.windows { Os::Windows } else { Os::Linux };
+        let place = Place { cwd: &case.cwd, home: &case.home, os };
+        let analysis = analyse(&case.command, place, &Limits::default());
+        let context = GuardContext { place, workspace_roots: &case.roots };
+        let mut found: Vec<String> = CommandRules::builtin()
+            .judge(&analysis, &context)
+            .iter()
+            .filter(|hit| hit.rule.severity >= Severity::High)
+            .map(|hit| hit.rule.id.to_string())
+            .collect();
+        found.sort();
+        found.dedup();
+        if found != case.blocks {
+            wrong.push_str(&format!("{:?} in {:?}: {found:?} instead of {:?}\n", case.command, case.cwd, case.blocks));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A rule that is fine, for files of which something else is wrong.
+const GOOD: &str = r#"
+[[rule]]
+id = "command.x"
+category = "command.test"
+severity = "high"
+effects = ["delete_path"]
+description = "d"
+recommendation = "r"
+examples = ["rm a"]
+negative_examples = ["ls"]
+"#;
+
+/// What is put into the good file in place of what, and what is said about it.
+const BROKEN: &[(&str, &str, &str)] = &[
+    ("severity = \"high\"", "severity = \"bad\"", "f.toml:5: unknown variant `bad`"),
+    ("severity = \"high\"", "severity = \"high\"\ncolour = 1", "unknown field `colour`"),
+    ("id = \"command.x\"", "id = \"Command X\"", "f.toml:2: `Command X`: id \"Command X\" must be lower-case"),
+    ("category = \"command.test\"", "category = \"test\"", "category \"test\" must be `command.` and a name"),
+    ("effects = [\"delete_path\"]", "effects = []", "effects is empty"),
+    ("effects = [\"delete_path\"]", "effects = [\"explode\"]", "effects: \"explode\" is no kind of effect"),
+    ("examples = [\"rm a\"]", "examples = []", "examples is empty"),
+    ("description = \"d\"", "description = \" \"", "description is empty"),
+    ("effects", "classes = [\"nowhere\"]\neffects", "classes: there is no class \"nowhere\""),
+    ("effects", "target_kinds = [\"soul\"]\neffects", "target_kinds: \"soul\" is unknown"),
+    ("effects", "detail_pattern = \"(\"\neffects", "detail_pattern: "),
+    ("effects", "confidence = 2.0\neffects", "confidence 2 must be above 0.0"),
+    ("effects", "with = [\"nothing\"]\neffects", "with: \"nothing\" is no kind of effect"),
+];
+
+/// Classes that are refused, and what is said about them.
+const BROKEN_CLASSES: &[(&str, &str)] = &[
+    ("name = \"a\"", "the class is empty"),
+    ("name = \"a\"\nkinds = [\"heaven\"]", "kinds: \"heaven\" is no kind of place"),
+    ("name = \"a\"\npaths = [\"etc\"]", "path \"etc\" must begin with"),
+    ("name = \"a\"\npaths = [\"/etc/\"]", "and not end with `/`"),
+    ("name = \"a\"\nworkspace = \"near\"", "workspace: \"near\" must be `root` or `inside`"),
+    ("name = \"a\"\npaths = [\"/a\"]\n[[class]]\nname = \"a\"\npaths = [\"/b\"]", "the name is taken"),
+];
+
+fn problems(text: &str) -> String {
+    CommandRules::load(&[CommandRuleSource { file: "f.toml", text }])
+        .expect_err("something is wrong with it")
+        .to_string()
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_with_its_line() {
+    assert!(CommandRules::load(&[CommandRuleSource { file: "f.toml", text: GOOD }]).is_ok());
+    for (part, broken, wanted) in BROKEN {
+        assert!(GOOD.contains(part), "{part}");
+        let said = problems(&GOOD.replacen(part, broken, 1));
+        assert!(said.contains(wanted) && said.contains("f.toml:"), "{broken}: {said}");
+    }
+    for (class, wanted) in BROKEN_CLASSES {
+        let said = problems(&format!("[[class]]\n{class}\n"));
+        assert!(said.contains(wanted) && said.contains("f.toml:"), "{class}: {said}");
+    }
+    let twice = format!("{GOOD}{GOOD}");
+    assert!(problems(&twice).contains("the id is taken by f.toml:2"), "{}", problems(&twice));
+}
+
+#[test]
+fn a_rule_may_ask_for_another_effect_of_the_same_command() {
+    let text = GOOD.replace("effects", "with = [\"send_data\"]\neffects");
+    let rules = CommandRules::load(&[CommandRuleSource { file: "f.toml", text: &text }]).expect("a good file");
+    let hits = |command: &str| {
+        let analysis = analyse(command, Place::default(), &Limits::default());
+        rules.judge(&analysis, &GuardContext::default()).len()
+    };
+    assert_eq!(hits("rm a"), 0);
+    assert_eq!(hits("curl -d @a https://example.com; rm a"), 1);
 }
