@@ -128,6 +128,9 @@ effect_kinds! {
     SendData = "send_data",
     /// Credentials are printed or copied out of a store by the program that keeps them. The detail is the command.
     RevealSecret = "reveal_secret",
+    /// Files are searched for, by name or by what they hold, in a whole tree; the detail is `find NAME` or `grep PATTERN` in
+    /// lower case.
+    SearchFiles = "search_files",
     /// Something is fetched from the network and not run.
     Fetch = "fetch",
     /// A package or an extension is installed; the target is its source.

@@ -71,7 +71,9 @@ struct Expression<'a> {
 /// that kind.
 pub(super) fn output(arguments: &[Argument]) -> Option<Argument> {
     let (roots, expression) = split(arguments);
-    let prints = expression.iter().any(|a| matches!(a.text.as_str(), "-printf" | "-exec" | "-execdir" | "-ls" | "-delete" | "-quit"));
+    let prints = expression
+        .iter()
+        .any(|a| matches!(a.text.as_str(), "-printf" | "-exec" | "-execdir" | "-ls" | "-delete" | "-quit"));
     let here = Argument::constant(".", 0..0);
     let root = roots.first().unwrap_or(&here);
     if prints {
@@ -236,7 +238,7 @@ fn act(call: &mut Call<'_, '_>, root: &Argument, expression: &Expression<'_>) {
         for name in &expression.names {
             let detail = format!("find {}", name.text.to_ascii_lowercase());
             let attributes = Attributes { recursive: true, forced: false, detail };
-            call.effect(EffectKind::RevealSecret, Some(path_target(root)), attributes);
+            call.effect(EffectKind::SearchFiles, Some(path_target(root)), attributes);
         }
     }
 }

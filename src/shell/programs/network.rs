@@ -558,9 +558,8 @@ pub(super) fn payload(call: &mut Call<'_, '_>) {
 /// A terminal shown on another host's screen, or a server that gives one away.
 pub(super) fn terminal(call: &mut Call<'_, '_>) {
     let arguments = call.arguments();
-    let after = |flag: &str| {
-        arguments.iter().position(|a| a.text == flag).and_then(|at| arguments.get(at + 1))
-    };
+    let after =
+        |flag: &str| arguments.iter().position(|a| a.text == flag).and_then(|at| arguments.get(at + 1));
     let program = call.program();
     if program.ends_with("telnetd") || program == "rshd" {
         if after("-l").is_some_and(|shell| is_shell(&shell.text)) {

@@ -186,7 +186,7 @@ pub(super) fn grep(call: &mut Call<'_, '_>) {
         for path in options.operands.iter().skip(usize::from(!has_pattern)) {
             let detail = format!("grep {}", patterns.join(" ").to_ascii_lowercase());
             call.effect(
-                EffectKind::RevealSecret,
+                EffectKind::SearchFiles,
                 Some(path_target(path)),
                 Attributes { recursive, forced: false, detail },
             );

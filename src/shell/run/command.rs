@@ -229,12 +229,35 @@ pub(super) fn language_of(text: &str) -> Option<super::super::programs::Language
 /// type in brackets.
 pub(super) fn looks_like_powershell(text: &str) -> bool {
     const VERBS: &[&str] = &[
-        "add", "clear", "copy", "disable", "enable", "format", "get", "import", "invoke", "move", "new", "out", "register",
-        "remove", "restart", "select", "set", "start", "stop", "write", "initialize",
+        "add",
+        "clear",
+        "copy",
+        "disable",
+        "enable",
+        "format",
+        "get",
+        "import",
+        "invoke",
+        "move",
+        "new",
+        "out",
+        "register",
+        "remove",
+        "restart",
+        "select",
+        "set",
+        "start",
+        "stop",
+        "write",
+        "initialize",
     ];
-    let word: &str = text.trim_start().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    let word: &str =
+        text.trim_start().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
     let lower = word.to_ascii_lowercase();
-    if matches!(lower.as_str(), "iex" | "irm" | "iwr") || lower.starts_with("[system.") || lower.starts_with("[net.") {
+    if matches!(lower.as_str(), "iex" | "irm" | "iwr")
+        || lower.starts_with("[system.")
+        || lower.starts_with("[net.")
+    {
         return true;
     }
     let Some((verb, noun)) = word.split_once('-') else { return false };

@@ -198,7 +198,11 @@ impl<'a> Engine<'a> {
             return;
         }
         if self.place.os == crate::paths::Os::Windows || command::looks_like_powershell(text) {
-            self.run_script_text(Language::PowerShell, &Argument::constant(text, 0..text.len()), "powershell");
+            self.run_script_text(
+                Language::PowerShell,
+                &Argument::constant(text, 0..text.len()),
+                "powershell",
+            );
         }
         let ast = syntax::parse(text, self.limits);
         self.run_script(&Script { ast: &ast, text, id: 0, from: None });

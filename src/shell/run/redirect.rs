@@ -376,7 +376,9 @@ fn socket(path: &str) -> Option<Arc<str>> {
 /// `build/a`.
 pub(super) fn spell<'t>(text: &'t str, place: &crate::paths::Place<'_>) -> Cow<'t, str> {
     let anchored = |path: &str| {
-        path.starts_with(['/', '~', HOLE, '$', '%', '\\']) || path.as_bytes().get(1) == Some(&b':') || path.contains("://")
+        path.starts_with(['/', '~', HOLE, '$', '%', '\\'])
+            || path.as_bytes().get(1) == Some(&b':')
+            || path.contains("://")
     };
     if place.cwd.is_empty() || anchored(place.cwd) || anchored(text) {
         return crate::paths::normalise(text, place);

@@ -106,13 +106,16 @@ impl Engine<'_> {
         argv: &[Argument],
         span: &Range<usize>,
     ) {
-        let runs_hooks = argv.iter().any(|a| matches!(a.text.as_str(), "commit" | "push" | "merge" | "rebase" | "am"));
+        let runs_hooks =
+            argv.iter().any(|a| matches!(a.text.as_str(), "commit" | "push" | "merge" | "rebase" | "am"));
         for assignment in assignments.iter().filter(|_| runs_hooks) {
             let AssignedValue::Word(word) = &assignment.value else { continue };
             let value = self.value(script, *word).text;
             let is_off = match assignment.name {
                 "HUSKY" | "LEFTHOOK" => matches!(value.as_str(), "0" | "false"),
-                "HUSKY_SKIP_HOOKS" | "OVERCOMMIT_DISABLE" | "LEFTHOOK_EXCLUDE" => !value.is_empty() && value != "0",
+                "HUSKY_SKIP_HOOKS" | "OVERCOMMIT_DISABLE" | "LEFTHOOK_EXCLUDE" => {
+                    !value.is_empty() && value != "0"
+                }
                 "SKIP" => !value.is_empty(),
                 _ => false,
             };

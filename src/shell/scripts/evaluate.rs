@@ -111,7 +111,8 @@ pub(super) fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) 
 
 /// Whether a script forks in a loop that has no end, as in `fork while fork` and `while True: os.fork()`.
 fn forks_without_end(language: Language, tokens: &[Token]) -> bool {
-    let is = |token: &Token, names: &[&str]| matches!(token, Token::Name(name) if names.contains(&name.as_str()));
+    let is =
+        |token: &Token, names: &[&str]| matches!(token, Token::Name(name) if names.contains(&name.as_str()));
     let forks = tokens.iter().filter(|token| is(token, &["fork", "pcntl_fork"])).count();
     if forks == 0 {
         return false;
@@ -122,10 +123,13 @@ fn forks_without_end(language: Language, tokens: &[Token]) -> bool {
         [word, Token::Sign("{")] => language == Language::Ruby && is(word, &["loop"]),
         [word, next] => language == Language::Ruby && is(word, &["loop"]) && is(next, &["do"]),
         _ => false,
-    }) || tokens.windows(3).any(|three| {
-        matches!(three, [word, Token::Sign("("), Token::Number(1)] if is(word, &["while"]))
-    });
-    endless && (language != Language::Perl || forks > 1 || !tokens.iter().any(|token| is(token, &["wait", "waitpid", "exit"])))
+    }) || tokens
+        .windows(3)
+        .any(|three| matches!(three, [word, Token::Sign("("), Token::Number(1)] if is(word, &["while"])));
+    endless
+        && (language != Language::Perl
+            || forks > 1
+            || !tokens.iter().any(|token| is(token, &["wait", "waitpid", "exit"])))
 }
 
 impl Evaluator<'_, '_> {

@@ -41,7 +41,8 @@ struct Case {
 
 #[test]
 fn the_context_decides_what_is_refused() {
-    let table: Table = toml::from_str(include_str!("../../../tests/cases/commands/guard.toml")).expect("a table");
+    let table: Table =
+        toml::from_str(include_str!("../../../tests/cases/commands/guard.toml")).expect("a table");
     assert!(table.case.len() > 30, "the table was not read");
     let mut wrong = String::new();
     for case in table.case {
@@ -58,7 +59,10 @@ fn the_context_decides_what_is_refused() {
         found.sort();
         found.dedup();
         if found != case.blocks {
-            wrong.push_str(&format!("{:?} in {:?}: {found:?} instead of {:?}\n", case.command, case.cwd, case.blocks));
+            wrong.push_str(&format!(
+                "{:?} in {:?}: {found:?} instead of {:?}\n",
+                case.command, case.cwd, case.blocks
+            ));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -81,7 +85,11 @@ negative_examples = ["ls"]
 const BROKEN: &[(&str, &str, &str)] = &[
     ("severity = \"high\"", "severity = \"bad\"", "f.toml:5: unknown variant `bad`"),
     ("severity = \"high\"", "severity = \"high\"\ncolour = 1", "unknown field `colour`"),
-    ("id = \"command.x\"", "id = \"Command X\"", "f.toml:2: `Command X`: id \"Command X\" must be lower-case"),
+    (
+        "id = \"command.x\"",
+        "id = \"Command X\"",
+        "f.toml:2: `Command X`: id \"Command X\" must be lower-case",
+    ),
     ("category = \"command.test\"", "category = \"test\"", "category \"test\" must be `command.` and a name"),
     ("effects = [\"delete_path\"]", "effects = []", "effects is empty"),
     ("effects = [\"delete_path\"]", "effects = [\"explode\"]", "effects: \"explode\" is no kind of effect"),
@@ -129,7 +137,8 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
 #[test]
 fn a_rule_may_ask_for_another_effect_of_the_same_command() {
     let text = GOOD.replace("effects", "with = [\"send_data\"]\neffects");
-    let rules = CommandRules::load(&[CommandRuleSource { file: "f.toml", text: &text }]).expect("a good file");
+    let rules =
+        CommandRules::load(&[CommandRuleSource { file: "f.toml", text: &text }]).expect("a good file");
     let hits = |command: &str| {
         let analysis = analyse(command, Place::default(), &Limits::default());
         rules.judge(&analysis, &GuardContext::default()).len()
