@@ -206,6 +206,10 @@ impl<'a> Engine<'a> {
         }
         let ast = syntax::parse(text, self.limits);
         self.run_script(&Script { ast: &ast, text, id: 0, from: None });
+        if language.is_some() {
+            // Another language is no valid shell, which says nothing.
+            self.analysis.unresolved.retain(|unresolved| unresolved.cause != UnresolvedCause::Syntax);
+        }
     }
 
     /// Runs a text as a script of its own, such as that of `bash -c`, in the current scope.
