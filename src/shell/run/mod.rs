@@ -192,10 +192,11 @@ impl<'a> Engine<'a> {
         } else {
             command
         };
-        // A whole file of another language, whose first line says which.
-        if let Some(language) = command::language_of(text) {
+        // A whole file of another language, whose first line says which. To a shell that line is a comment, and what
+        // stands below it runs as commands: both are looked at.
+        let language = command::language_of(text);
+        if let Some(language) = language {
             self.run_script_text(language, &Argument::constant(text, 0..text.len()), "script");
-            return;
         }
         if self.place.os == crate::paths::Os::Windows || command::looks_like_powershell(text) {
             self.run_script_text(
