@@ -162,10 +162,10 @@ pub(super) fn git(call: &mut Call<'_, '_>) {
                 call.shell(pager, "git grep -O");
             }
         }
-        "credential" | "credential-store" | "credential-cache" => {
-            if arguments.iter().any(|a| matches!(a.text.as_str(), "fill" | "get")) {
-                call.tell(EffectKind::RevealSecret, None, "git credential fill");
-            }
+        "credential" | "credential-store" | "credential-cache"
+            if arguments.iter().any(|a| matches!(a.text.as_str(), "fill" | "get")) =>
+        {
+            call.tell(EffectKind::RevealSecret, None, "git credential fill");
         }
         _ => {}
     }

@@ -343,14 +343,9 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
     }));
     for command in &commands {
         let text = command.text.trim_start_matches([':', ' ']);
-        if let Some(script) = text.strip_prefix('!').or_else(|| text.split_once("!").map(|(_, s)| s)) {
-            if text.starts_with('!')
-                || text.starts_with('%')
-                || text.starts_with("r")
-                || text.starts_with("silent")
-            {
-                call.shell(&super::options::part(command, script), "vim -c");
-            }
+        let runs = text.starts_with(['!', '%', 'r']) || text.starts_with("silent");
+        if let Some((_, script)) = text.split_once('!').filter(|_| runs) {
+            call.shell(&super::options::part(command, script), "vim -c");
         }
     }
     for expression in options.values(&["eval"]) {

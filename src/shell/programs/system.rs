@@ -152,11 +152,8 @@ pub(super) fn systemctl(call: &mut Call<'_, '_>) {
     let options = call.options(&grammar);
     let Some((verb, units)) = options.operands.split_first() else { return };
     match verb.text.as_str() {
-        verb @ ("poweroff" | "reboot" | "halt" | "kexec" | "emergency" | "rescue" | "soft-reboot"
-        | "suspend" | "hibernate") => {
-            if !matches!(verb, "suspend" | "hibernate") {
-                call.tell(EffectKind::StopSystem, None, &format!("systemctl {verb}"));
-            }
+        verb @ ("poweroff" | "reboot" | "halt" | "kexec" | "emergency" | "rescue" | "soft-reboot") => {
+            call.tell(EffectKind::StopSystem, None, &format!("systemctl {verb}"));
         }
         verb @ ("stop" | "disable" | "mask" | "kill") => {
             for unit in units.iter().filter(|unit| protects(&unit.text)) {

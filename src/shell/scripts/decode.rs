@@ -39,7 +39,7 @@ pub(super) fn base64(text: &str) -> Option<String> {
 /// The text of hexadecimal digits, blanks and `\x` left out.
 pub(super) fn hex(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.replace("\\x", "").bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    if digits.is_empty() || digits.len() % 2 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);

@@ -5,7 +5,8 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
     // Where to go on when the rest does not fit: behind the last `*` and behind the last `**`.
     let (mut p, mut t) = (0, 0);
-    let (mut star, mut double): (Option<(usize, usize)>, Option<(usize, usize)>) = (None, None);
+    let mut star: Option<(usize, usize)> = None;
+    let mut double: Option<(usize, usize)> = None;
     while t < path.len() {
         if pattern[p..].starts_with(b"**") {
             double = Some((p + 2, t));
