@@ -343,7 +343,7 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
     }));
     for command in &commands {
         let text = command.text.trim_start_matches([':', ' ']);
-        let runs = ["!", "%", "r", "silent"].iter().any(|start| text.starts_with(start));
+        let runs = text.starts_with(['!', '%', 'r']) || text.starts_with("silent");
         if let Some((_, script)) = text.split_once('!').filter(|_| runs) {
             call.shell(&super::options::part(command, script), "vim -c");
         }

@@ -7,7 +7,7 @@ use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{Language, Sink};
 use super::token::{Piece, Token, tokens};
 use super::value::Value;
-use super::{functions, sinks, tell};
+use super::{actions, functions, sinks, tell};
 
 /// Levels of brackets and calls that are followed.
 const DEPTH_MAX: usize = 48;
@@ -73,7 +73,8 @@ pub(super) struct Evaluator<'t, 's> {
     /// Its language.
     pub language: Language,
     tokens: &'t [Token],
-    at: usize,
+    /// The next token.
+    pub at: usize,
     depth: usize,
     scripts: usize,
     /// Elements of comprehensions that may still be computed.
@@ -180,38 +181,38 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn peek(&self) -> Option<&Token> {
+    pub(super) fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }
 
-    fn peek_at(&self, offset: usize) -> Option<&Token> {
+    pub(super) fn peek_at(&self, offset: usize) -> Option<&Token> {
         self.tokens.get(self.at + offset)
     }
 
-    fn is_sign(&self, offset: usize, sign: &str) -> bool {
+    pub(super) fn is_sign(&self, offset: usize, sign: &str) -> bool {
         matches!(self.peek_at(offset), Some(Token::Sign(s)) if *s == sign)
     }
 
-    fn take_sign(&mut self, sign: &str) -> bool {
+    pub(super) fn take_sign(&mut self, sign: &str) -> bool {
         let found = self.is_sign(0, sign);
         self.at += usize::from(found);
         found
     }
 
-    fn name_at(&self, offset: usize) -> Option<&str> {
+    pub(super) fn name_at(&self, offset: usize) -> Option<&str> {
         match self.peek_at(offset) {
             Some(Token::Name(name)) => Some(name),
             _ => None,
         }
     }
 
-    fn take_name(&mut self) -> Option<String> {
+    pub(super) fn take_name(&mut self) -> Option<String> {
         let name = self.name_at(0)?.to_owned();
         self.at += 1;
         Some(name)
     }
 
-    fn set(&mut self, name: &str, value: Value) {
+    pub(super) fn set(&mut self, name: &str, value: Value) {
         if self.variables.len() < VARIABLES_MAX || self.variables.contains_key(name) {
             self.variables.insert(name.to_owned(), value);
         }
@@ -242,139 +243,6 @@ impl Evaluator<'_, '_> {
             return self.destructuring();
         }
         self.assignment_or_expression()
-    }
-
-    /// `const { execSync, exec: run } = require('child_process')`.
-    fn destructuring(&mut self) -> Value {
-        let start = self.at;
-        let mut pairs = Vec::new();
-        self.at += 1;
-        while let Some(name) = self.take_name() {
-            let local = if self.take_sign(":") { self.take_name().unwrap_or_default() } else { name.clone() };
-            pairs.push((local, name));
-            if !self.take_sign(",") {
-                break;
-            }
-        }
-        if !(self.take_sign("}") && self.take_sign("=")) {
-            self.at = start + 1;
-            return Value::Unknown;
-        }
-        let value = self.expression();
-        if let Value::Name(module) = &value {
-            for (local, name) in pairs {
-                self.set(&local, Value::Name(format!("{module}.{name}")));
-            }
-        }
-        value
-    }
-
-    /// `import os, subprocess as sp`.
-    fn import(&mut self) {
-        self.at += 1;
-        while let Some(module) = self.dotted() {
-            if self.name_at(0) == Some("as") {
-                self.at += 1;
-                if let Some(local) = self.take_name() {
-                    self.set(&local, Value::Name(module));
-                }
-            } else {
-                let top = module.split('.').next().unwrap_or_default().to_owned();
-                self.set(&top, Value::Name(top.clone()));
-            }
-            if !self.take_sign(",") {
-                return;
-            }
-        }
-    }
-
-    /// `from os import system as s`.
-    fn import_from(&mut self) {
-        self.at += 1;
-        let Some(module) = self.dotted() else { return };
-        if self.name_at(0) != Some("import") {
-            return;
-        }
-        self.at += 1;
-        self.take_sign("(");
-        while let Some(name) = self.take_name() {
-            let mut local = name.clone();
-            if self.name_at(0) == Some("as") {
-                self.at += 1;
-                local = self.take_name().unwrap_or(local);
-            }
-            self.set(&local, Value::Name(format!("{module}.{name}")));
-            if !self.take_sign(",") {
-                return;
-            }
-        }
-        if self.take_sign("*") {
-            for name in sinks::names_of(&module) {
-                self.set(name, Value::Name(format!("{module}.{name}")));
-            }
-        }
-    }
-
-    /// `import fs from 'fs'`, `import { exec } from 'child_process'`.
-    fn import_js(&mut self) {
-        self.at += 1;
-        let mut names = Vec::new();
-        let mut whole = None;
-        let mut braces = false;
-        for _ in 0..64 {
-            match self.peek().cloned() {
-                Some(Token::Name(name)) if name == "from" => {
-                    self.at += 1;
-                    break;
-                }
-                Some(Token::Name(name)) if name == "as" => {
-                    self.at += 1;
-                    if let Some(local) = self.take_name() {
-                        if braces {
-                            names.pop().into_iter().for_each(|(_, name)| names.push((local.clone(), name)));
-                        } else {
-                            whole = Some(local);
-                        }
-                    }
-                }
-                Some(Token::Name(name)) => {
-                    self.at += 1;
-                    if braces {
-                        names.push((name.clone(), name));
-                    } else {
-                        whole = Some(name);
-                    }
-                }
-                Some(Token::Sign(sign @ ("{" | "}" | "," | "*"))) => {
-                    self.at += 1;
-                    braces = match sign {
-                        "{" => true,
-                        "}" => false,
-                        _ => braces,
-                    };
-                }
-                _ => break,
-            }
-        }
-        let Some(Token::Text(pieces)) = self.peek().cloned() else { return };
-        self.at += 1;
-        let module = self.fill(&pieces).to_text().trim_start_matches("node:").to_owned();
-        if let Some(local) = whole {
-            self.set(&local, Value::Name(module.clone()));
-        }
-        for (local, name) in names {
-            self.set(&local, Value::Name(format!("{module}.{name}")));
-        }
-    }
-
-    fn dotted(&mut self) -> Option<String> {
-        let mut name = self.take_name()?;
-        while self.is_sign(0, ".") && self.name_at(1).is_some() {
-            self.at += 1;
-            name.push('.');
-            name.push_str(&self.take_name()?);
-        }
-        Some(name)
     }
 
     /// `a = b`, `a, b = c, d`, `for a in b`, or an expression.
@@ -568,7 +436,7 @@ impl Evaluator<'_, '_> {
                 self.member(value)
             }
             Some(token) if self.begins_argument(token) => match &value {
-                Value::Name(name) if sinks::without_brackets(self.language, name) => {
+                Value::Name(name) if actions::without_brackets(self.language, name) => {
                     let arguments = self.bare_arguments();
                     self.call(value, arguments)
                 }
@@ -763,7 +631,7 @@ impl Evaluator<'_, '_> {
     fn method(&mut self, value: Value, name: &str, arguments: &Arguments) -> Value {
         // `fetch(u).then(eval)`
         if let (Value::Fetched(_), Value::Name(function)) = (&value, arguments.first())
-            && sinks::is_eval(self.language, &function)
+            && actions::is_eval(self.language, &function)
         {
             sinks::evaluate(self, &value);
         }

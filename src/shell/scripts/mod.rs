@@ -5,10 +5,12 @@
 //! cannot be followed is unknown and does nothing, except where an unknown text is run as code. Strings and comments are
 //! data: `print('rm -rf /')` does nothing.
 
+mod actions;
 mod awk;
 mod decode;
 mod evaluate;
 mod functions;
+mod imports;
 mod powershell;
 mod sinks;
 mod token;
@@ -34,7 +36,7 @@ pub fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) {
 /// The text of `powershell -EncodedCommand`: base64 over UTF-16, low byte first. `None` when it is neither.
 pub fn decode_powershell(encoded: &str) -> Option<String> {
     let bytes = decode::base64_bytes(encoded)?;
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         return None;
     }
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
