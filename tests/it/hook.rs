@@ -65,21 +65,25 @@ fn a_dangerous_call_is_denied_with_its_reason() {
 }
 
 #[test]
-fn an_allowed_call_is_left_to_the_permissions_of_the_agent() {
+fn a_call_that_passes_is_allowed_or_left_to_the_permissions_of_the_agent() {
+    let allowed =
+        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "allow" } });
     for event in [
         before("Bash", json!({ "command": "cargo test" })),
         before("Read", json!({ "file_path": "/home/dev/app/src/main.rs" })),
         before("mcp__files__list", json!({ "folder": "src" })),
     ] {
-        assert_eq!(answer(&[], &event), json!({}), "{event}");
+        assert_eq!(answer(&[], &event), allowed, "{event}");
+        assert_eq!(answer(&["--defer"], &event), json!({}), "{event}");
     }
-    let approved = answer(&["--approve"], &before("Bash", json!({ "command": "cargo test" })));
-    assert_eq!(
-        approved,
-        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "allow" } })
-    );
-    let denied = answer(&["--approve"], &before("Bash", json!({ "command": "rm -rf /" })));
-    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny", "a block is never approved");
+    let unusual = answer(&[], &before("Bash", json!({ "command": "git push --force origin topic" })));
+    assert_eq!(unusual["hookSpecificOutput"]["permissionDecision"], "allow");
+    assert!(unusual["systemMessage"].as_str().is_some_and(|told| told.starts_with("Portcullis: ")), "{unusual}");
+    let dangerous = before("Bash", json!({ "command": "rm -rf /" }));
+    for flags in [&[][..], &["--defer"]] {
+        let specific = &answer(flags, &dangerous)["hookSpecificOutput"];
+        assert_eq!(specific["permissionDecision"], "deny", "{flags:?}");
+    }
 }
 
 #[cfg(unix)]
@@ -126,6 +130,7 @@ fn the_policy_of_the_user_decides() {
         changed,
         json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
+            "permissionDecision": "allow",
             "updatedInput": { "command": "ls --color=never", "timeout": 12345678901234567890_u64 },
         }})
     );

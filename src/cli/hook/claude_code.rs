@@ -1,7 +1,7 @@
 //! The hook of Claude Code: one event in, one answer out.
 //!
-//! - `PreToolUse`: the tool hook before; BLOCK denies, ASK asks, WARN tells the user, changed arguments replace the
-//!   tool's own.
+//! - `PreToolUse`: the tool hook before; ALLOW allows (or, deferring, says nothing), BLOCK denies, ASK asks, WARN allows
+//!   and tells the user, changed arguments replace the tool's own.
 //! - `PostToolUse`: the tool hook after; BLOCK, and ASK since this event cannot ask, withholds the result, a changed
 //!   result replaces the tool's own.
 //! - `UserPromptSubmit`: the message hook and the check of messages, whichever is stricter.
@@ -52,9 +52,9 @@ pub(in crate::cli) struct ClaudeCodeArguments {
     /// Ask a running server first, such as http://127.0.0.1:50051; when it is away, the call is judged here.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Let allowed tool calls run without the prompts of Claude Code.
+    /// Say nothing of tool calls that pass, so that Claude Code's own permissions and prompts apply to them.
     #[arg(long)]
-    approve: bool,
+    defer: bool,
     /// What a failure of the hook itself does.
     #[arg(long, value_enum, default_value = "block")]
     pub(super) on_error: OnError,
@@ -97,7 +97,7 @@ impl Hook<'_> {
             Decision::Warn => answer.tell_user(&reason),
             Decision::Allow => {}
         }
-        if self.arguments.approve && remote::decision_of(response.decision()) <= Decision::Warn {
+        if !self.arguments.defer && remote::decision_of(response.decision()) <= Decision::Warn {
             answer.approve();
         }
         if !response.args_json.is_empty() && response.args_json != args {
