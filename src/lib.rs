@@ -15,6 +15,7 @@ pub mod eval;
 pub mod extension;
 pub mod grpc;
 pub mod http;
+pub mod judge;
 pub mod messages;
 pub mod paths;
 pub mod pb;
