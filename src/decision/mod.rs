@@ -11,8 +11,6 @@ mod unjudged;
 
 pub use finding::{Category, Finding, Severity, SpanRef};
 pub use hook::{Hook, InterceptorOutcome};
-pub use incident::{
-    CallContext, Incident, IncidentAction, OutputStream, VerdictKind, VerdictSource, WorkContext,
-};
+pub use incident::{Caller, Incident, IncidentAction, OutputStream, VerdictKind, VerdictSource, WorkContext};
 pub use risk::{Decision, Mode, RiskLevel, Thresholds, risk_score};
 pub use unjudged::{Direction, FailMode, FailModes, Reason, Unjudged};
