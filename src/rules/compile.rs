@@ -4,6 +4,7 @@
 //! cost: number of rules, size of each compiled regex, nesting of each pattern, length of each match.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
@@ -156,10 +157,11 @@ impl RuleSet {
     pub fn compile(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
         let mut loaded = Vec::new();
         let mut problems = Vec::new();
-        for source in sources {
-            match parse_file(source) {
-                Ok(rules) => loaded.extend(rules),
-                Err(RuleProblems(found)) => problems.extend(found),
+        for (result, source) in on_all_cores(sources, parse_file).into_iter().zip(sources) {
+            match result {
+                Some(Ok(rules)) => loaded.extend(rules),
+                Some(Err(RuleProblems(found))) => problems.extend(found),
+                None => problems.push(set_problem(format!("{} could not be read", source.name))),
             }
         }
         check_together(&loaded, &mut problems);
@@ -303,27 +305,37 @@ fn check_together(loaded: &[LoadedRule], problems: &mut Vec<RuleProblem>) {
     }
 }
 
-/// Compiles every rule, on all cores: regexes are most of a cold start.
+/// Compiles every rule. A panic inside the regex compiler is a bug there; the rule is refused, not lost.
 fn compile_all(loaded: &[LoadedRule]) -> Vec<Result<CompiledRule, Vec<RuleProblem>>> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let per_worker = loaded.len().div_ceil(workers).max(1);
+    let results = on_all_cores(loaded, compile_one);
+    let refused = |rule| vec![problem_at(rule, "pattern", "could not be compiled".to_owned())];
+    results.into_iter().zip(loaded).map(|(r, rule)| r.unwrap_or_else(|| Err(refused(rule)))).collect()
+}
+
+/// Does the same to every item, on all cores, since rules are most of a cold start; `None` where that panicked. The
+/// answers are in the order of the items.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(items.len());
+    let next = AtomicUsize::new(0);
+    // Each worker takes the next item that nobody has: items differ in size by far.
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return done };
+            done.push((at, std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(item))).ok()));
+        }
+    };
+    let mut results: Vec<Option<R>> = Vec::new();
+    results.resize_with(items.len(), || None);
     std::thread::scope(|scope| {
-        let handles: Vec<_> = loaded
-            .chunks(per_worker)
-            .map(|part| (part, scope.spawn(move || part.iter().map(compile_one).collect::<Vec<_>>())))
-            .collect();
-        handles
-            .into_iter()
-            .flat_map(|(part, handle)| {
-                handle.join().unwrap_or_else(|_| {
-                    // A panic inside the regex compiler is a bug there; the rules of this part are refused, not lost.
-                    part.iter()
-                        .map(|r| Err(vec![problem_at(r, "pattern", "could not be compiled".into())]))
-                        .collect()
-                })
-            })
-            .collect()
-    })
+        let handles: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
+        let done = handles.into_iter().filter_map(|handle| handle.join().ok()).flatten();
+        for (at, result) in run().into_iter().chain(done) {
+            results[at] = result;
+        }
+    });
+    results
 }
 
 fn problem_at(rule: &LoadedRule, field: &str, message: String) -> RuleProblem {

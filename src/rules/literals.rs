@@ -155,16 +155,23 @@ fn add_pieces(literal: u32, text: &[u8], entries: &mut Vec<Entry>) {
 
 /// How common a piece is in ordinary text and code: the sum of the ranks of its bytes.
 fn commonness(piece: &[u8]) -> u32 {
+    piece.iter().map(|byte| u32::from(COMMONNESS[usize::from(*byte)])).sum()
+}
+
+/// How common each byte is; the rarest have 0.
+const COMMONNESS: [u8; 256] = {
     /// From the commonest to the rarest; what is not listed is rarer still.
     const BY_FREQUENCY: &[u8] = b" etaoinsrhldcumfpgwyb.,v_k()\"=-;:'/x{}0j1z2q[]*<>3#456789";
-    piece
-        .iter()
-        .map(|byte| {
-            let rank = BY_FREQUENCY.iter().position(|b| *b == byte.to_ascii_lowercase());
-            rank.map_or(0, |rank| (BY_FREQUENCY.len() - rank) as u32)
-        })
-        .sum()
-}
+    let mut ranks = [0; 256];
+    let mut at = 0;
+    while at < BY_FREQUENCY.len() {
+        let rank = (BY_FREQUENCY.len() - at) as u8;
+        ranks[BY_FREQUENCY[at] as usize] = rank;
+        ranks[BY_FREQUENCY[at].to_ascii_uppercase() as usize] = rank;
+        at += 1;
+    }
+    ranks
+};
 
 /// Index into the bitmap, by multiplicative hashing (Knuth, TAOCP 3, 6.4).
 fn bit_of(piece: u32) -> usize {

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::define;
 use super::problem::{RuleProblem, RuleProblems};
 use super::schema::{RuleDef, RuleFile};
+use crate::text::line_of;
 
 /// Largest rule file, in bytes. The largest of the built-in ones has a twentieth of it.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -112,10 +113,6 @@ pub fn parse_file(source: &RuleSource) -> Result<Vec<LoadedRule>, RuleProblems> 
         });
     }
     if problems.is_empty() { Ok(rules) } else { Err(RuleProblems(problems)) }
-}
-
-fn line_of(text: &str, byte: usize) -> usize {
-    text.as_bytes()[..byte.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1
 }
 
 /// Reads every `*.toml` file under `folder`, in the order of their paths.

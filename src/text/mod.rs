@@ -28,7 +28,7 @@ mod window;
 
 pub use layer::{Layer, Layers};
 pub use phrase::{leet, reversed, rot13, spaced};
-pub use span::{OffsetEncoding, convert_offsets, line_columns};
+pub use span::{OffsetEncoding, convert_offsets, line_columns, line_of};
 pub use view::View;
 pub use views::{Limits, Views, views, warm_up};
 pub use window::windows;

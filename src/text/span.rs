@@ -46,6 +46,11 @@ pub fn convert_offsets(text: &str, encoding: OffsetEncoding, byte_offsets: &mut 
     }
 }
 
+/// Line of one byte offset, from 1; an offset past the end counts as the end. For problems in files, which are few.
+pub fn line_of(text: &str, byte_offset: usize) -> usize {
+    memchr::memchr_iter(b'\n', &text.as_bytes()[..byte_offset.min(text.len())]).count() + 1
+}
+
 /// Lines and columns of byte offsets, in any order; both count from 1, columns in units of `encoding`. A line ends at
 /// `\n`, `\r\n` or a lone `\r`. Numbers beyond `u32::MAX` stay at that.
 pub fn line_columns(text: &str, encoding: OffsetEncoding, byte_offsets: &[usize]) -> Vec<(u32, u32)> {

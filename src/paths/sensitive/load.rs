@@ -11,6 +11,7 @@ use super::pattern::Pattern;
 use super::problem::{PathRuleProblem, PathRuleProblems};
 use super::rule::{Accesses, PathRule};
 use crate::decision::{Category, Severity};
+use crate::text::line_of;
 
 /// A file of path rules.
 #[derive(Clone, Copy, Debug)]
@@ -122,10 +123,6 @@ pub(super) fn load(sources: &[PathRuleSource<'_>]) -> Result<Loaded, PathRulePro
 
 fn problem(file: &str, line: usize, rule_id: &str, message: String) -> PathRuleProblem {
     PathRuleProblem { file: file.to_owned(), line, rule_id: rule_id.to_owned(), message }
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 fn is_id(text: &str) -> bool {

@@ -14,6 +14,7 @@ use super::rule::{CommandRule, Condition};
 use crate::decision::{Category, Severity};
 use crate::paths::PlaceKind;
 use crate::shell::effect::{EffectKind, TargetKind};
+use crate::text::line_of;
 
 /// A file of command rules.
 #[derive(Clone, Copy, Debug)]
@@ -190,10 +191,6 @@ pub(super) fn load(sources: &[CommandRuleSource<'_>]) -> Result<CommandRules, Co
         }
     }
     Ok(CommandRules { rules, classes, by_kind })
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 fn add_class(classes: &mut Classes, def: ClassToml, line: usize, problems: &mut Problems<'_>) {
