@@ -17,6 +17,7 @@ pub mod grpc;
 pub mod http;
 pub mod judge;
 pub mod messages;
+pub mod monitor;
 pub mod paths;
 pub mod pb;
 pub mod policy;

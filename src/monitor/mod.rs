@@ -1,0 +1,20 @@
+//! StreamMonitor: watches the output of a live process and says when to stop it.
+//!
+//! A [`Session`] is a pure state machine: bytes, verdicts and moments go in as [`Event`]s, and what is to be done comes
+//! out as [`Effect`]s, so that order and time-outs are tested without a network and without waiting. The task that
+//! drives it performs the effects: it sends, asks the judge, and keeps incidents.
+//!
+//! Invariants: what is found depends on the bytes of a stream alone, never on where they were cut; the two streams never
+//! mix; memory per stream is bounded whatever arrives; a KILL is never withdrawn.
+
+mod event;
+mod incident;
+mod plan;
+mod session;
+
+pub use event::{
+    Attachment, Effect, Event, Failure, Ids, JudgeRequest, Judgement, Limits, SessionError, Time, VerdictMap,
+};
+pub use incident::{KillAdvice, Summary, Verdict};
+pub use plan::Plan;
+pub use session::Session;
