@@ -17,7 +17,6 @@ mod arguments;
 mod builtin;
 mod call;
 mod chain;
-pub mod command_rules;
 pub mod condition;
 mod detectors;
 mod engine;

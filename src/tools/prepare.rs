@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 
 use super::arguments::ArgumentMap;
 use super::builtin;
-use super::command_rules::{CommandRuleSource, CommandRules, builtin_command_sources};
 use super::interceptor::{Interceptor, Source};
 use super::names::ToolNames;
 use super::registry::Merged;
 use super::remote::RemoteFactory;
+use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
 use crate::paths::{PathRuleSource, SensitivePaths, builtin_path_sources};
 use crate::policy::{Policy, PolicySet, Prepare, PrepareRules, Prepared, Problem};
 use crate::rules::{RuleProblem, RuleProblems, load_folder};

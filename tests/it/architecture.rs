@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The core: pure, synchronous, the same answer for the same input.
-const CORE: &[&str] = &["text", "decision", "rules", "detect", "paths", "shell"];
+const CORE: &[&str] = &["text", "decision", "rules", "detect", "paths", "shell", "commands"];
 
 /// What every engine may use.
 const ENGINE_BASE: &[&str] = &[
@@ -21,6 +21,7 @@ const ENGINE_BASE: &[&str] = &[
     "detect",
     "paths",
     "shell",
+    "commands",
     "judge",
     "policy",
     "audit",
@@ -37,6 +38,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("detect", &["text", "decision", "rules"]),
     ("paths", &["text", "decision"]),
     ("shell", &["text", "decision", "paths"]),
+    ("commands", &["text", "decision", "paths", "shell"]),
     ("setting", &[]),
     ("judge", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("policy", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),

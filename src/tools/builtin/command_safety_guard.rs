@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::commands::{CommandRules, GuardContext};
 use crate::decision::{Finding, Reason};
 use crate::paths::Place;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
-use crate::tools::command_rules::{CommandRules, GuardContext};
 use crate::tools::inspect::{InspectedCommand, resolved_analysis};
 use crate::tools::interceptor::Local;
 use crate::tools::verdict::{self, COMMAND_SAFETY, Hit};

@@ -10,10 +10,10 @@ mod strip_ansi;
 use std::sync::Arc;
 
 use super::arguments::ArgumentMap;
-use super::command_rules::CommandRules;
 use super::interceptor::{Interceptor, Local, Source, Work};
 use super::matcher::{AgentMatcher, ToolMatcher};
 use super::names;
+use crate::commands::CommandRules;
 use crate::decision::{FailMode, Hook};
 use crate::paths::SensitivePaths;
 use crate::policy::{BuiltinSwitch, INTERCEPTOR_TIMEOUT_DEFAULT, InjectionAction, Policy};

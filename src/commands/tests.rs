@@ -42,7 +42,7 @@ struct Case {
 #[test]
 fn the_context_decides_what_is_refused() {
     let table: Table =
-        toml::from_str(include_str!("../../../tests/cases/commands/guard.toml")).expect("a table");
+        toml::from_str(include_str!("../../tests/cases/commands/guard.toml")).expect("a table");
     assert!(table.case.len() > 30, "the table was not read");
     let mut wrong = String::new();
     for case in table.case {
