@@ -92,8 +92,8 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     // Policies and API share the clients of interceptors that live elsewhere, with their connections and breakers.
     let remotes = remotes(settings);
     let tools = Arc::new(ToolEngine::new(Registry::new(Some(remotes.clone()))));
-    let store = store::open(&settings.store, &settings.store_path()).await?;
-    let interceptors = AddedInterceptors::load(store, tools.clone()).await?;
+    let stores = store::open(&settings.store, &settings.store_path()).await?;
+    let interceptors = AddedInterceptors::load(stores.interceptors, tools.clone()).await?;
     let shared = Arc::new(Shared {
         engine: message_engine(settings),
         tools,

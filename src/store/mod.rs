@@ -6,21 +6,38 @@
 
 mod config;
 mod error;
+mod incident_writer;
+mod incidents;
 mod interceptors;
 mod sqlite;
 
 pub use config::Config;
 pub use error::StoreError;
+pub use incident_writer::{IncidentWriter, WriterHooks};
+pub use incidents::{
+    IncidentCounts, IncidentFilter, IncidentKey, IncidentPage, IncidentPlace, IncidentQuery, IncidentStore,
+    IncidentsConfig, KeptIncident, KeyValue, RuleCounts, StatsQuery,
+};
 pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
 pub use sqlite::SqliteStore;
 
 use std::path::Path;
 use std::sync::Arc;
 
+/// The repositories over one database.
+#[derive(Clone)]
+pub struct Repositories {
+    /// Interceptors that were added by API.
+    pub interceptors: Arc<dyn InterceptorStore>,
+    /// Incidents of the stream monitor.
+    pub incidents: Arc<dyn IncidentStore>,
+}
+
 /// Opens the database in `path`, makes it if it is missing, and brings it to the form that this release needs.
 ///
 /// # Errors
 /// The file cannot be made, read or written, is damaged, or was written by a newer release.
-pub async fn open(config: &Config, path: &Path) -> Result<Arc<dyn InterceptorStore>, StoreError> {
-    Ok(Arc::new(SqliteStore::open(config, path).await?))
+pub async fn open(config: &Config, path: &Path) -> Result<Repositories, StoreError> {
+    let store = Arc::new(SqliteStore::open(config, path).await?);
+    Ok(Repositories { interceptors: store.clone(), incidents: store })
 }

@@ -1,5 +1,6 @@
 //! The repository over embedded SQLite.
 
+mod incidents;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
@@ -237,7 +238,10 @@ impl InterceptorStore for SqliteStore {
 
 /// Every step from an empty database to that of this release.
 fn migrator() -> Migrator {
-    let steps = [(1, "interceptors", include_str!("migrations/sqlite/0001_interceptors.sql"))];
+    let steps = [
+        (1, "interceptors", include_str!("migrations/sqlite/0001_interceptors.sql")),
+        (2, "incidents", include_str!("migrations/sqlite/0002_incidents.sql")),
+    ];
     let migrations = steps.map(|(version, description, sql)| {
         Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

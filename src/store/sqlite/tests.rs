@@ -1,0 +1,287 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+use crate::decision::{Caller, WorkContext};
+use crate::store::Config;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// Number `n` of rule `rule`, seen at `time_us`.
+fn incident(n: u32, rule: &str, time_us: i64) -> Incident {
+    Incident {
+        id: format!("id-{n:04}").into(),
+        session_id: format!("session-{}", n % 2).into(),
+        time: Timestamp::from_microsecond(time_us).expect("in range"),
+        rule_id: rule.into(),
+        category: Category::new(if n.is_multiple_of(3) {
+            "dangerous_command.remote_code"
+        } else {
+            "dangerous_command"
+        }),
+        severity: Severity::ALL[n as usize % 4],
+        stream: if n.is_multiple_of(2) { OutputStream::Stdout } else { OutputStream::Stderr },
+        offset: u64::from(n) * 1000,
+        matched_text: format!("text {n} ☃"),
+        excerpt: format!("around text {n}").into(),
+        verdict: None,
+        reason: String::new(),
+        source: None,
+        action: None,
+        latency: None,
+        false_positive: false,
+        false_positive_reason: String::new(),
+        work: Some(Arc::new(WorkContext {
+            goal: "build".into(),
+            non_goals: vec!["deploy".into()],
+            ..WorkContext::default()
+        })),
+        decision_id: format!("decision-{n}").into(),
+        policy_revision: "r".into(),
+        repeats: 0,
+        context: Some(Arc::new(Caller {
+            agent_id: format!("agent-{}", n % 2),
+            labels: BTreeMap::from([("k".to_owned(), "v".to_owned())]),
+            ..Caller::default()
+        })),
+        shadow: n.is_multiple_of(5),
+    }
+}
+
+fn landed(incident: &Incident, verdict: VerdictKind, latency: Duration) -> Incident {
+    Incident {
+        verdict: Some(verdict),
+        reason: "because".to_owned(),
+        source: Some(VerdictSource::Judge),
+        action: Some(IncidentAction::Warned),
+        latency: Some(latency),
+        repeats: 7,
+        ..incident.clone()
+    }
+}
+
+fn kept(tenant: &str, incident: &Incident) -> KeptIncident {
+    KeptIncident { tenant: tenant.into(), incident: Arc::new(incident.clone()) }
+}
+
+async fn store(folder: &Path) -> SqliteStore {
+    SqliteStore::open(&Config::default(), &folder.join("portcullis.db")).await.expect("it opens")
+}
+
+fn query(filter: IncidentFilter) -> IncidentQuery {
+    IncidentQuery {
+        tenant: String::new(),
+        filter,
+        key: IncidentKey::Time,
+        is_descending: false,
+        after: None,
+        limit: 1_000,
+    }
+}
+
+fn ids(incidents: &[Incident]) -> Vec<&str> {
+    incidents.iter().map(|one| &*one.id).collect()
+}
+
+#[tokio::test]
+async fn every_field_comes_back_after_a_reopening_and_a_later_state_takes_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = store(folder.path()).await;
+    let mut one = incident(5, "rule", 1_700_000_000_000_001);
+    let bare = Incident { work: None, context: None, offset: u64::MAX >> 1, ..incident(6, "rule", 0) };
+    first.save(vec![kept("", &one), kept("", &bare)]).await.expect("kept");
+    drop(first);
+    let again = store(folder.path()).await;
+    assert_eq!(again.incident(String::new(), one.id.to_string()).await.expect("read"), Some(one.clone()));
+    assert_eq!(again.incident(String::new(), bare.id.to_string()).await.expect("read"), Some(bare));
+    assert_eq!(again.incident(String::new(), "none".into()).await.expect("read"), None);
+    let marked = again.mark(String::new(), one.id.to_string(), Some("no harm".into())).await.expect("marked");
+    one.false_positive = true;
+    one.false_positive_reason = "no harm".to_owned();
+    assert_eq!(marked, Some(one.clone()));
+    let later = landed(
+        &Incident { false_positive: false, ..one.clone() },
+        VerdictKind::Kill,
+        Duration::from_nanos(1_234_567),
+    );
+    again.save(vec![kept("", &later)]).await.expect("kept");
+    let later = Incident { false_positive: true, ..later };
+    assert_eq!(
+        again.incident(String::new(), one.id.to_string()).await.expect("read"),
+        Some(later.clone()),
+        "the mark stays"
+    );
+    let unmarked =
+        again.mark(String::new(), one.id.to_string(), None).await.expect("unmarked").expect("there");
+    assert!(!unmarked.false_positive && unmarked.false_positive_reason.is_empty());
+}
+
+#[tokio::test]
+async fn a_tenant_sees_and_marks_its_own_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path()).await;
+    let one = incident(1, "rule", 10);
+    store.save(vec![kept("acme", &one)]).await.expect("kept");
+    let id = one.id.to_string();
+    assert_eq!(store.incident(String::new(), id.clone()).await.expect("read"), None);
+    assert_eq!(store.mark("other".into(), id.clone(), Some("x".into())).await.expect("read"), None);
+    assert_eq!(store.incidents(query(IncidentFilter::default())).await.expect("read").total, 0);
+    assert_eq!(store.incident("acme".into(), id).await.expect("read"), Some(one));
+}
+
+#[tokio::test]
+async fn each_filter_passes_what_it_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path()).await;
+    let all: Vec<Incident> =
+        (0..12).map(|n| incident(n, if n < 6 { "a" } else { "b" }, i64::from(n) * 10)).collect();
+    let mut kept_ones: Vec<KeptIncident> = all.iter().map(|one| kept("", one)).collect();
+    kept_ones[3] = kept("", &landed(&all[3], VerdictKind::Warn, Duration::from_millis(3)));
+    store.save(kept_ones).await.expect("kept");
+    store.mark(String::new(), all[4].id.to_string(), Some(String::new())).await.expect("marked");
+    let at = |us: i64| Some(Timestamp::from_microsecond(us).expect("in range"));
+    let base = IncidentFilter::default;
+    for (filter, wanted) in [
+        (base(), (0..12).collect::<Vec<u32>>()),
+        (IncidentFilter { session_id: "session-1".into(), ..base() }, vec![1, 3, 5, 7, 9, 11]),
+        (IncidentFilter { agent_id: "agent-0".into(), rule_id: "b".into(), ..base() }, vec![6, 8, 10]),
+        (
+            IncidentFilter { category: "dangerous_command".into(), rule_id: "a".into(), ..base() },
+            (0..6).collect(),
+        ),
+        (IncidentFilter { category: "dangerous_command.remote_code".into(), ..base() }, vec![0, 3, 6, 9]),
+        (IncidentFilter { category: "dangerous".into(), ..base() }, vec![]),
+        (IncidentFilter { severity_min: Some(Severity::High), ..base() }, vec![2, 3, 6, 7, 10, 11]),
+        (IncidentFilter { verdict: Some(VerdictKind::Warn), ..base() }, vec![3]),
+        (IncidentFilter { source: Some(VerdictSource::Judge), ..base() }, vec![3]),
+        (IncidentFilter { source: Some(VerdictSource::Rule), ..base() }, vec![]),
+        (IncidentFilter { action: Some(IncidentAction::Warned), ..base() }, vec![3]),
+        (IncidentFilter { false_positive: Some(true), ..base() }, vec![4]),
+        (IncidentFilter { false_positive: Some(false), rule_id: "a".into(), ..base() }, vec![0, 1, 2, 3, 5]),
+        (IncidentFilter { start: at(30), end: at(60), ..base() }, vec![3, 4, 5]),
+        (IncidentFilter { rule_id: "' OR 1=1 --".into(), ..base() }, vec![]),
+    ] {
+        let page = store.incidents(query(filter.clone())).await.expect("read");
+        let wanted: Vec<String> = wanted.iter().map(|n| format!("id-{n:04}")).collect();
+        assert_eq!(ids(&page.incidents), wanted, "{filter:?}");
+        assert_eq!(page.total, wanted.len() as u64, "{filter:?}");
+        assert_eq!(page.next, None);
+    }
+}
+
+#[tokio::test]
+async fn pages_join_to_the_list_in_every_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path()).await;
+    let mut all = Vec::new();
+    for n in 0..23 {
+        let one = incident(n, ["a", "b", "c"][n as usize % 3], i64::from(n / 4));
+        let one = if n.is_multiple_of(2) {
+            landed(&one, VerdictKind::Safe, Duration::from_millis(u64::from(n % 5)))
+        } else {
+            one
+        };
+        all.push(kept("", &one));
+    }
+    store.save(all).await.expect("kept");
+    for key in [
+        IncidentKey::Time,
+        IncidentKey::Severity,
+        IncidentKey::RuleId,
+        IncidentKey::Category,
+        IncidentKey::Latency,
+    ] {
+        for is_descending in [false, true] {
+            let query = IncidentQuery { key, is_descending, ..query(IncidentFilter::default()) };
+            let whole = store.incidents(query.clone()).await.expect("read").incidents;
+            let sorted = |pair: &[Incident]| {
+                let of = |one: &Incident| match place(one, key).value {
+                    KeyValue::Number(number) => (number, String::new()),
+                    KeyValue::Text(text) => (0, text),
+                };
+                let (a, b) = (of(&pair[0]), of(&pair[1]));
+                let forward = if is_descending { a > b } else { a < b };
+                forward || (a == b && pair[0].id < pair[1].id)
+            };
+            assert!(whole.windows(2).all(sorted), "{key:?} {is_descending}");
+            let (mut joined, mut after) = (Vec::new(), None);
+            loop {
+                let page =
+                    store.incidents(IncidentQuery { after, limit: 4, ..query.clone() }).await.expect("read");
+                assert_eq!(page.total, 23);
+                joined.extend(page.incidents);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(ids(&joined), ids(&whole), "{key:?} {is_descending}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn stats_count_each_rule_over_both_spans() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path()).await;
+    let now = 100 * DAY_US;
+    let ms = Duration::from_millis;
+    let all = [
+        landed(&incident(1, "b", now - DAY_US), VerdictKind::Kill, ms(30)),
+        landed(&incident(2, "b", now - 20 * DAY_US), VerdictKind::Safe, ms(10)),
+        incident(4, "b", now - 2 * DAY_US),
+        landed(&incident(5, "a", now - 8 * DAY_US), VerdictKind::Warn, ms(5)),
+        landed(&incident(7, "c", now - 31 * DAY_US), VerdictKind::Kill, ms(1)),
+    ];
+    store.save(all.iter().map(|one| kept("", one)).collect()).await.expect("kept");
+    store.mark(String::new(), all[1].id.to_string(), Some("x".into())).await.expect("marked");
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let query = StatsQuery {
+        tenant: String::new(),
+        rule_id: String::new(),
+        category: String::new(),
+        long_since: at(now - 30 * DAY_US),
+        short_since: at(now - 7 * DAY_US),
+    };
+    let counted = store.stats(query.clone()).await.expect("counted");
+    assert_eq!(counted.iter().map(|one| one.rule_id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let b = &counted[1];
+    let long = IncidentCounts {
+        incidents: 3,
+        false_positives: 1,
+        safe: 1,
+        warn: 0,
+        kill: 1,
+        landed: 2,
+        latency_ns: 40_000_000,
+    };
+    let short = IncidentCounts {
+        incidents: 2,
+        false_positives: 0,
+        safe: 0,
+        warn: 0,
+        kill: 1,
+        landed: 1,
+        latency_ns: 30_000_000,
+    };
+    assert_eq!((b.long, b.short), (long, short));
+    assert_eq!((counted[0].long.warn, counted[0].short), (1, IncidentCounts::default()));
+    let one = store.stats(StatsQuery { rule_id: "a".into(), ..query.clone() }).await.expect("counted");
+    assert_eq!(one.len(), 1);
+    let other = store.stats(StatsQuery { tenant: "acme".into(), ..query }).await.expect("counted");
+    assert!(other.is_empty());
+}
+
+#[tokio::test]
+async fn a_purge_deletes_what_is_older_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(folder.path()).await;
+    let all: Vec<KeptIncident> = (0..2_500).map(|n| kept("", &incident(n, "a", i64::from(n)))).collect();
+    store.save(all).await.expect("kept");
+    let before = Timestamp::from_microsecond(2_400).expect("in range");
+    assert_eq!(store.purge(before).await.expect("purged"), 2_400);
+    let left = store.incidents(query(IncidentFilter::default())).await.expect("read");
+    assert_eq!((left.total, &*left.incidents[0].id), (100, "id-2400"));
+    assert_eq!(store.purge(before).await.expect("purged"), 0);
+}
