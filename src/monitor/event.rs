@@ -54,6 +54,15 @@ pub enum Event<'a> {
         /// Number of the chunk; 0 when the client does not count.
         seq: u64,
     },
+    /// Further bytes of the chunk before: the driver cuts long chunks, so that other sessions get their turn. Part of that
+    /// chunk in every respect, so it is neither counted nor acknowledged; the driver holds the chunk's Ack back until the
+    /// last piece is scanned.
+    More {
+        /// Where they were written to.
+        stream: OutputStream,
+        /// The bytes.
+        data: &'a [u8],
+    },
     /// The process has ended, or is no longer watched.
     Detach {
         /// Its exit code, if known.
@@ -76,6 +85,9 @@ pub enum Event<'a> {
     Draining,
     /// The client sent nothing for longer than the server allows.
     Idle,
+    /// The session is over at once, for a reason that the driver knows and tells itself: the client sent what no session
+    /// understands, or its deadline has come. Ends with [`Effect::End`] and `Ok`.
+    Broken,
 }
 
 /// What a session wants done, in this order.

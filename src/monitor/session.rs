@@ -62,9 +62,11 @@ impl Session {
                     effects.push(Effect::Ack { stream, seq });
                 }
             }
+            (Phase::Attached, Event::More { data, .. }) => self.summary.bytes += data.len() as u64,
+            (_, Event::More { .. }) => {}
             (_, Event::Chunk { .. }) => self.end(Err(SessionError::Detached), effects),
             (_, Event::Detach { .. }) => self.phase = Phase::Detached,
-            (_, Event::Closed | Event::Gone) => self.end(Ok(()), effects),
+            (_, Event::Closed | Event::Gone | Event::Broken) => self.end(Ok(()), effects),
             (_, Event::Draining) => self.end(Err(SessionError::Draining), effects),
             (_, Event::Idle) => self.end(Err(SessionError::Idle), effects),
             (_, Event::Judged { .. } | Event::Timer) => {}
