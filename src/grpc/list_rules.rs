@@ -12,16 +12,34 @@ const PAGE_SIZE: usize = 100;
 const PAGE_SIZE_MAX: usize = 1_000;
 
 /// A rule of any kind.
-struct Listed<'s> {
-    id: &'s str,
-    plugin: &'s str,
-    category: &'s Category,
-    severity: Severity,
-    confidence: f64,
-    description: &'s str,
-    recommendation: &'s str,
-    references: &'s [String],
-    file: &'s str,
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'s> {
+    /// Stable id.
+    pub id: &'s str,
+    /// Plugin it belongs to.
+    pub plugin: &'s str,
+    /// Category of its findings.
+    pub category: &'s Category,
+    /// Severity of its findings.
+    pub severity: Severity,
+    /// How certain a finding is, above 0.0 up to 1.0.
+    pub confidence: f64,
+    /// One sentence for a person.
+    pub description: &'s str,
+    /// What to do.
+    pub recommendation: &'s str,
+    /// Sources.
+    pub references: &'s [String],
+    /// What it must find.
+    pub examples: &'s [String],
+    /// What it must not find.
+    pub negative_examples: &'s [String],
+    /// What it ought to find and does not yet.
+    pub known_misses: &'s [String],
+    /// File it comes from.
+    pub file: &'s str,
+    /// 1-based line in that file.
+    pub line: usize,
 }
 
 /// One page of rules.
@@ -32,7 +50,7 @@ pub(super) fn list(
     snapshot: &Snapshot,
     request: &v1::ListRulesRequest,
 ) -> Result<v1::ListRulesResponse, RequestError> {
-    let mut wanted = all(snapshot);
+    let mut wanted = all_rules(snapshot);
     if !request.plugin.is_empty() {
         let mut known: Vec<&str> = snapshot.scanner().rules().plugins().iter().map(|p| &**p).collect();
         known.extend([COMMAND_SAFETY, PATH_AUDIT]);
@@ -57,13 +75,14 @@ pub(super) fn list(
     let next_page_token = if wanted.len() > size { wanted[size - 1].id.to_owned() } else { String::new() };
     wanted.truncate(size);
     Ok(v1::ListRulesResponse {
-        rules: wanted.into_iter().map(|rule| told(snapshot, &rule)).collect(),
+        rules: wanted.into_iter().map(|rule| rule.told(snapshot)).collect(),
         next_page_token,
         policy_revision: snapshot.revision().to_string(),
     })
 }
 
-fn all(snapshot: &Snapshot) -> Vec<Listed<'_>> {
+/// Every rule in force, in no order.
+pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
     let detectors = snapshot.scanner().rules().rules().iter().map(|rule| Listed {
         id: &rule.info.id,
         plugin: &rule.info.plugin,
@@ -73,7 +92,11 @@ fn all(snapshot: &Snapshot) -> Vec<Listed<'_>> {
         description: &rule.info.description,
         recommendation: &rule.info.recommendation,
         references: &rule.info.references,
+        examples: &rule.def.examples,
+        negative_examples: &rule.def.negative_examples,
+        known_misses: &rule.def.known_misses,
         file: &rule.info.file,
+        line: rule.info.line,
     });
     let mut all: Vec<_> = detectors.collect();
     let Some(prepared) = snapshot.prepared::<PreparedTools>() else { return all };
@@ -86,7 +109,11 @@ fn all(snapshot: &Snapshot) -> Vec<Listed<'_>> {
         description: &rule.description,
         recommendation: &rule.recommendation,
         references: &rule.references,
+        examples: &rule.examples,
+        negative_examples: &rule.negative_examples,
+        known_misses: &rule.known_misses,
         file: &rule.file,
+        line: rule.line,
     }));
     all.extend(prepared.paths().rules().iter().map(|rule| Listed {
         id: &rule.id,
@@ -97,25 +124,32 @@ fn all(snapshot: &Snapshot) -> Vec<Listed<'_>> {
         description: &rule.description,
         recommendation: &rule.recommendation,
         references: &rule.references,
+        examples: &rule.examples,
+        negative_examples: &rule.negative_examples,
+        known_misses: &rule.known_misses,
         file: &rule.file,
+        line: rule.line,
     }));
     all
 }
 
-fn told(snapshot: &Snapshot, rule: &Listed<'_>) -> v1::Rule {
-    let policy = snapshot.policies().default_policy();
-    let is_builtin = rule.file.starts_with("rules/");
-    v1::Rule {
-        id: rule.id.to_owned(),
-        plugin: rule.plugin.to_owned(),
-        category: rule.category.as_str().to_owned(),
-        severity: convert::severity(rule.severity).into(),
-        confidence: rule.confidence,
-        mode: mode(policy.mode_of(rule.plugin, rule.id, rule.category, false)).into(),
-        description: rule.description.to_owned(),
-        recommendation: rule.recommendation.to_owned(),
-        references: rule.references.to_vec(),
-        source: if is_builtin { "builtin".to_owned() } else { rule.file.to_owned() },
+impl Listed<'_> {
+    /// The rule as the contract tells it, with its mode under the default policy.
+    pub fn told(&self, snapshot: &Snapshot) -> v1::Rule {
+        let policy = snapshot.policies().default_policy();
+        let is_builtin = self.file.starts_with("rules/");
+        v1::Rule {
+            id: self.id.to_owned(),
+            plugin: self.plugin.to_owned(),
+            category: self.category.as_str().to_owned(),
+            severity: convert::severity(self.severity).into(),
+            confidence: self.confidence,
+            mode: mode(policy.mode_of(self.plugin, self.id, self.category, false)).into(),
+            description: self.description.to_owned(),
+            recommendation: self.recommendation.to_owned(),
+            references: self.references.to_vec(),
+            source: if is_builtin { "builtin".to_owned() } else { self.file.to_owned() },
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub mod intercept;
 mod interceptor_convert;
 mod interceptor_registry_service;
 mod layers;
-mod list_rules;
+pub mod list_rules;
 mod policy_service;
 mod server;
 mod status;

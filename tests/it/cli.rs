@@ -445,9 +445,22 @@ fn version_names_the_rules() {
 #[test]
 fn rules_are_listed_shown_and_explained() {
     let (rules, service) = (with_rules(), Service::start());
-    let here = run(&["rules", "list", "--json", "--plugin", "pii", "--set", &rules]).json();
-    let there = run(&["rules", "list", "--json", "--plugin", "pii", "--server", &service.address]).json();
-    assert_eq!(here, there);
+    let list = |plugin: &str| {
+        let here = run(&["rules", "list", "--json", "--plugin", plugin, "--set", &rules]).json();
+        let there =
+            run(&["rules", "list", "--json", "--plugin", plugin, "--server", &service.address]).json();
+        assert_eq!(here, there, "{plugin}");
+        here
+    };
+    for (plugin, id) in [("command_safety", "command.delete-root"), ("path_audit", "path.ssh")] {
+        let all = list(plugin);
+        assert!(all["rules"].as_array().expect("a list").iter().any(|rule| rule["id"] == id), "{id}");
+        let shown = run(&["rules", "show", id]);
+        assert!(shown.out.contains(&format!("[[rule]]\nid = \"{id}\"")), "{}", shown.out);
+        let explained = run(&["rules", "explain", id]);
+        assert!(explained.out.contains("BLOCK under policy `default`"), "{}", explained.out);
+    }
+    let here = list("pii");
     let list = here["rules"].as_array().expect("a list");
     let mane = list.iter().find(|rule| rule["id"] == "pii.test-mane").expect("the rule");
     assert_eq!((&mane["severity"], &mane["mode"]), (&json!("SEVERITY_LOW"), &json!("MODE_ENFORCE")));
@@ -506,6 +519,40 @@ fn a_rule_that_fails_its_test_is_named_with_its_place() {
     std::fs::write(&file, good.replace("{8}", "{8")).expect("a file");
     let json = run_in(folder.path(), &["rules", "test", "mine", "--json"], b"").json();
     assert_eq!(json["problems"][0]["rule"], "secrets.test-ticket");
+    // The guards' rules lie in folders of their own.
+    let guards = folder.path().join("guards/commands");
+    std::fs::create_dir_all(&guards).expect("a folder");
+    let rule = |example: &str| {
+        format!(
+            r#"
+            [[rule]]
+            id = "command.test-release"
+            category = "command.releases"
+            severity = "high"
+            effects = ["delete_path"]
+            target_pattern = "^/srv/releases/"
+            description = "Deletes a release."
+            recommendation = "Let the pipeline retire it."
+            examples = ["{example}"]
+            negative_examples = ["ls /srv/releases"]
+            "#
+        )
+    };
+    for (example, code, told) in [
+        ("rm -r /srv/releases/4", 0, "1 rule, 2 texts: ok"),
+        (
+            "ls /srv",
+            65,
+            "guards/commands/own.toml:2: rule `command.test-release`: examples: \"ls /srv\" is not seen",
+        ),
+    ] {
+        std::fs::write(guards.join("own.toml"), rule(example)).expect("a file");
+        for path in ["guards", "guards/commands", "guards/commands/own.toml"] {
+            let ran = run_in(folder.path(), &["rules", "test", path], b"");
+            assert_eq!(ran.code, code, "{path}: {}{}", ran.out, ran.err);
+            assert!(ran.out.contains(told), "{told} in {}", ran.out);
+        }
+    }
     let none = run_in(folder.path(), &["rules", "test", "nowhere"], b"");
     assert_eq!(none.code, 65);
 }

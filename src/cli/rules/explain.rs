@@ -3,12 +3,13 @@
 use clap::Args;
 use serde_json::json;
 
-use super::lookup::{Rules, as_message};
+use super::lookup::Rules;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
 use crate::decision::Mode;
+use crate::grpc::list_rules::Listed;
 use crate::policy::Policy;
 use crate::rules::{CompiledRule, Role, RuleDef, Surface, Trigger};
 
@@ -33,8 +34,14 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let rules = Rules::load(context)?;
     let rule = rules.find(&arguments.id)?;
-    let written = Written::of(&rules, rule);
-    let facts = facts(rule, rules.policy(), &written);
+    let detector = rules.detector(&rule);
+    let mut facts = common_facts(&rule, rules.policy());
+    if let Some(detector) = detector {
+        facts.extend(detector_facts(detector, &Written::of(&rules, &rule)));
+    }
+    facts.push(("advice", rule.recommendation.to_owned()));
+    facts.extend(rule.references.iter().map(|reference| ("reference", reference.clone())));
+    facts.push(("file", format!("{}:{}", rule.file, rule.line)));
     if arguments.json {
         // References stand in the rule itself, as a list.
         let facts: serde_json::Map<_, _> = facts
@@ -42,27 +49,25 @@ pub(super) fn run(
             .filter(|(heading, _)| *heading != "reference")
             .map(|(heading, fact)| (heading.to_owned(), fact.into()))
             .collect();
-        let def = &rule.def;
         output.json(&json!({
-            "rule": as_message(rule, rules.policy()),
+            "rule": rule.told(&rules.snapshot),
             "explanation": facts,
-            "pattern": def.pattern,
-            "examples": def.examples,
-            "negative_examples": def.negative_examples,
-            "known_misses": def.known_misses,
+            "pattern": detector.map(|detector| &detector.def.pattern),
+            "examples": rule.examples,
+            "negative_examples": rule.negative_examples,
+            "known_misses": rule.known_misses,
         }))?;
         return Ok(Exit::Ok);
     }
-    let heading = output.styled(Style::Bold, &rule.info.id);
+    let heading = output.styled(Style::Bold, rule.id);
     output.line(heading);
-    output.line(&rule.info.description);
+    output.line(rule.description);
     output.line("");
     for (heading, fact) in facts {
         output.line(format_args!("{heading:HEADING_WIDTH$} {fact}"));
     }
-    let def = &rule.def;
     let lists =
-        [("found in", &def.examples), ("not in", &def.negative_examples), ("missed in", &def.known_misses)];
+        [("found in", rule.examples), ("not in", rule.negative_examples), ("missed in", rule.known_misses)];
     for (heading, texts) in lists {
         for text in texts {
             // One line each, whatever the text holds.
@@ -70,7 +75,9 @@ pub(super) fn run(
             output.line(format_args!("{heading:HEADING_WIDTH$} {text}"));
         }
     }
-    output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", def.pattern.trim()));
+    if let Some(detector) = detector {
+        output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", detector.def.pattern.trim()));
+    }
     Ok(Exit::Ok)
 }
 
@@ -82,7 +89,7 @@ struct Written {
 }
 
 impl Written {
-    fn of(rules: &Rules, rule: &CompiledRule) -> Self {
+    fn of(rules: &Rules, rule: &Listed<'_>) -> Self {
         let table = rules.text_of(rule).and_then(|text| text.parse::<toml::Table>().ok());
         let Some(table) = table else { return Self::default() };
         let list = |key: &str| {
@@ -103,14 +110,20 @@ impl Written {
     }
 }
 
-fn facts(rule: &CompiledRule, policy: &Policy, written: &Written) -> Vec<(&'static str, String)> {
-    let (info, def) = (&rule.info, &rule.def);
-    let mut facts = vec![
-        ("category", format!("{} (plugin {})", info.category, info.plugin)),
-        ("severity", format!("{}, confidence {}: score {:.2}", info.severity, info.confidence, info.score)),
+/// What holds of a rule of any kind.
+fn common_facts(rule: &Listed<'_>, policy: &Policy) -> Vec<(&'static str, String)> {
+    let score = rule.severity.score() * rule.confidence;
+    vec![
+        ("category", format!("{} (plugin {})", rule.category, rule.plugin)),
+        ("severity", format!("{}, confidence {}: score {score:.2}", rule.severity, rule.confidence)),
         ("decision", decision(rule, policy)),
-        ("gate", gate(def)),
-    ];
+    ]
+}
+
+/// What holds of a detector of text.
+fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<(&'static str, String)> {
+    let def = &rule.def;
+    let mut facts = vec![("gate", gate(def))];
     if let Some(bytes) = longest_match(def) {
         facts.push(("window", format!("a match has at most {bytes} bytes")));
     }
@@ -125,24 +138,18 @@ fn facts(rule: &CompiledRule, policy: &Policy, written: &Written) -> Vec<(&'stat
         facts.push(("exclusions", format!("{} patterns drop a match", written.excludes)));
     }
     facts.push(("applies to", applies_to(rule)));
-    facts.push(("advice", info.recommendation.to_string()));
-    for reference in &info.references {
-        facts.push(("reference", reference.clone()));
-    }
-    facts.push(("file", format!("{}:{}", info.file, info.line)));
     facts
 }
 
 /// What a finding of this rule decides under a policy.
-fn decision(rule: &CompiledRule, policy: &Policy) -> String {
-    let info = &rule.info;
-    let thresholds = policy.thresholds_for(&info.category);
+fn decision(rule: &Listed<'_>, policy: &Policy) -> String {
+    let thresholds = policy.thresholds_for(rule.category);
     let of_mode = |mode: Mode| match mode {
-        Mode::Enforce => thresholds.decide(info.score).as_str().to_owned(),
+        Mode::Enforce => thresholds.decide(rule.severity.score() * rule.confidence).as_str().to_owned(),
         Mode::Shadow => "in shadow, decides nothing".to_owned(),
         Mode::Off => "off".to_owned(),
     };
-    let mode = |role_is_system| policy.mode_of(&info.plugin, &info.id, &info.category, role_is_system);
+    let mode = |role_is_system| policy.mode_of(rule.plugin, rule.id, rule.category, role_is_system);
     let (plain, system) = (mode(false), mode(true));
     let mut text = format!(
         "{} under policy `{}` (warn from {:.2}, block from {:.2})",

@@ -1,12 +1,15 @@
 //! `rules list`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::json;
 
-use super::lookup::{Rules, as_message};
+use super::lookup::Rules;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, remote};
+use crate::grpc::list_rules::all_rules;
 use crate::pb::v1;
 
 /// Arguments of `rules list`.
@@ -55,16 +58,16 @@ pub(super) fn run(
 
 fn rules_here(plugin: &str, context: &Context) -> Result<Vec<v1::Rule>, Failure> {
     let rules = Rules::load(context)?;
-    let set = rules.snapshot.scanner().rules();
-    if !plugin.is_empty() && !set.plugins().iter().any(|known| **known == *plugin) {
-        let known: Vec<&str> = set.plugins().iter().map(|known| &**known).collect();
+    let mut wanted = all_rules(&rules.snapshot);
+    if !plugin.is_empty() && !wanted.iter().any(|rule| rule.plugin == plugin) {
+        let known: BTreeSet<&str> = wanted.iter().map(|rule| rule.plugin).collect();
+        let known: Vec<&str> = known.into_iter().collect();
         return Err(Failure::data(format_args!(
             "no plugin `{plugin}` has rules; known: {}",
             known.join(", ")
         )));
     }
-    let wanted = set.rules().iter().filter(|rule| plugin.is_empty() || *rule.info.plugin == *plugin);
-    let mut messages: Vec<_> = wanted.map(|rule| as_message(rule, rules.policy())).collect();
-    messages.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(messages)
+    wanted.retain(|rule| plugin.is_empty() || rule.plugin == plugin);
+    wanted.sort_by_key(|rule| rule.id);
+    Ok(wanted.iter().map(|rule| rule.told(&rules.snapshot)).collect())
 }

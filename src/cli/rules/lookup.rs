@@ -1,13 +1,12 @@
 //! One rule by its id, with the text it is written in.
 
+use super::guards;
 use crate::cli::Failure;
 use crate::cli::context::{Context, snapshot};
 use crate::config::Settings;
-use crate::decision::Mode;
-use crate::grpc::convert;
-use crate::pb::v1;
+use crate::grpc::list_rules::{Listed, all_rules};
 use crate::policy::{Policy, Snapshot};
-use crate::rules::{CompiledRule, builtin_sources, load_folder};
+use crate::rules::{CompiledRule, OTHER_FOLDERS, RuleSource, builtin_sources, load_folder};
 
 /// The rules and policies of this installation.
 pub(super) struct Rules {
@@ -28,20 +27,18 @@ impl Rules {
         self.snapshot.policies().default_policy()
     }
 
-    /// The rule of that id.
-    pub(super) fn find(&self, id: &str) -> Result<&CompiledRule, Failure> {
-        let scanner = self.snapshot.scanner();
-        if let Some(rule) = scanner.rules().rule(id) {
-            return Ok(rule);
+    /// The rule of that id, of whatever kind.
+    pub(super) fn find(&self, id: &str) -> Result<Listed<'_>, Failure> {
+        let all = all_rules(&self.snapshot);
+        if let Some(rule) = all.iter().find(|rule| rule.id == id) {
+            return Ok(*rule);
         }
-        if scanner.coded_rule_ids().any(|coded| coded == id) {
+        if self.snapshot.scanner().coded_rule_ids().any(|coded| coded == id) {
             return Err(Failure::data(format_args!("`{id}` is a detector in code, not a rule in a file")));
         }
-        let near = scanner
-            .rules()
-            .rules()
+        let near = all
             .iter()
-            .map(|rule| (strsim::normalized_damerau_levenshtein(id, &rule.info.id), &rule.info.id))
+            .map(|rule| (strsim::normalized_damerau_levenshtein(id, rule.id), rule.id))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .filter(|(similarity, _)| *similarity >= 0.5);
         let hint = near.map_or_else(
@@ -51,37 +48,27 @@ impl Rules {
         Err(Failure::data(format_args!("no rule `{id}`; {hint}")))
     }
 
+    /// The rule as a detector of text; `None` when it is of another kind.
+    pub(super) fn detector(&self, rule: &Listed<'_>) -> Option<&CompiledRule> {
+        self.snapshot.scanner().rules().rule(rule.id)
+    }
+
     /// The lines of the rule's file that define it; `None` when the file has changed since it was loaded.
-    pub(super) fn text_of(&self, rule: &CompiledRule) -> Option<String> {
-        let extra = self.settings.rules.paths.iter().filter_map(|path| load_folder(path).ok()).flatten();
-        let file = builtin_sources().into_iter().chain(extra).find(|file| *file.name == *rule.info.file)?;
-        let mut lines = file.text.lines().skip(rule.info.line.checked_sub(1)?);
+    pub(super) fn text_of(&self, rule: &Listed<'_>) -> Option<String> {
+        let file = self.files().find(|file| *file.name == *rule.file)?;
+        let mut lines = file.text.lines().skip(rule.line.checked_sub(1)?);
         let first = lines.next()?;
         let rest = lines.take_while(|line| !line.starts_with('['));
         let text: Vec<&str> = std::iter::once(first).chain(rest).collect();
         Some(text.join("\n").trim_end().to_owned())
     }
-}
 
-/// A rule as the contract tells it.
-pub(super) fn as_message(rule: &CompiledRule, policy: &Policy) -> v1::Rule {
-    let info = &rule.info;
-    let mode = match policy.mode_of(&info.plugin, &info.id, &info.category, false) {
-        Mode::Enforce => v1::Mode::Enforce,
-        Mode::Shadow => v1::Mode::Shadow,
-        Mode::Off => v1::Mode::Off,
-    };
-    let is_builtin = builtin_sources().iter().any(|file| *file.name == *info.file);
-    v1::Rule {
-        id: info.id.to_string(),
-        plugin: info.plugin.to_string(),
-        category: info.category.as_str().to_owned(),
-        severity: convert::severity(info.severity).into(),
-        confidence: info.confidence,
-        mode: mode.into(),
-        description: info.description.to_string(),
-        recommendation: info.recommendation.to_string(),
-        references: info.references.clone(),
-        source: if is_builtin { "builtin".to_owned() } else { info.file.to_string() },
+    /// Every rule file of this installation, of every kind.
+    fn files(&self) -> impl Iterator<Item = RuleSource> {
+        let folders = self.settings.rules.paths.iter().flat_map(|path| {
+            std::iter::once(path.clone()).chain(OTHER_FOLDERS.map(|folder| path.join(folder)))
+        });
+        let own = folders.filter_map(|path| load_folder(&path).ok()).flatten();
+        builtin_sources().into_iter().chain(guards::builtin_files()).chain(own)
     }
 }

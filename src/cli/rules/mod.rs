@@ -1,6 +1,7 @@
 //! `rules`: the detection rules of this installation, built-in ones and those of `rules.paths`.
 
 mod explain;
+mod guards;
 mod list;
 mod lookup;
 mod show;

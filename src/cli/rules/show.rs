@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::lookup::{Rules, as_message};
+use super::lookup::Rules;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output};
@@ -26,12 +26,12 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let rules = Rules::load(context)?;
     let rule = rules.find(&arguments.id)?;
-    let (file, line) = (&rule.info.file, rule.info.line);
+    let (file, line) = (rule.file, rule.line);
     let text =
-        rules.text_of(rule).ok_or_else(|| Failure::data(format_args!("{file}: cannot be read again")))?;
+        rules.text_of(&rule).ok_or_else(|| Failure::data(format_args!("{file}: cannot be read again")))?;
     if arguments.json {
-        let message = as_message(rule, rules.policy());
-        output.json(&json!({ "rule": message, "file": **file, "line": line, "toml": text }))?;
+        let message = rule.told(&rules.snapshot);
+        output.json(&json!({ "rule": message, "file": file, "line": line, "toml": text }))?;
     } else {
         let place = output.styled(Style::Dim, format_args!("# {file}:{line}"));
         output.line(place);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
+use super::guards::Guards;
 use super::sources::{RuleFiles, sources_with};
 use crate::cli::context::Context;
 use crate::cli::output::Style;
@@ -34,10 +35,12 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let has_paths = !arguments.paths.is_empty();
     let paths = if has_paths { arguments.paths.clone() } else { context.settings()?.rules.paths };
-    let (check, replaced) = match sources_with(&paths, !arguments.without_builtin) {
+    let guards = Guards::of(&paths);
+    let (mut check, replaced) = match sources_with(&guards.remaining, !arguments.without_builtin) {
         Ok(sources) => (check(&sources, has_paths), sources.replaced),
         Err(problems) => (failed(problems), Vec::new()),
     };
+    guards.check(has_paths, !arguments.without_builtin, &mut check);
     report(arguments, &check, &replaced, output)
 }
 

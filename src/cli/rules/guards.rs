@@ -1,0 +1,128 @@
+//! Rule files of the two guards: which of the given paths hold some, and their self-check.
+//!
+//! They lie in folders `commands` and `paths`, and are of other shapes than detectors of text.
+
+use std::path::{Path, PathBuf};
+
+use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
+use crate::paths::{PathRuleSource, SensitivePaths, builtin_path_sources};
+use crate::rules::{RuleProblem, RuleProblems, RuleSource, SelfCheck, load_folder};
+
+/// Folder of rules about commands.
+const COMMANDS: &str = "commands";
+/// Folder of rules about paths.
+const PATHS: &str = "paths";
+
+/// The rule files of the guards among given paths.
+#[derive(Default)]
+pub(super) struct Guards {
+    commands: Vec<RuleSource>,
+    paths: Vec<RuleSource>,
+    problems: Vec<RuleProblem>,
+    /// The given paths that hold detectors of text, too.
+    pub(super) remaining: Vec<PathBuf>,
+}
+
+impl Guards {
+    /// Looks at each path: a folder `commands` or `paths`, a file in one, or a folder that has them.
+    pub(super) fn of(given: &[PathBuf]) -> Self {
+        let mut guards = Self::default();
+        for path in given {
+            match kind_of(path) {
+                Some(kind) => guards.read(path, kind),
+                None => {
+                    let below = [COMMANDS, PATHS].map(|kind| (path.join(kind), kind));
+                    let below: Vec<_> = below.iter().filter(|(folder, _)| folder.is_dir()).collect();
+                    below.iter().for_each(|(folder, kind)| guards.read(folder, kind));
+                    let has_detectors = load_folder(path).is_ok_and(|found| !found.is_empty());
+                    if has_detectors || below.is_empty() {
+                        guards.remaining.push(path.clone());
+                    }
+                }
+            }
+        }
+        guards
+    }
+
+    fn read(&mut self, path: &Path, kind: &str) {
+        match load_folder(path) {
+            Ok(files) if kind == COMMANDS => self.commands.extend(files),
+            Ok(files) => self.paths.extend(files),
+            Err(RuleProblems(found)) => self.problems.extend(found),
+        }
+    }
+
+    /// Compiles and checks the rules of the guards, built-in ones included unless only the given ones are asked for. A
+    /// given file with the name of a built-in one stands in for it.
+    pub(super) fn check(self, only_given: bool, with_builtin: bool, out: &mut SelfCheck) {
+        out.problems.extend(self.problems);
+        let is_given = |given: &[RuleSource], file: &str| given.iter().any(|source| source.name == file);
+        if !only_given || !self.commands.is_empty() {
+            let builtin =
+                builtin_command_sources().filter(|s| with_builtin && !stands_in(&self.commands, s.file));
+            let own = self.commands.iter().map(|s| CommandRuleSource { file: &s.name, text: &s.text });
+            let sources: Vec<_> =
+                builtin.map(|s| CommandRuleSource { file: s.file, text: s.text }).chain(own).collect();
+            match CommandRules::load(&sources) {
+                Ok(rules) => {
+                    let checked =
+                        rules.self_check(|rule| !only_given || is_given(&self.commands, &rule.file));
+                    out.rules += checked.rules;
+                    out.texts += checked.commands;
+                    let found = checked.problems.into_iter();
+                    out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+                }
+                Err(found) => {
+                    let found = found.0.into_iter();
+                    out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+                }
+            }
+        }
+        if !only_given || !self.paths.is_empty() {
+            let builtin = builtin_path_sources().filter(|s| with_builtin && !stands_in(&self.paths, s.file));
+            let own = self.paths.iter().map(|s| PathRuleSource { file: &s.name, text: &s.text });
+            let sources: Vec<_> =
+                builtin.map(|s| PathRuleSource { file: s.file, text: s.text }).chain(own).collect();
+            match SensitivePaths::load(&sources) {
+                Ok(rules) => {
+                    let checked = rules.self_check(|rule| !only_given || is_given(&self.paths, &rule.file));
+                    out.rules += checked.rules;
+                    out.texts += checked.paths;
+                    let found = checked.problems.into_iter();
+                    out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+                }
+                Err(found) => {
+                    let found = found.0.into_iter();
+                    out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+                }
+            }
+        }
+    }
+}
+
+/// The built-in files of the guards.
+pub(super) fn builtin_files() -> impl Iterator<Item = RuleSource> {
+    let file = |name: &str, kind: &str, text: &str| RuleSource {
+        name: name.to_owned(),
+        default_plugin: kind.to_owned(),
+        text: text.to_owned(),
+        is_builtin: true,
+    };
+    let commands = builtin_command_sources().map(move |s| file(s.file, COMMANDS, s.text));
+    commands.chain(builtin_path_sources().map(move |s| file(s.file, PATHS, s.text)))
+}
+
+/// The kind of rules at `path` when it, or the folder it lies in, bears the name of one.
+fn kind_of(path: &Path) -> Option<&'static str> {
+    let path = std::path::absolute(path).ok()?;
+    let folder = if path.is_dir() { path.as_path() } else { path.parent()? };
+    [COMMANDS, PATHS].into_iter().find(|kind| folder.ends_with(kind))
+}
+
+fn stands_in(given: &[RuleSource], builtin: &str) -> bool {
+    given.iter().any(|file| std::path::absolute(&file.name).is_ok_and(|path| path.ends_with(builtin)))
+}
+
+fn problem(file: String, line: usize, rule_id: String, message: String) -> RuleProblem {
+    RuleProblem { file, line, rule_id, field: String::new(), message }
+}
