@@ -60,11 +60,24 @@ pub(super) fn partition(call: &mut Call<'_, '_>) {
     let grammar = if sgdisk { Grammar { short_values: "", ..grammar } } else { grammar };
     let options = call.options(&grammar);
     let arguments = call.arguments();
-    if options.has(&["help", "version"]) || reads_only(call.program(), &options) {
+    if options.has(&["help", "version"]) {
+        return;
+    }
+    if reads_only(call.program(), &options) {
+        if call.program() == "sgdisk" && options.has(&["b", "backup"]) {
+            looked_at(call);
+        }
         return;
     }
     for device in arguments.iter().filter(|argument| argument.text.starts_with("/dev/")) {
         call.disk(device, options.has(&["script", "s"]), "partition");
+    }
+}
+
+/// Tools that erase, given a device and told to write nothing to it: the device is read.
+fn looked_at(call: &mut Call<'_, '_>) {
+    for device in call.arguments().iter().filter(|argument| argument.text.starts_with("/dev/")) {
+        call.read(device, false, "device");
     }
 }
 
@@ -169,6 +182,9 @@ pub(super) fn wipe(call: &mut Call<'_, '_>) {
         "blkdiscard" | "mkswap" => true,
         _ => false,
     };
+    if call.program() == "wipefs" && !destroys && !(bundled('n') || has(&["--no-act"])) {
+        looked_at(call);
+    }
     if destroys && !has(&["--help", "--version"]) {
         let detail = call.program().to_owned();
         for device in arguments.iter().filter(|argument| looks_like_device(argument)) {

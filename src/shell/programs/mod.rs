@@ -112,6 +112,16 @@ pub struct Attributes {
     pub detail: String,
 }
 
+/// Whether a program or script, by its name, was made to collect other people's credentials.
+pub(in crate::shell) fn steals(path: &str) -> bool {
+    secrets::steals(&call::base_name(path).to_ascii_lowercase())
+}
+
+/// Whether a name is that of a shell, with or without its folder.
+pub(in crate::shell) fn is_shell(name: &str) -> bool {
+    call::is_shell(name)
+}
+
 /// What `find` with these arguments prints, as far as it is known.
 pub(in crate::shell) fn found(arguments: &[Argument]) -> Option<Argument> {
     find::output(arguments)

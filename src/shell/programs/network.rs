@@ -151,11 +151,10 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
             call.read(&path, false, "");
             continue;
         }
-        if options.has(&["X", "request"]) || options.has(&["d", "data", "F", "form", "T", "upload-file"]) {
-            call.tell(EffectKind::Fetch, Some(network_target(url)), "request");
-        } else {
-            call.tell(EffectKind::Fetch, Some(network_target(url)), "");
-        }
+        let sends =
+            ["X", "request", "d", "data", "data-binary", "data-raw", "data-urlencode", "json", "F", "form"];
+        let detail = if options.has(&sends) || options.has(&["T", "upload-file"]) { "request" } else { "" };
+        request(call, url, detail, options.has(&["k", "insecure"]));
     }
     let mut outputs: Vec<Argument> = options.values(&["o", "output"]).cloned().collect();
     if options.has(&["O", "remote-name", "remote-name-all"]) {
@@ -173,6 +172,12 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
     {
         call.write(output, "");
     }
+}
+
+/// Something is asked of a host. `unverified`: whoever it is.
+fn request(call: &mut Call<'_, '_>, url: &Argument, detail: &str, unverified: bool) {
+    let attributes = super::Attributes { recursive: false, forced: unverified, detail: detail.to_owned() };
+    call.effect(EffectKind::Fetch, Some(network_target(url)), attributes);
 }
 
 /// The path of a URL with this scheme.
@@ -269,8 +274,10 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
     if let Some(program) = options.value(&["use-askpass"]) {
         call.run(std::slice::from_ref(program), "wget --use-askpass");
     }
+    let sends = options.has(&["post-file", "body-file", "post-data", "body-data"]);
     for url in &options.operands {
-        call.tell(EffectKind::Fetch, Some(network_target(url)), "");
+        let detail = if sends { "request" } else { "" };
+        request(call, url, detail, options.has(&["no-check-certificate"]));
     }
     if options.has(&["spider"]) {
         return;
@@ -509,7 +516,7 @@ pub(super) fn openssl(call: &mut Call<'_, '_>) {
 pub(super) fn lookup(call: &mut Call<'_, '_>) {
     let grammar = Grammar { short_values: "tTpcqnWbkyf", ..Grammar::default() };
     for host in call.options(&grammar).operands {
-        if !host.is_known() && host.text.contains('.') && !host.text.starts_with('@') {
+        if host.text.contains('.') && !host.text.starts_with('@') {
             call.tell(EffectKind::Fetch, Some(network_target(host)), "lookup");
         }
     }

@@ -91,6 +91,21 @@ const STEALERS: &[&str] = &[
     "hashdump",
     "firefox_decrypt",
     "secretsdump",
+    "pypykatz",
+    "nanodump",
+    "snaffler",
+    "linux_exploit_suggester",
+    "linux-smart-enumeration",
+    "linuxprivchecker",
+    "unix-privesc-check",
+    "autosuid",
+    "dump_heap",
+    "3snake",
+    "swapdigger",
+    "lse",
+    "pspy",
+    "pspy64",
+    "pspy32",
 ];
 
 /// Whether a program or script is one of [`STEALERS`].

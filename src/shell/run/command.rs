@@ -110,7 +110,12 @@ impl Engine<'_> {
             Origin::Output(program) if name.text.starts_with(HOLE) && is_decoder(program) => {
                 self.opaque_from(program, argv, span);
             }
-            _ => self.suspect_rest(argv, span),
+            _ => {
+                if let Some(script) = argv.get(1) {
+                    self.stealing_script(script, argv, span);
+                }
+                self.suspect_rest(argv, span);
+            }
         }
         self.io.write_unknown(Origin::Environment);
     }
@@ -223,6 +228,18 @@ pub(super) fn language_of(text: &str) -> Option<super::super::programs::Language
     let first = names::base_name(words.next()?);
     let name = if first == "env" { words.next()? } else { first };
     super::interpreters::language(&names::base_name(name).to_ascii_lowercase())
+}
+
+/// The language of a program text without a first line for the system, told by how such texts begin. Calls look the same
+/// in most languages.
+pub(super) fn language_of_source(text: &str) -> Option<super::super::programs::Language> {
+    const BEGINNINGS: &[&str] =
+        &["import 'dart:", "import \"dart:", "package main", "using System", "#include <"];
+    let text = text.trim_start();
+    BEGINNINGS
+        .iter()
+        .any(|beginning| text.starts_with(beginning))
+        .then_some(super::super::programs::Language::JavaScript)
 }
 
 /// Whether a text begins like one for PowerShell: a cmdlet (`Verb-Noun`), one of its short names for running text, or a

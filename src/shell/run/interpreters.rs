@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::argument::Argument;
-use super::super::effect::EffectKind;
-use super::super::programs::{Input, Language};
+use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::programs::{self, Attributes, Input, Language};
 use super::super::{analysis::UnresolvedCause, scripts};
 use super::io::{Channel, Content, merge_origin};
 use super::sink::ProgramSink;
@@ -234,6 +234,7 @@ impl Engine<'_> {
             [] => self.shell_of_stdin(via, argv, &[], span),
             rest if takes_stdin => self.shell_of_stdin(via, argv, rest, span),
             [file, ..] => {
+                self.stealing_script(file, argv, span);
                 if self.run_script_file(file, rest, span, via) {
                     // The operand stands for standard input.
                     self.shell_of_stdin(via, argv, &rest[1..], span);
@@ -241,6 +242,16 @@ impl Engine<'_> {
                     self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));
                 }
             }
+        }
+    }
+
+    /// A script that was made to collect credentials, told by its name.
+    pub(super) fn stealing_script(&mut self, file: &Argument, argv: &[Argument], span: &Range<usize>) {
+        if programs::steals(&file.text) {
+            let target = Target { text: file.text.clone(), has_glob: false, kind: TargetKind::Name };
+            let attributes =
+                Attributes { detail: "credential collector".to_owned(), ..Attributes::default() };
+            self.effect(EffectKind::RevealSecret, Some(target), attributes, "", &argv.into(), span);
         }
     }
 
@@ -413,7 +424,10 @@ impl Engine<'_> {
             }
         }
         match code {
-            Some(code) => self.run_script_text(grammar.language, &code, grammar.via),
+            Some(code) => {
+                self.run_script_text(grammar.language, &code, grammar.via);
+                self.suspect_text(&code, argv, span);
+            }
             None => self.script_operand(grammar, argv, argv.get(at), span),
         }
     }

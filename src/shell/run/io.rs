@@ -180,4 +180,6 @@ pub(in crate::shell) struct Facts {
     pub shell: Option<(Range<usize>, Arc<[Argument]>)>,
     /// A program that talks to another host: the host, and whether it listens.
     pub connection: Option<(Arc<str>, bool)>,
+    /// Whether every variable of the environment was printed.
+    pub environment: bool,
 }

@@ -194,7 +194,7 @@ impl<'a> Engine<'a> {
         };
         // A whole file of another language, whose first line says which. To a shell that line is a comment, and what
         // stands below it runs as commands: both are looked at.
-        let language = command::language_of(text);
+        let language = command::language_of(text).or_else(|| command::language_of_source(text));
         if let Some(language) = language {
             self.run_script_text(language, &Argument::constant(text, 0..text.len()), "script");
         }
@@ -338,7 +338,7 @@ impl<'a> Engine<'a> {
             let cwd = self.cwd();
             let place = if self.remote > 0 {
                 target.kind = TargetKind::Remote;
-                Place { cwd: "", home: "", os: crate::paths::Os::Linux }
+                Place { cwd: &cwd, home: "", os: crate::paths::Os::Linux }
             } else {
                 Place { cwd: &cwd, ..self.place }
             };

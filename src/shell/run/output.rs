@@ -86,6 +86,7 @@ impl Engine<'_> {
             return;
         }
         self.remember_files(program, argv);
+        self.facts.environment |= prints_environment(program, &argv[1..]);
         if !self.io.wanted || !self.charge(1) {
             return;
         }
@@ -100,6 +101,12 @@ impl Engine<'_> {
         if origin != Origin::Environment {
             self.io.write_unknown(origin);
         }
+    }
+
+    /// Every variable of the environment is printed.
+    pub(super) fn print_environment(&mut self, program: &str) {
+        self.facts.environment = true;
+        self.io.write_unknown(Origin::Output(Arc::from(program)));
     }
 
     /// `printf -v name format arguments`.
@@ -450,6 +457,20 @@ impl Engine<'_> {
             return;
         }
         self.facts.connection = Some((host, listens));
+    }
+}
+
+/// Whether a program prints all variables there are.
+fn prints_environment(program: &str, arguments: &[Argument]) -> bool {
+    let lists = |flags: &[&str]| arguments.iter().all(|a| flags.contains(&a.text.as_str()));
+    match program {
+        "printenv" => lists(&["-0", "--null"]),
+        "set" => arguments.is_empty(),
+        "export" | "declare" | "typeset" => lists(&["-p", "-x", "-xp", "-px"]),
+        "cat" | "strings" | "xxd" | "base64" => {
+            arguments.iter().any(|a| a.text.starts_with("/proc/") && a.text.ends_with("/environ"))
+        }
+        _ => false,
     }
 }
 

@@ -257,7 +257,13 @@ impl Engine<'_> {
         self.effect(EffectKind::SendData, Some(target), attributes, "", &Arc::from(Vec::new()), span);
     }
 
-    fn path_effect(&mut self, kind: EffectKind, path: &Argument, detail: &str, span: &Range<usize>) {
+    pub(super) fn path_effect(
+        &mut self,
+        kind: EffectKind,
+        path: &Argument,
+        detail: &str,
+        span: &Range<usize>,
+    ) {
         let target = Target { text: path.text.clone(), has_glob: path.has_glob, kind: TargetKind::Path };
         let attributes = Attributes { detail: detail.to_owned(), ..Attributes::default() };
         self.effect(kind, Some(target), attributes, "", &Arc::from(Vec::new()), span);

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::super::analysis::UnresolvedCause;
-use super::super::argument::{Argument, HOLE};
+use super::super::argument::{Argument, HOLE, Origin};
 use super::super::ast::{AssignedValue, Assignment, Command, Part, WordId};
-use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::super::programs::Attributes;
 use super::super::syntax;
 use super::io::merge_origin;
@@ -31,6 +31,15 @@ impl Engine<'_> {
             0
         };
         self.simple_once(script, command, assignments, words);
+        if !assignments.is_empty() && self.names_one_of(script, assignments, words) && self.choice == 0 {
+            // `A=/x rm $A`: the shell takes the old value; whoever wrote it meant the new one.
+            let mark = self.scope.mark();
+            for assignment in assignments {
+                self.assign(script, assignment);
+            }
+            self.simple_once(script, command, &[], words);
+            self.scope.roll_back(mark);
+        }
         for choice in 1..=others {
             self.choice = choice;
             self.simple_once(script, command, assignments, words);
@@ -38,6 +47,15 @@ impl Engine<'_> {
         if others > 0 {
             self.choice = 0;
         }
+    }
+
+    /// Whether a word holds a variable that is assigned before the command, for the command.
+    fn names_one_of(&self, script: &Script<'_>, assignments: &[Assignment<'_>], words: &[WordId]) -> bool {
+        let named = |part: &Part<'_>| match part {
+            Part::Parameter(parameter) => assignments.iter().any(|a| *a.name == *parameter.name),
+            _ => false,
+        };
+        words.iter().any(|id| script.ast.words[id.0 as usize].parts.iter().any(named))
     }
 
     fn alternatives(&self, script: &Script<'_>, words: &[WordId]) -> usize {
@@ -59,6 +77,7 @@ impl Engine<'_> {
         words: &[WordId],
     ) {
         let span = script.span(command.span);
+        let printed = std::mem::take(&mut self.facts.environment);
         // The shell expands the words before it assigns.
         let sinks = self.sinks.len();
         let mut argv = self.words(script, words);
@@ -68,8 +87,10 @@ impl Engine<'_> {
             }
             let redirected = self.redirect(script, &command.redirects);
             self.restore(script, redirected);
+            self.facts.environment = printed;
             return;
         }
+        let effects = self.analysis.effects.len();
         let mut old = Vec::new();
         for assignment in assignments {
             old.push((assignment.name, self.scope.variable(assignment.name)));
@@ -86,15 +107,34 @@ impl Engine<'_> {
         } else {
             if !argv.is_empty() {
                 self.invoke(script, &argv, &span);
+                self.sends_environment(&argv, effects);
             }
             if self.sinks.len() > sinks {
                 self.run_sinks(script, sinks, &span);
             }
             self.restore(script, redirected);
         }
+        self.facts.environment |= printed;
         // What stands before a command holds for that command only.
         for (name, value) in old.into_iter().rev() {
             self.scope.put_back(name, value);
+        }
+    }
+
+    /// A command that talks to another host, with all variables of the environment among its arguments: those are sent.
+    fn sends_environment(&mut self, argv: &[Argument], from: usize) {
+        let is_dump = |argument: &Argument| matches!(&argument.origin, Origin::Output(program) if matches!(&**program, "env" | "printenv"));
+        if self.analysis.effects.len() == from || !(self.facts.environment || argv.iter().any(is_dump)) {
+            return;
+        }
+        let talks = |effect: &&Effect| matches!(effect.kind, EffectKind::Fetch | EffectKind::SendData);
+        if let Some(talk) = self.analysis.effects[from..].iter().find(talks) {
+            let sent = Effect {
+                kind: EffectKind::SendData,
+                target: Some(super::walk::environment()),
+                ..talk.clone()
+            };
+            self.push(sent);
         }
     }
 

@@ -211,6 +211,27 @@ impl Engine<'_> {
         }
     }
 
+    /// `ruby -e 'rm -rf /'`: a command of the shell where a script of another language is wanted. It would not run; whoever
+    /// wrote it meant it to.
+    pub(super) fn suspect_text(&mut self, code: &Argument, argv: &[Argument], span: &Range<usize>) {
+        let text = code.text.trim_start();
+        if self.trial > 0 || text.len() > 200 || text.contains(['(', '{', ';']) {
+            return;
+        }
+        let words: Vec<Argument> =
+            text.split_whitespace().map(|word| Argument { text: word.to_owned(), ..code.clone() }).collect();
+        let [name, _, ..] = words.as_slice() else { return };
+        if !DANGEROUS.contains(&names::base_name(&name.text)) || !self.charge(20 + self.seen.len()) {
+            return;
+        }
+        if let Some(target) = self.try_command(&words, span) {
+            let program = names::base_name(&argv[0].text).to_owned();
+            let attributes =
+                Attributes { detail: names::base_name(&words[0].text).to_owned(), ..Attributes::default() };
+            self.effect(EffectKind::SuspiciousWrapper, target, attributes, &program, &argv.into(), span);
+        }
+    }
+
     fn is_removal(&mut self, arguments: &[Argument]) -> bool {
         let flag = |short: char, long: &str| {
             arguments.iter().any(|a| {

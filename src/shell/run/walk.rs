@@ -6,10 +6,18 @@ use std::sync::Arc;
 
 use super::super::argument::Argument;
 use super::super::ast::{CommandId, CommandKind, Joint, ListId, Pipeline};
-use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::super::programs::{Attributes, Input};
 use super::io::{Channel, Facts, Stdin, input_of};
 use super::{Engine, Io, Script};
+
+/// Files of one pipeline that are told as sent.
+const SENT_MAX: usize = 16;
+
+/// All variables of the environment, as what is sent.
+pub(super) fn environment() -> Target {
+    Target { text: "environment".to_owned(), has_glob: false, kind: TargetKind::Name }
+}
 
 impl Engine<'_> {
     /// Runs the pipelines of a list in order; both sides of `&&` and `||` run.
@@ -48,6 +56,7 @@ impl Engine<'_> {
         let outer = self.io.clone();
         let outer_facts = std::mem::take(&mut self.facts);
         let mut stages: Vec<Facts> = Vec::with_capacity(pipeline.commands.len());
+        let mut starts: Vec<usize> = Vec::with_capacity(pipeline.commands.len());
         let last = pipeline.commands.len() - 1;
         let mut stdin = Rc::clone(&outer.stdin);
         let mut printed = Argument::default();
@@ -64,9 +73,14 @@ impl Engine<'_> {
                 wanted: at != last || outer.wanted,
                 out: Argument { span: script.span(command.span), ..Argument::default() },
             };
+            starts.push(self.analysis.effects.len());
             let mark = self.scope.mark();
             self.command(script, id);
             self.scope.roll_back(mark);
+            if at == last && matches!(command.kind, CommandKind::Function { .. }) {
+                // Some shells run the last command of a pipeline themselves.
+                self.command(script, id);
+            }
             let out = std::mem::take(&mut self.io.out);
             stages.push(std::mem::take(&mut self.facts));
             if at == last {
@@ -84,11 +98,13 @@ impl Engine<'_> {
         self.io.out = outer_out;
         self.io.write_argument(&printed);
         self.judge_stages(&stages);
+        self.judge_data(&stages, &starts);
         self.facts = outer_facts;
         // The pipeline as a whole is what a surrounding one sees.
         for stage in stages {
             self.facts.shell = self.facts.shell.take().or(stage.shell);
             self.facts.connection = self.facts.connection.take().or(stage.connection);
+            self.facts.environment |= stage.environment;
         }
         self.concurrency -= 1;
     }
@@ -100,6 +116,42 @@ impl Engine<'_> {
         if let (Some((span, argv)), Some((host, listens))) = (shell, connection) {
             let kind = if listens { EffectKind::BindShell } else { EffectKind::ReverseShell };
             self.remote_shell(kind, &host, &argv, &span);
+        }
+    }
+
+    /// What one command of a pipeline reads and a later one sends to another host. `starts` are the numbers of the first
+    /// effects of each.
+    fn judge_data(&mut self, stages: &[Facts], starts: &[usize]) {
+        let from_input = |effect: &Effect| {
+            effect.kind == EffectKind::SendData
+                && effect.target.as_ref().is_none_or(|target| target.kind == TargetKind::Name)
+        };
+        for at in 1..starts.len() {
+            let end = starts.get(at + 1).copied().unwrap_or(self.analysis.effects.len());
+            let Some(sender) = self.analysis.effects[starts[at]..end].iter().find(|e| from_input(e)) else {
+                continue;
+            };
+            let sender = sender.clone();
+            let earlier = &self.analysis.effects[starts[0]..starts[at]];
+            let mut sent: Vec<Effect> = earlier
+                .iter()
+                .filter(|effect| effect.kind == EffectKind::ReadPath && effect.detail != "option")
+                .take(SENT_MAX)
+                .map(|read| Effect {
+                    target: read.target.clone(),
+                    recursive: read.recursive,
+                    ..sender.clone()
+                })
+                .collect();
+            if stages[..at].iter().any(|stage| stage.environment) {
+                sent.push(Effect { target: Some(environment()), ..sender });
+            }
+            for effect in sent {
+                if !self.charge(4) {
+                    return;
+                }
+                self.push(effect);
+            }
         }
     }
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::super::argument::{Argument, HOLE, Origin};
-use super::super::programs::Input;
+use super::super::effect::EffectKind;
+use super::super::programs::{self, Input};
 use super::io::Stdin;
 use super::wrapper_table::{self, Wrapper};
 use super::{Engine, Value, call, names};
@@ -50,6 +51,10 @@ impl Engine<'_> {
         let Some(wrapper) = wrapper_table::find(program) else { return false };
         let mark = self.scope.mark();
         self.remote += usize::from(wrapper.traits.remote);
+        if wrapper.traits.remote {
+            // Where one stands over there is not known until a `cd` tells.
+            self.scope.set_text("PWD", Argument::constant(HOLE.to_string(), span.clone()));
+        }
         self.unwrap(wrapper, argv, span);
         self.remote -= usize::from(wrapper.traits.remote);
         self.scope.roll_back(mark);
@@ -112,6 +117,9 @@ impl Engine<'_> {
         }
         let rest = argv.get(at..).unwrap_or_default();
         if rest.is_empty() {
+            if wrapper.name == "env" {
+                self.print_environment("env");
+            }
             if wrapper.traits.shell && operands_given(wrapper, argv) {
                 self.shell_of_stdin(wrapper.name, argv, &[], span);
             }
@@ -252,9 +260,13 @@ impl Engine<'_> {
         let echo = [Argument::constant("echo", span.clone())];
         let command = argv.get(at..).filter(|rest| !rest.is_empty()).unwrap_or(&echo);
         let input = match from_file {
-            Some(file) => self.file_input(&Argument::constant(file, span.clone())),
+            Some(file) => self.items_of_file(&Argument::constant(file, span.clone()), span),
             None => self.io.stdin.input.clone(),
         };
+        if runs_items(command, replace.as_deref()) {
+            self.run_items(&input, argv, span, "xargs");
+            return;
+        }
         let items = self.items(&input, delimiter.as_deref(), replace.is_some(), span);
         // The command itself reads nothing.
         let stdin = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin::default()));
@@ -275,6 +287,24 @@ impl Engine<'_> {
         }
         self.via.pop();
         self.io.stdin = stdin;
+    }
+
+    /// The lines of a file as items.
+    fn items_of_file(&mut self, file: &Argument, span: &Range<usize>) -> Input {
+        let input = self.file_input(file);
+        if let Input::File(path) = &input {
+            self.path_effect(EffectKind::ReadPath, path, "items", span);
+        }
+        input
+    }
+
+    /// Runs each line of an input as a shell script, as `xargs -I{} sh -c {}` does.
+    fn run_items(&mut self, input: &Input, argv: &[Argument], span: &Range<usize>, via: &'static str) {
+        self.opaque_from(via, argv, span);
+        for item in self.items(input, None, true, span) {
+            self.run_shell_text(&item, &[], via);
+        }
+        self.io.write_unknown(Origin::Output(std::sync::Arc::from(via)));
     }
 
     /// The items that an input gives to `xargs`.
@@ -356,6 +386,7 @@ impl Engine<'_> {
             "--recend",
         ];
         let mut at = 1;
+        let mut from_file = None;
         while let Some(text) = argv.get(at).map(|a| a.text.as_str()) {
             if text == "--" {
                 at += 1;
@@ -364,14 +395,25 @@ impl Engine<'_> {
             if !text.starts_with('-') {
                 break;
             }
+            if matches!(text, "-a" | "--arg-file") {
+                from_file = argv.get(at + 1);
+            }
             at += 1 + usize::from(VALUES.contains(&text));
         }
         let rest = argv.get(at..).unwrap_or_default();
         let is_source = |a: &Argument| matches!(a.text.as_str(), ":::" | "::::" | ":::+" | "::::+");
         let end = rest.iter().position(is_source).unwrap_or(rest.len());
         let (command, sources) = rest.split_at(end);
-        let items: Vec<Argument> = if sources.is_empty() {
-            let input = self.io.stdin.input.clone();
+        if let [source, file, ..] = sources
+            && source.text.starts_with("::::")
+        {
+            from_file = Some(file);
+        }
+        let items: Vec<Argument> = if sources.is_empty() || from_file.is_some() {
+            let input = match from_file {
+                Some(file) => self.items_of_file(file, span),
+                None => self.io.stdin.input.clone(),
+            };
             match input {
                 Input::None => Vec::new(),
                 input => self.items(&input, None, true, span),
@@ -379,6 +421,9 @@ impl Engine<'_> {
         } else {
             sources[1..].iter().filter(|a| !is_source(a)).take(ITEMS_MAX).cloned().collect()
         };
+        if runs_items(command, None) {
+            self.opaque_from("parallel", argv, span);
+        }
         let stdin = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin::default()));
         if command.is_empty() {
             // Each item is a command line of its own.
@@ -391,13 +436,23 @@ impl Engine<'_> {
                 self.run_shell_text(&base, &[], "parallel");
             }
             for item in &items {
-                let mut text = substitute(&base, "{}", item);
+                let mut quoted = Argument { text: String::new(), ..item.clone() };
+                call::quote_into(&mut quoted.text, item);
+                let mut text = substitute(&base, "{}", &quoted);
                 if !base.text.contains('{') {
                     text.text.push(' ');
-                    text.text.push_str(&item.text);
+                    text.text.push_str(&quoted.text);
                     super::merge_origin(&mut text.origin, &item.origin);
                 }
                 self.run_shell_text(&text, &[], "parallel");
+                // With `-q` the words stay as they are.
+                if command.iter().any(|word| word.text.contains(' ')) {
+                    let words: Vec<Argument> =
+                        command.iter().map(|word| substitute(word, "{}", item)).collect();
+                    self.via.push("parallel");
+                    self.run_argv(&words, span);
+                    self.via.pop();
+                }
             }
         }
         self.io.stdin = stdin;
@@ -493,6 +548,16 @@ impl Engine<'_> {
             }
         }
     }
+}
+
+/// Whether the items themselves are what a shell is told to run.
+fn runs_items(command: &[Argument], token: Option<&str>) -> bool {
+    let Some((last, rest)) = command.split_last() else { return false };
+    let takes_code =
+        |a: &Argument| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.ends_with('c');
+    let is_shell = command.first().is_some_and(|name| programs::is_shell(&name.text));
+    let is_token = last.text == token.unwrap_or("{}");
+    is_shell && (takes_code(last) || is_token && rest.last().is_some_and(takes_code))
 }
 
 trait IntoText {
