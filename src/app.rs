@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -17,18 +18,26 @@ use uuid::Uuid;
 use crate::audit::{self, AuditLog};
 use crate::config::Settings;
 use crate::extension::Extensions;
+use crate::grpc::stream_monitor::Monitor;
 use crate::grpc::{self, AddedInterceptors, Authenticator, Health, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::messages::MessageEngine;
 use crate::policy::{Live, Reload, Sources};
-use crate::store::{self, StoreError};
+use crate::store::{self, IncidentStore, IncidentWriter, StoreError, WriterHooks};
 use crate::telemetry::{
-    self, AuditDropped, LoggingError, Metrics, MetricsHandle, PolicyLoaded, UPKEEP_INTERVAL,
+    self, AuditDropped, IncidentsUnwritten, LoggingError, Metrics, MetricsHandle, PolicyLoaded,
+    UPKEEP_INTERVAL,
 };
 use crate::tools::{Registry, RemoteFactory, ToolEngine, ToolPreparer};
 
 /// How long a stop waits for the last audit records.
 const AUDIT_FLUSH: Duration = Duration::from_secs(5);
+
+/// How long a stop waits for sessions of the monitor whose clients are gone.
+const SESSIONS_END: Duration = Duration::from_secs(2);
+
+/// How long a stop waits until incidents are written.
+const INCIDENTS_FLUSH: Duration = Duration::from_secs(5);
 
 /// Why the service could not start or did not go on.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +103,26 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let tools = Arc::new(ToolEngine::new(Registry::new(Some(remotes.clone()))));
     let stores = store::open(&settings.store, &settings.store_path()).await?;
     let interceptors = AddedInterceptors::load(stores.interceptors, tools.clone()).await?;
+    let live = Arc::new(Live::start(sources_over(settings, remotes)));
+    let audit = Arc::new(open_audit(settings, &metrics)?);
+    let incidents = stores.incidents.clone();
+    let writer = Arc::new(incident_writer(incidents.clone(), &metrics));
+    let monitor = Arc::new(Monitor::new(
+        settings.streams.clone(),
+        live.clone(),
+        metrics.clone(),
+        audit.clone(),
+        Some(writer.clone()),
+        None,
+        settings.server.request_bytes_max,
+    ));
     let shared = Arc::new(Shared {
         engine: message_engine(settings),
         tools,
         interceptors,
-        live: Live::start(sources_over(settings, remotes)),
-        audit: open_audit(settings, &metrics)?,
+        monitor: monitor.clone(),
+        live,
+        audit,
         metrics: metrics.clone(),
         auth: Authenticator::new(&token),
         request_bytes_max: settings.server.request_bytes_max,
@@ -123,6 +146,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         let (shared, interval) = (shared.clone(), settings.store.poll_interval);
         async move { shared.interceptors.follow(interval).await }
     });
+    let purging = tokio::spawn(purge_incidents(incidents, settings.incidents.retention_days));
     let address = grpc.address();
     let background = Background {
         shared: shared.clone(),
@@ -139,6 +163,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
     background.abort();
     following.abort();
+    purging.abort();
+    // What clients were told of belongs on the disk.
+    monitor.ended(SESSIONS_END).await;
+    writer.close(INCIDENTS_FLUSH).await;
     http_stop.send_replace(true);
     let _ = http.await;
     // The last records and what the writer says of them belong before the end of the process.
@@ -191,6 +219,55 @@ fn open_audit(settings: &Settings, metrics: &Arc<Metrics>) -> Result<AuditLog, a
         on_dropped: Box::new(move |count, cause| AuditDropped { count, cause }.emit(&dropped)),
     };
     AuditLog::open(&settings.audit, &settings.audit_path(), hooks)
+}
+
+/// Keeps incidents behind the back of those who report them. Needs the runtime of tokio.
+fn incident_writer(store: Arc<dyn IncidentStore>, metrics: &Arc<Metrics>) -> IncidentWriter {
+    let (failed, lost) = (metrics.clone(), metrics.clone());
+    let hooks = WriterHooks {
+        on_failed: Box::new(move |cause| IncidentsUnwritten { lost: 0, cause }.emit(&failed)),
+        on_lost: Box::new(move |count, cause| IncidentsUnwritten { lost: count, cause }.emit(&lost)),
+    };
+    IncidentWriter::start(store, hooks)
+}
+
+/// A monitor in this process, for commands that watch without a server: incidents go to the same store and records to
+/// the same log as those of the service in this place.
+///
+/// # Errors
+/// The audit log or the store cannot be opened. A policy that cannot be loaded is none: attaching then fails.
+pub async fn local_monitor(settings: &Settings) -> Result<Arc<Monitor>, ServeError> {
+    let (metrics, _) = telemetry::install();
+    let stores = store::open(&settings.store, &settings.store_path()).await?;
+    let audit = Arc::new(open_audit(settings, &metrics)?);
+    let writer = Arc::new(incident_writer(stores.incidents, &metrics));
+    Ok(Arc::new(Monitor::new(
+        settings.streams.clone(),
+        Arc::new(Live::start(sources(settings))),
+        metrics,
+        audit,
+        Some(writer),
+        None,
+        settings.server.request_bytes_max,
+    )))
+}
+
+/// Deletes incidents older than the settings keep them, now and once a day. Never ends.
+async fn purge_incidents(store: Arc<dyn IncidentStore>, retention_days: usize) {
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+    let mut timer = tokio::time::interval(DAY);
+    timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let retention = DAY * u32::try_from(retention_days).unwrap_or(u32::MAX);
+    loop {
+        timer.tick().await;
+        // Before the beginning of time nothing is old.
+        let Ok(before) = Timestamp::now().checked_sub(retention) else { continue };
+        match store.purge(before).await {
+            Ok(0) => {}
+            Ok(purged) => tracing::info!(purged, retention_days, "old incidents deleted"),
+            Err(error) => tracing::error!(%error, "old incidents could not be deleted; tried again in a day"),
+        }
+    }
 }
 
 /// Reads the admin token, or makes one, in a file that only its owner can read.
@@ -286,6 +363,7 @@ impl Background {
         tracing::info!("stopping");
         self.readiness.set_not_serving("draining");
         health.set_serving(false).await;
+        self.shared.monitor.drain();
         self.stop.send_replace(true);
     }
 

@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
-use crate::decision::{Decision, Finding, Hook, InterceptorOutcome, RiskLevel, Unjudged};
+use crate::decision::{
+    Decision, Finding, Hook, IncidentAction, InterceptorOutcome, OutputStream, RiskLevel, Unjudged,
+    VerdictKind, VerdictSource,
+};
 
 /// Findings and unjudged checks written per record; `findings_total` tells how many there were.
 const ITEMS_MAX: usize = 100;
@@ -53,8 +56,34 @@ pub struct AuditRecord<'a> {
     /// The tool call or hook it was about; left out for messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interception: Option<Interception<'a>>,
-    /// From the request read to the answer ready, in microseconds.
+    /// The incident in a watched stream it was about; left out for everything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incident: Option<IncidentLine<'a>>,
+    /// From the request read to the answer ready, in microseconds; for an incident from the match to the verdict.
     pub elapsed_us: u64,
+}
+
+/// The incident that a decision was about.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct IncidentLine<'a> {
+    /// Its id, as the caller got it.
+    pub id: &'a str,
+    /// The session it happened in.
+    #[serde(serialize_with = "cut")]
+    pub session_id: &'a str,
+    /// The stream it was seen on.
+    pub stream: OutputStream,
+    /// Raw bytes of that stream before the match.
+    pub offset: u64,
+    /// The strongest verdict; left out when none has landed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictKind>,
+    /// Who gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<VerdictSource>,
+    /// What was done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<IncidentAction>,
 }
 
 /// What a decision of the interceptors was about, and what each of them did.

@@ -46,6 +46,7 @@ fn record(decision_id: &str) -> AuditRecord<'_> {
         findings_total: 0,
         unjudged: &[],
         interception: None,
+        incident: None,
         elapsed_us: 80,
     }
 }

@@ -54,6 +54,10 @@ pub struct Settings {
     pub messages: crate::messages::MessagesConfig,
     /// The cache of findings by message.
     pub cache: crate::messages::CacheConfig,
+    /// Limits of StreamMonitor.
+    pub streams: crate::monitor::StreamsConfig,
+    /// What the stream monitor found, and how long it is kept.
+    pub incidents: crate::store::IncidentsConfig,
     /// The audit log.
     pub audit: crate::audit::Config,
     /// What outlives the process.
@@ -78,6 +82,8 @@ impl Default for Settings {
             plugins: PluginsConfig::default(),
             messages: crate::messages::MessagesConfig::default(),
             cache: crate::messages::CacheConfig::default(),
+            streams: crate::monitor::StreamsConfig::default(),
+            incidents: crate::store::IncidentsConfig::default(),
             audit: crate::audit::Config::default(),
             store: crate::store::Config::default(),
             extensions: crate::extension::Config::default(),
@@ -176,6 +182,8 @@ impl Settings {
         check_section("http", problems, |p| self.http.check(p));
         check_section("policy", problems, |p| self.policy.check(p));
         check_section("messages", problems, |p| self.messages.check(p));
+        check_section("streams", problems, |p| self.streams.check(p));
+        check_section("incidents", problems, |p| self.incidents.check(p));
         check_section("audit", problems, |p| self.audit.check(p));
         check_section("store", problems, |p| self.store.check(p));
         check_section("extensions", problems, |p| self.extensions.check(p));

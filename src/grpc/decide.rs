@@ -16,7 +16,7 @@ use crate::audit::{AuditRecord, Caller};
 use crate::decision::{Decision, Finding};
 use crate::messages::{CheckOutcome, CheckRequest};
 use crate::pb::v1;
-use crate::telemetry::{Cache, CacheLookedUp, Code, PluginRan, RequestDecided, RequestRefused, Rpc};
+use crate::telemetry::{Cache, CacheLookedUp, Code, Metrics, PluginRan, RequestDecided, RequestRefused, Rpc};
 
 /// Judges one request. Counts, logs and records what came of it, a refusal included.
 ///
@@ -43,8 +43,13 @@ pub(super) async fn decide(
 
 /// Counts and logs a refusal.
 pub(super) fn refuse(shared: &Shared, rpc: Rpc, error: &RequestError) {
+    tell_refused(&shared.metrics, rpc, error);
+}
+
+/// Counts and logs a refusal where there is no server.
+pub(super) fn tell_refused(metrics: &Metrics, rpc: Rpc, error: &RequestError) {
     let code = Code::of_number(error.code() as i32);
-    RequestRefused { rpc, code, field: error.field_path() }.emit(&shared.metrics);
+    RequestRefused { rpc, code, field: error.field_path() }.emit(metrics);
 }
 
 async fn judge(
@@ -160,6 +165,7 @@ impl Event<'_> {
             findings_total: outcome.findings_total,
             unjudged: &outcome.unjudged,
             interception: None,
+            incident: None,
             elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         }
     }

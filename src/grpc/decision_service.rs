@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::server::Shared;
-use super::{check_messages, check_messages_stream, intercept};
+use super::{check_messages, check_messages_stream, intercept, stream_monitor};
 use crate::pb::v1;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionService;
 
@@ -19,7 +19,7 @@ fn later(rpc: &str) -> Status {
 #[tonic::async_trait]
 impl PolicyDecisionService for Decisions {
     type CheckMessagesStreamStream = check_messages_stream::Answers;
-    type StreamMonitorStream = futures_util::stream::Empty<Result<v1::StreamMonitorResponse, Status>>;
+    type StreamMonitorStream = stream_monitor::Answers;
 
     async fn check_messages(
         &self,
@@ -58,9 +58,9 @@ impl PolicyDecisionService for Decisions {
 
     async fn stream_monitor(
         &self,
-        _: Request<Streaming<v1::StreamMonitorRequest>>,
+        request: Request<Streaming<v1::StreamMonitorRequest>>,
     ) -> Result<Response<Self::StreamMonitorStream>, Status> {
-        Err(later("StreamMonitor"))
+        stream_monitor::call(&self.0, request)
     }
 
     async fn review_bundle(

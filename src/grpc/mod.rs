@@ -13,6 +13,7 @@ pub mod convert;
 mod deadline;
 mod decide;
 mod decision_service;
+mod incident_convert;
 pub mod intercept;
 mod interceptor_convert;
 mod interceptor_registry_service;
@@ -21,6 +22,7 @@ pub mod list_rules;
 mod policy_service;
 mod server;
 mod status;
+pub mod stream_monitor;
 
 pub use added_interceptors::AddedInterceptors;
 pub use auth::{Authenticator, Identity};

@@ -19,6 +19,7 @@ use super::decision_service::Decisions;
 use super::interceptor_registry_service::Interceptors;
 use super::layers::Guard;
 use super::policy_service::Policies;
+use super::stream_monitor::Monitor;
 use crate::audit::AuditLog;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
@@ -56,12 +57,14 @@ pub struct Shared {
     pub tools: Arc<ToolEngine>,
     /// Interceptors added by API.
     pub interceptors: AddedInterceptors,
+    /// Watches streams.
+    pub monitor: Arc<Monitor>,
     /// Rules and policies in force.
-    pub live: Live,
+    pub live: Arc<Live>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Records of decisions.
-    pub audit: AuditLog,
+    pub audit: Arc<AuditLog>,
     /// Tells callers apart.
     pub auth: Authenticator,
     /// Largest request, in bytes.

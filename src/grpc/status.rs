@@ -17,6 +17,9 @@ pub(super) const DOMAIN: &str = "portcullis";
 /// When a caller that was shed may try again: a few requests later.
 const OVERLOAD_RETRY: Duration = Duration::from_millis(100);
 
+/// When a caller whose session was ended by a shutdown may try again: replicas take over at once, a restart takes a moment.
+const DRAIN_RETRY: Duration = Duration::from_secs(1);
+
 /// Why a request gets no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RequestError {
@@ -91,6 +94,22 @@ pub enum RequestError {
         /// One line a problem.
         problems: Vec<String>,
     },
+    /// What the caller sent does not fit the state of its session.
+    #[error("{message}")]
+    Session {
+        /// `NOT_ATTACHED`, `ALREADY_ATTACHED` or `DETACHED`.
+        kind: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The caller sent nothing for too long.
+    #[error(
+        "the client sent nothing for longer than `streams.idle_timeout`; send an empty chunk now and then"
+    )]
+    Idle,
+    /// The service shuts down.
+    #[error("the server is shutting down; attach again elsewhere, or later")]
+    Draining,
     /// The caller's deadline passed.
     #[error("the deadline passed before the answer was ready")]
     DeadlineExceeded,
@@ -129,9 +148,13 @@ impl RequestError {
             Self::BadToken => Code::Unauthenticated,
             Self::NeedsAdmin | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
             Self::NotFound { .. } => Code::NotFound,
-            Self::PolicyRejected { .. } | Self::NotFromHere { .. } => Code::FailedPrecondition,
-            Self::DeadlineExceeded => Code::DeadlineExceeded,
-            Self::Overloaded | Self::NotServing | Self::StoreUnavailable => Code::Unavailable,
+            Self::PolicyRejected { .. } | Self::NotFromHere { .. } | Self::Session { .. } => {
+                Code::FailedPrecondition
+            }
+            Self::DeadlineExceeded | Self::Idle => Code::DeadlineExceeded,
+            Self::Overloaded | Self::NotServing | Self::StoreUnavailable | Self::Draining => {
+                Code::Unavailable
+            }
             Self::Internal => Code::Internal,
         }
     }
@@ -185,6 +208,17 @@ impl RequestError {
             }
             Self::NotServing => {
                 details.set_error_info("NO_USABLE_POLICY", DOMAIN, HashMap::new());
+            }
+            Self::Session { kind, message } => {
+                details.add_precondition_failure_violation(*kind, "session", message.clone());
+                details.set_error_info(*kind, DOMAIN, HashMap::new());
+            }
+            Self::Idle => {
+                details.set_error_info("IDLE", DOMAIN, HashMap::new());
+            }
+            Self::Draining => {
+                details.set_error_info("DRAINING", DOMAIN, HashMap::new());
+                details.set_retry_info(Some(DRAIN_RETRY));
             }
             Self::DeadlineExceeded | Self::Internal => {}
         }

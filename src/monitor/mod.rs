@@ -7,14 +7,23 @@
 //! Invariants: what is found depends on the bytes of a stream alone, never on where they were cut; the two streams never
 //! mix; memory per stream is bounded whatever arrives; a KILL is never withdrawn.
 
+mod config;
 mod event;
 mod incident;
+mod keep;
+mod outbox;
 mod plan;
+mod question;
 mod session;
+mod task;
 
+pub use config::StreamsConfig;
 pub use event::{
     Attachment, Effect, Event, Failure, Ids, JudgeRequest, Judgement, Limits, SessionError, Time, VerdictMap,
 };
 pub use incident::{KillAdvice, Summary, Verdict};
+pub use keep::Keeper;
+pub use outbox::{Answers, Message, Outbox, outbox};
 pub use plan::Plan;
 pub use session::Session;
+pub use task::{Broken, Ending, Incoming, Surroundings, decision_of_session, drive, now};

@@ -10,7 +10,10 @@ use tracing::{debug, error, info, warn};
 
 use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
 use super::metrics::Metrics;
-use crate::decision::{Decision, Finding, Hook, InterceptorOutcome, Reason, RiskLevel, Unjudged};
+use crate::decision::{
+    Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel, Unjudged,
+    VerdictKind, VerdictSource,
+};
 
 /// A request got its decision.
 #[derive(Clone, Debug)]
@@ -51,12 +54,7 @@ impl RequestDecided<'_> {
         for source in self.would_block {
             metrics.with_plugin(source, |series| series.would_block.increment(1));
         }
-        for unjudged in self.unjudged {
-            metrics.with_plugin(&unjudged.plugin, |series| series.unjudged(unjudged.reason).increment(1));
-            if unjudged.failed_open() {
-                CheckFailedOpen { plugin: &unjudged.plugin, reason: unjudged.reason }.emit(metrics);
-            }
-        }
+        count_unjudged(self.unjudged, metrics);
         self.log();
     }
 
@@ -292,6 +290,101 @@ impl AuditDropped<'_> {
         metrics.audit_dropped().increment(self.count);
         if let Some(held_back) = metrics.lines.audit_dropped.pass() {
             error!(count = self.count, cause = %self.cause, held_back, "audit records dropped");
+        }
+    }
+}
+
+/// A rule fired in the output of a watched process, and what came of it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct IncidentDecided<'a> {
+    /// As it stands now.
+    pub incident: &'a Incident,
+}
+
+impl IncidentDecided<'_> {
+    /// Counts it; logs at warn. Neither the session nor the text is told: the caller chose both.
+    pub fn emit(self, metrics: &Metrics) {
+        let Incident { category, verdict, source, action, .. } = self.incident;
+        let verdict = verdict.map_or("NONE", VerdictKind::as_str);
+        let action = action.map_or("none", IncidentAction::as_str);
+        metrics.count_incident(category.as_str(), verdict, action);
+        warn!(
+            incident = &*self.incident.id,
+            decision_id = &*self.incident.decision_id,
+            rule_id = &*self.incident.rule_id,
+            category = category.as_str(),
+            severity = self.incident.severity.as_str(),
+            stream = self.incident.stream.as_str(),
+            offset = self.incident.offset,
+            verdict,
+            source = source.map_or("none", VerdictSource::as_str),
+            action,
+            shadow = self.incident.shadow,
+            latency_us = self.incident.latency.map(micros),
+            policy_revision = &*self.incident.policy_revision,
+            "incident"
+        );
+    }
+}
+
+/// A session of the stream monitor has ended well.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionEnded<'a> {
+    /// The strongest verdict, as a decision.
+    pub decision: Decision,
+    /// Chunks that came.
+    pub chunks: u64,
+    /// Bytes that were scanned.
+    pub bytes: u64,
+    /// Incidents in all.
+    pub incidents: u64,
+    /// Every check that did not run to its end.
+    pub unjudged: &'a [Unjudged],
+    /// How long it was open.
+    pub elapsed: Duration,
+}
+
+impl SessionEnded<'_> {
+    /// Counts the session as one decided request; logs at debug. Its length says nothing about our speed and is in no
+    /// histogram.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.decided(Rpc::StreamMonitor, self.decision).increment(1);
+        count_unjudged(self.unjudged, metrics);
+        debug!(
+            decision = self.decision.as_str(),
+            chunks = self.chunks,
+            bytes = self.bytes,
+            incidents = self.incidents,
+            elapsed_us = micros(self.elapsed),
+            "monitor session ended"
+        );
+    }
+}
+
+/// Incidents could not be written. With `lost` 0 it is tried again.
+#[derive(Clone, Copy)]
+pub struct IncidentsUnwritten<'a> {
+    /// How many are lost for good.
+    pub lost: u64,
+    /// Why.
+    pub cause: &'a dyn Display,
+}
+
+impl IncidentsUnwritten<'_> {
+    /// Counts what is lost; logs at error, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.incidents_lost().increment(self.lost);
+        if let Some(held_back) = metrics.lines.store.pass() {
+            error!(lost = self.lost, cause = %self.cause, held_back, "incidents not written");
+        }
+    }
+}
+
+fn count_unjudged(unjudged: &[Unjudged], metrics: &Metrics) {
+    for unjudged in unjudged {
+        metrics.with_plugin(&unjudged.plugin, |series| series.unjudged(unjudged.reason).increment(1));
+        if unjudged.failed_open() {
+            CheckFailedOpen { plugin: &unjudged.plugin, reason: unjudged.reason }.emit(metrics);
         }
     }
 }

@@ -56,6 +56,8 @@ label_set! {
         InterceptParams = "InterceptParams",
         /// A tool call, before it runs or after.
         InterceptTool = "InterceptTool",
+        /// The output of a live process; counted once a session, when it ends.
+        StreamMonitor = "StreamMonitor",
     }
 }
 

@@ -19,7 +19,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, 
 
 use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, Rpc, reason_index};
 use super::limiter::LineLimiter;
-use crate::decision::{Decision, Hook, InterceptorOutcome, Reason, Severity};
+use crate::decision::{Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, VerdictSource};
 
 /// How often the caller of `install` runs the upkeep.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -67,12 +67,17 @@ const AUDIT_DROPPED: &str = "portcullis_audit_dropped_total";
 const AUDIT_SAMPLED_OUT: &str = "portcullis_audit_sampled_out_total";
 const INTERCEPTOR_RUNS: &str = "portcullis_interceptor_runs_total";
 const INTERCEPTOR_DURATION: &str = "portcullis_interceptor_duration_seconds";
+const MONITOR_STREAMS: &str = "portcullis_monitor_streams";
+const MONITOR_BYTES: &str = "portcullis_monitor_bytes_total";
+const INCIDENTS: &str = "portcullis_incidents_total";
+const INCIDENTS_LOST: &str = "portcullis_incidents_lost_total";
+const VERDICT_DURATION: &str = "portcullis_verdict_duration_seconds";
 const BUILD_INFO: &str = "portcullis_build_info";
 
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 16] = [
+const DEFINITIONS: [Definition; 21] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -116,6 +121,19 @@ const DEFINITIONS: [Definition; 16] = [
         "Runs of an interceptor, by hook and outcome; those added by API are counted as api.",
     ),
     Definition(INTERCEPTOR_DURATION, Kind::Seconds, "Time one interceptor took for one call."),
+    Definition(MONITOR_STREAMS, Kind::Gauge, "Sessions of the stream monitor that are open."),
+    Definition(MONITOR_BYTES, Kind::Counter, "Bytes of watched output that were scanned, by output stream."),
+    Definition(INCIDENTS, Kind::Counter, "Incidents, by category, strongest verdict and what was done."),
+    Definition(
+        INCIDENTS_LOST,
+        Kind::Counter,
+        "Incidents that could not be kept: the queue was full or the store failed.",
+    ),
+    Definition(
+        VERDICT_DURATION,
+        Kind::Seconds,
+        "Time to a verdict: from the chunk received (rule, policy) or the judge asked (judge, fail_mode).",
+    ),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
 
@@ -183,6 +201,10 @@ pub struct Metrics {
     interceptors: ArcSwap<HashMap<Arc<str>, Arc<InterceptorSeries>>>,
     /// Where undeclared interceptors are counted.
     api_interceptors: Arc<InterceptorSeries>,
+    monitor_streams: Gauge,
+    monitor_bytes: [Counter; OutputStream::ALL.len()],
+    incidents_lost: Counter,
+    verdict_duration: [Histogram; VerdictSource::ALL.len()],
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     pub(super) lines: Lines,
 }
@@ -203,6 +225,7 @@ pub(super) struct Lines {
     pub(super) audit_dropped: LineLimiter,
     pub(super) refused: LineLimiter,
     pub(super) shed: LineLimiter,
+    pub(super) store: LineLimiter,
 }
 
 /// The series of one plugin.
@@ -250,12 +273,19 @@ impl Metrics {
             other_plugin: Arc::new(PluginSeries::new(r, OTHER, [])),
             interceptors: ArcSwap::default(),
             api_interceptors: Arc::new(InterceptorSeries::new(r, API)),
+            monitor_streams: gauge(r, MONITOR_STREAMS, &[]),
+            monitor_bytes: OutputStream::ALL
+                .map(|stream| counter(r, MONITOR_BYTES, &[("stream", stream.as_str())])),
+            incidents_lost: counter(r, INCIDENTS_LOST, &[]),
+            verdict_duration: VerdictSource::ALL
+                .map(|source| histogram(r, VERDICT_DURATION, &[("source", source.as_str())])),
             policy_revision,
             lines: Lines {
                 fail_open: LineLimiter::new(),
                 audit_dropped: LineLimiter::new(),
                 refused: LineLimiter::new(),
                 shed: LineLimiter::new(),
+                store: LineLimiter::new(),
             },
             recorder,
         }
@@ -308,6 +338,33 @@ impl Metrics {
         if outcome != InterceptorOutcome::Skipped {
             series.duration.record(elapsed);
         }
+    }
+
+    /// Counts a session of the stream monitor as open until what is returned is dropped.
+    pub fn monitor_stream(self: &Arc<Self>) -> OpenStream {
+        self.monitor_streams.increment(1.0);
+        OpenStream(self.clone())
+    }
+
+    /// Counts bytes of watched output as scanned.
+    pub fn count_monitored(&self, stream: OutputStream, bytes: u64) {
+        self.monitor_bytes[stream as usize].increment(bytes);
+        self.scanned_bytes[Rpc::StreamMonitor as usize].increment(bytes);
+    }
+
+    /// Records the time to one verdict.
+    pub fn record_verdict(&self, source: VerdictSource, elapsed: Duration) {
+        self.verdict_duration[source as usize].record(elapsed);
+    }
+
+    pub(super) fn incidents_lost(&self) -> &Counter {
+        &self.incidents_lost
+    }
+
+    /// Counts an incident. Incidents are rare, and their categories are those of the rules: none is registered before.
+    pub(super) fn count_incident(&self, category: &str, verdict: &str, action: &str) {
+        let labels = [("category", category), ("verdict", verdict), ("action", action)];
+        counter(&self.recorder, INCIDENTS, &labels).increment(1);
     }
 
     /// Counter of audit records, for the audit log.
@@ -368,6 +425,16 @@ impl Metrics {
                 .get_or_init(|| findings_counter(&self.recorder, &series.id, category, severity))
                 .increment(1);
         });
+    }
+}
+
+/// An open session of the stream monitor, as the gauge counts it.
+#[derive(Debug)]
+pub struct OpenStream(Arc<Metrics>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.monitor_streams.decrement(1.0);
     }
 }
 

@@ -16,10 +16,11 @@ mod trace_context;
 
 pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
-    AuditDropped, CacheLookedUp, CheckFailedOpen, InterceptorRan, OverloadShed, PluginRan, PolicyLoaded,
-    PolicyRejected, PolicyReloaded, RequestDecided, RequestRefused,
+    AuditDropped, CacheLookedUp, CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan,
+    OverloadShed, PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RequestDecided, RequestRefused,
+    SessionEnded,
 };
 pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
 pub use logging::{Logging, LoggingError, init};
-pub use metrics::{Metrics, MetricsHandle, UPKEEP_INTERVAL, install};
+pub use metrics::{Metrics, MetricsHandle, OpenStream, UPKEEP_INTERVAL, install};
 pub use trace_context::{adopt, extract};

@@ -95,6 +95,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
             interceptors: &runs,
             notes: &notes,
         }),
+        incident: None,
         elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     });
 }

@@ -1,0 +1,102 @@
+//! The first message of a session: who attaches, under which policy, to watch what.
+
+use std::sync::Arc;
+
+use prost::Message as _;
+use uuid::Uuid;
+
+use super::Monitor;
+use crate::grpc::incident_convert::{caller, work};
+use crate::grpc::{Identity, RequestError};
+use crate::monitor::{Attachment, Effect, Ids, Keeper, Session};
+use crate::pb::v1;
+use crate::policy::{Policy, Snapshot};
+
+/// Longest id of a session that a client may choose, in bytes.
+const SESSION_ID_BYTES_MAX: usize = 256;
+
+/// Largest Attach, in bytes: it is kept for as long as the session lasts, and its work context with every incident.
+const ATTACH_BYTES_MAX: usize = 64 * 1024;
+
+/// Ids of a running service.
+struct NewIds;
+
+impl Ids for NewIds {
+    fn next(&mut self) -> Arc<str> {
+        Uuid::now_v7().to_string().into()
+    }
+}
+
+/// A session that has begun.
+pub(super) struct Begun {
+    pub(super) session: Session,
+    pub(super) effects: Vec<Effect>,
+    pub(super) keeper: Keeper,
+}
+
+/// Begins a session.
+///
+/// # Errors
+/// A field is wrong, the policy is not for this caller, or nothing is loaded.
+pub(super) fn begin(
+    monitor: &Monitor,
+    identity: &Identity,
+    attach: v1::Attach,
+) -> Result<Begun, RequestError> {
+    let size = attach.encoded_len();
+    if size > ATTACH_BYTES_MAX {
+        let message = format!("has {size} bytes, more than {ATTACH_BYTES_MAX}; shorten the work context");
+        return Err(RequestError::field("attach", message));
+    }
+    if attach.session_id.len() > SESSION_ID_BYTES_MAX {
+        let message = format!("has {} bytes, more than {SESSION_ID_BYTES_MAX}", attach.session_id.len());
+        return Err(RequestError::field("attach.session_id", message));
+    }
+    let snapshot = monitor.live.snapshot().ok_or(RequestError::NotServing)?;
+    let policy = policy_of(&snapshot, identity, &attach.policy)?;
+    let session_id = match attach.session_id {
+        id if id.is_empty() => Uuid::now_v7().to_string(),
+        id => id,
+    };
+    let attachment = Attachment {
+        session_id: session_id.into(),
+        work: attach.work.map(work),
+        context: attach.context.map(caller),
+        acks: attach.acks,
+        policy_revision: snapshot.revision().clone(),
+        has_judge: monitor.judge.is_some(),
+    };
+    let keeper = Keeper::new(
+        monitor.incidents.clone(),
+        monitor.audit.clone(),
+        monitor.metrics.clone(),
+        identity.tenant().into(),
+        identity.role_names(),
+        policy.name().clone(),
+    );
+    let plan = Arc::default();
+    let mut effects = Vec::new();
+    let session = Session::attach(attachment, plan, monitor.config.limits(), Box::new(NewIds), &mut effects);
+    Ok(Begun { session, effects, keeper })
+}
+
+/// The policy of that name, if the caller may ask for it.
+fn policy_of<'s>(
+    snapshot: &'s Snapshot,
+    identity: &Identity,
+    name: &str,
+) -> Result<&'s Policy, RequestError> {
+    let policies = snapshot.policies();
+    let Some(policy) = policies.get(name) else {
+        let name: String = name.chars().take(60).collect();
+        let mut known: Vec<&str> =
+            policies.iter().filter(|p| p.allows_caller(identity.roles)).map(|p| &**p.name()).collect();
+        known.sort_unstable();
+        let message = format!("unknown policy `{name}`; known: {}", known.join(", "));
+        return Err(RequestError::field("attach.policy", message));
+    };
+    if !policy.allows_caller(identity.roles) {
+        return Err(RequestError::PolicyNotAllowed { name: policy.name().to_string() });
+    }
+    Ok(policy)
+}
