@@ -19,7 +19,7 @@ use crate::audit::{self, AuditLog};
 use crate::config::Settings;
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
-use crate::grpc::{self, AddedInterceptors, Authenticator, Health, Shared};
+use crate::grpc::{self, AddedInterceptors, Authenticator, Health, KeptIncidents, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::messages::MessageEngine;
 use crate::policy::{Live, Reload, Sources};
@@ -120,6 +120,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         engine: message_engine(settings),
         tools,
         interceptors,
+        incidents: KeptIncidents { store: incidents.clone(), writer: Some(writer.clone()) },
         monitor: monitor.clone(),
         live,
         audit,

@@ -14,6 +14,7 @@ mod deadline;
 mod decide;
 mod decision_service;
 mod incident_convert;
+mod incident_service;
 pub mod intercept;
 mod interceptor_convert;
 mod interceptor_registry_service;
@@ -26,5 +27,6 @@ pub mod stream_monitor;
 
 pub use added_interceptors::AddedInterceptors;
 pub use auth::{Authenticator, Identity};
+pub use incident_service::KeptIncidents;
 pub use server::{Bound, Health, ServeError, Shared, bind};
 pub use status::RequestError;

@@ -16,6 +16,7 @@ use tonic_health::server::HealthReporter;
 use super::Authenticator;
 use super::added_interceptors::AddedInterceptors;
 use super::decision_service::Decisions;
+use super::incident_service::{Incidents, KeptIncidents};
 use super::interceptor_registry_service::Interceptors;
 use super::layers::Guard;
 use super::policy_service::Policies;
@@ -24,6 +25,7 @@ use crate::audit::AuditLog;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
 use crate::pb;
+use crate::pb::v1::incident_service_server::IncidentServiceServer;
 use crate::pb::v1::interceptor_registry_service_server::InterceptorRegistryServiceServer;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
@@ -35,19 +37,16 @@ use crate::tools::ToolEngine;
 const READ_FACTOR: usize = 4;
 
 /// Services with at least one RPC, which are SERVING.
-const BUILT: [&str; 3] = [
+const BUILT: [&str; 4] = [
     "portcullis.v1.PolicyDecisionService",
     "portcullis.v1.InterceptorRegistryService",
     "portcullis.v1.PolicyService",
+    "portcullis.v1.IncidentService",
 ];
 
 /// Services whose RPCs come in later releases, which are NOT_SERVING.
-const LATER: [&str; 4] = [
-    "portcullis.v1.IncidentService",
-    "portcullis.v1.SubmissionService",
-    "portcullis.v1.EntityService",
-    "portcullis.v1.AuditService",
-];
+const LATER: [&str; 3] =
+    ["portcullis.v1.SubmissionService", "portcullis.v1.EntityService", "portcullis.v1.AuditService"];
 
 /// What every call shares.
 pub struct Shared {
@@ -57,6 +56,8 @@ pub struct Shared {
     pub tools: Arc<ToolEngine>,
     /// Interceptors added by API.
     pub interceptors: AddedInterceptors,
+    /// What the monitor found.
+    pub incidents: KeptIncidents,
     /// Watches streams.
     pub monitor: Arc<Monitor>,
     /// Rules and policies in force.
@@ -162,6 +163,10 @@ impl Bound {
             .max_decoding_message_size(config.request_bytes_max);
         let interceptors = InterceptorRegistryServiceServer::new(Interceptors(shared.clone()))
             .max_decoding_message_size(config.request_bytes_max);
+        // A page of a thousand long excerpts is larger than any default.
+        let incidents = IncidentServiceServer::new(Incidents(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max)
+            .max_encoding_message_size(usize::MAX);
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
         let mut builder = Server::builder();
         if let Some(age) = config.max_connection_age {
@@ -179,6 +184,7 @@ impl Bound {
             .add_service(decisions)
             .add_service(interceptors)
             .add_service(policies)
+            .add_service(incidents)
             .serve_with_incoming_shutdown(
                 // With Nagle's algorithm the tail of a 16 KB call waits 40 ms for an acknowledgement.
                 TcpIncoming::from(self.listener).with_nodelay(Some(true)),

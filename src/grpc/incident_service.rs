@@ -1,0 +1,419 @@
+//! `IncidentService`: looking at kept incidents, and marking false positives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tonic::{Request, Response, Status};
+
+use super::incident_convert as convert;
+use super::server::Shared;
+use super::{Identity, RequestError};
+use crate::decision::{IncidentAction, Severity, VerdictKind, VerdictSource};
+use crate::pb::v1;
+use crate::pb::v1::incident_service_server::IncidentService;
+use crate::store::{
+    IncidentCounts, IncidentFilter, IncidentKey, IncidentPlace, IncidentQuery, IncidentStore, IncidentWriter,
+    KeyValue, StatsQuery,
+};
+
+/// Incidents on one page unless asked otherwise.
+const PAGE_SIZE: usize = 50;
+/// Most incidents on one page.
+const PAGE_SIZE_MAX: usize = 1_000;
+/// Longest reason for a mark, in bytes.
+const REASON_BYTES_MAX: usize = 4_096;
+/// How long an answer waits for incidents that are just being written, so that whoever was told of one finds it.
+const SETTLE_MAX: Duration = Duration::from_millis(500);
+/// A day of the spans that are counted.
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Kept incidents, as the service and the command line ask for them.
+#[derive(Clone)]
+pub struct KeptIncidents {
+    /// Where they are.
+    pub store: Arc<dyn IncidentStore>,
+    /// What is still being written; `None` where another process writes.
+    pub writer: Option<Arc<IncidentWriter>>,
+}
+
+/// The service.
+pub(super) struct Incidents(pub(super) Arc<Shared>);
+
+#[tonic::async_trait]
+impl IncidentService for Incidents {
+    async fn get_incident(
+        &self,
+        request: Request<v1::GetIncidentRequest>,
+    ) -> Result<Response<v1::GetIncidentResponse>, Status> {
+        let identity = self.identity(&request)?;
+        let answer = self.0.incidents.get(identity.tenant(), request.into_inner()).await;
+        answer.map(Response::new).map_err(|error| error.to_status())
+    }
+
+    async fn list_incidents(
+        &self,
+        request: Request<v1::ListIncidentsRequest>,
+    ) -> Result<Response<v1::ListIncidentsResponse>, Status> {
+        let identity = self.identity(&request)?;
+        let answer = self.0.incidents.list(identity.tenant(), request.into_inner()).await;
+        answer.map(Response::new).map_err(|error| error.to_status())
+    }
+
+    async fn mark_false_positive(
+        &self,
+        request: Request<v1::MarkFalsePositiveRequest>,
+    ) -> Result<Response<v1::MarkFalsePositiveResponse>, Status> {
+        let identity = self.identity(&request)?;
+        identity.require_admin().map_err(|error| error.to_status())?;
+        let answer = self.0.incidents.mark(&identity, request.into_inner()).await;
+        answer.map(Response::new).map_err(|error| error.to_status())
+    }
+
+    async fn get_incident_stats(
+        &self,
+        request: Request<v1::GetIncidentStatsRequest>,
+    ) -> Result<Response<v1::GetIncidentStatsResponse>, Status> {
+        let identity = self.identity(&request)?;
+        let answer = self.0.incidents.stats(identity.tenant(), request.into_inner()).await;
+        answer.map(Response::new).map_err(|error| error.to_status())
+    }
+}
+
+impl Incidents {
+    fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
+        self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())
+    }
+}
+
+impl KeptIncidents {
+    async fn settle(&self) {
+        if let Some(writer) = &self.writer {
+            writer.settle(SETTLE_MAX).await;
+        }
+    }
+
+    /// Gets one.
+    ///
+    /// # Errors
+    /// The id is empty, the tenant has none with it, or the store failed.
+    pub async fn get(
+        &self,
+        tenant: &str,
+        request: v1::GetIncidentRequest,
+    ) -> Result<v1::GetIncidentResponse, RequestError> {
+        let id = id_of(request.incident_id)?;
+        self.settle().await;
+        let found = self.store.incident(tenant.to_owned(), id.clone()).await?;
+        let found = found.ok_or_else(|| not_found(&id))?;
+        Ok(v1::GetIncidentResponse { incident: Some(convert::incident(&found)) })
+    }
+
+    /// Lists one page.
+    ///
+    /// # Errors
+    /// A filter, the order or the token is wrong, or the store failed.
+    pub async fn list(
+        &self,
+        tenant: &str,
+        request: v1::ListIncidentsRequest,
+    ) -> Result<v1::ListIncidentsResponse, RequestError> {
+        let filter = filter(&request)?;
+        let (key, is_descending) = order(&request.order_by)?;
+        // A token belongs to the list that it continues.
+        let list = format!("{tenant:?} {filter:?} {key:?} {is_descending}");
+        let after = match request.page_token.as_str() {
+            "" => None,
+            token => Some(place_of_token(token, &list).ok_or_else(|| {
+                RequestError::field("page_token", "does not fit this list; start again without it")
+            })?),
+        };
+        let limit = match request.page_size as usize {
+            0 => PAGE_SIZE,
+            size => size.min(PAGE_SIZE_MAX),
+        };
+        self.settle().await;
+        let tenant = tenant.to_owned();
+        let query = IncidentQuery { tenant, filter, key, is_descending, after, limit };
+        let page = self.store.incidents(query).await?;
+        Ok(v1::ListIncidentsResponse {
+            incidents: page.incidents.iter().map(convert::incident).collect(),
+            next_page_token: page.next.map(|place| token_of_place(&place, &list)).unwrap_or_default(),
+            total: page.total,
+        })
+    }
+
+    /// Marks one as a false positive, or takes the mark back.
+    ///
+    /// # Errors
+    /// A field is wrong, the tenant has none with this id, or the store failed.
+    pub async fn mark(
+        &self,
+        identity: &Identity,
+        request: v1::MarkFalsePositiveRequest,
+    ) -> Result<v1::MarkFalsePositiveResponse, RequestError> {
+        let id = id_of(request.incident_id)?;
+        if request.reason.len() > REASON_BYTES_MAX {
+            let message = format!("has {} bytes, more than {REASON_BYTES_MAX}", request.reason.len());
+            return Err(RequestError::field("reason", message));
+        }
+        self.settle().await;
+        let reason = (!request.undo).then_some(request.reason);
+        let marked = self.store.mark(identity.tenant().to_owned(), id.clone(), reason).await?;
+        let marked = marked.ok_or_else(|| not_found(&id))?;
+        tracing::info!(
+            incident = &*marked.id,
+            rule_id = &*marked.rule_id,
+            false_positive = marked.false_positive,
+            by = identity.name(),
+            "incident marked"
+        );
+        Ok(v1::MarkFalsePositiveResponse { incident: Some(convert::incident(&marked)) })
+    }
+
+    /// Counts rule by rule.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn stats(
+        &self,
+        tenant: &str,
+        request: v1::GetIncidentStatsRequest,
+    ) -> Result<v1::GetIncidentStatsResponse, RequestError> {
+        self.settle().await;
+        let now = Timestamp::now();
+        let ago = |days: u32| now.checked_sub(DAY * days).unwrap_or(Timestamp::MIN);
+        let query = StatsQuery {
+            tenant: tenant.to_owned(),
+            rule_id: request.rule_id,
+            category: request.category,
+            long_since: ago(30),
+            short_since: ago(7),
+        };
+        let counted = self.store.stats(query).await?;
+        let mut all = (IncidentCounts::default(), IncidentCounts::default());
+        for rule in &counted {
+            add(&mut all.0, rule.short);
+            add(&mut all.1, rule.long);
+        }
+        let rules = counted.into_iter().map(|rule| v1::RuleIncidentStats {
+            rule_id: rule.rule_id,
+            category: rule.category,
+            last_7_days: Some(counts(rule.short)),
+            last_30_days: Some(counts(rule.long)),
+        });
+        Ok(v1::GetIncidentStatsResponse {
+            rules: rules.collect(),
+            last_7_days: Some(counts(all.0)),
+            last_30_days: Some(counts(all.1)),
+        })
+    }
+}
+
+fn id_of(id: String) -> Result<String, RequestError> {
+    if id.is_empty() { Err(RequestError::field("incident_id", "is empty")) } else { Ok(id) }
+}
+
+fn not_found(id: &str) -> RequestError {
+    RequestError::NotFound { what: "incident", name: id.chars().take(128).collect() }
+}
+
+fn add(sum: &mut IncidentCounts, counts: IncidentCounts) {
+    sum.incidents += counts.incidents;
+    sum.false_positives += counts.false_positives;
+    sum.safe += counts.safe;
+    sum.warn += counts.warn;
+    sum.kill += counts.kill;
+    sum.landed += counts.landed;
+    sum.latency_ns = sum.latency_ns.saturating_add(counts.latency_ns);
+}
+
+fn counts(counts: IncidentCounts) -> v1::IncidentStats {
+    let rate = match counts.incidents {
+        0 => 0.0,
+        incidents => counts.false_positives as f64 / incidents as f64,
+    };
+    let mean = counts.latency_ns.checked_div(counts.landed).map(Duration::from_nanos);
+    v1::IncidentStats {
+        incidents: counts.incidents,
+        false_positives: counts.false_positives,
+        false_positive_rate: rate,
+        safe: counts.safe,
+        warn: counts.warn,
+        kill: counts.kill,
+        mean_latency: mean.map(Into::into),
+    }
+}
+
+fn filter(request: &v1::ListIncidentsRequest) -> Result<IncidentFilter, RequestError> {
+    let unknown =
+        |field: &str, number: i32, what: &str| RequestError::field(field, format!("{number} is no {what}"));
+    let severity_min = match v1::Severity::try_from(request.severity_min) {
+        Ok(v1::Severity::Unspecified) => None,
+        Ok(v1::Severity::Low) => Some(Severity::Low),
+        Ok(v1::Severity::Medium) => Some(Severity::Medium),
+        Ok(v1::Severity::High) => Some(Severity::High),
+        Ok(v1::Severity::Critical) => Some(Severity::Critical),
+        Err(_) => return Err(unknown("severity_min", request.severity_min, "Severity")),
+    };
+    let verdict = match v1::VerdictKind::try_from(request.verdict) {
+        Ok(v1::VerdictKind::Unspecified) => None,
+        Ok(v1::VerdictKind::Safe) => Some(VerdictKind::Safe),
+        Ok(v1::VerdictKind::Warn) => Some(VerdictKind::Warn),
+        Ok(v1::VerdictKind::Kill) => Some(VerdictKind::Kill),
+        Err(_) => return Err(unknown("verdict", request.verdict, "VerdictKind")),
+    };
+    let source = match v1::VerdictSource::try_from(request.source) {
+        Ok(v1::VerdictSource::Unspecified) => None,
+        Ok(v1::VerdictSource::Rule) => Some(VerdictSource::Rule),
+        Ok(v1::VerdictSource::Judge) => Some(VerdictSource::Judge),
+        Ok(v1::VerdictSource::Policy) => Some(VerdictSource::Policy),
+        Ok(v1::VerdictSource::FailMode) => Some(VerdictSource::FailMode),
+        Err(_) => return Err(unknown("source", request.source, "VerdictSource")),
+    };
+    let action = match v1::IncidentAction::try_from(request.action) {
+        Ok(v1::IncidentAction::Unspecified) => None,
+        Ok(v1::IncidentAction::None) => Some(IncidentAction::None),
+        Ok(v1::IncidentAction::Warned) => Some(IncidentAction::Warned),
+        Ok(v1::IncidentAction::KillAdvised) => Some(IncidentAction::KillAdvised),
+        Ok(v1::IncidentAction::Error) => Some(IncidentAction::Error),
+        Err(_) => return Err(unknown("action", request.action, "IncidentAction")),
+    };
+    Ok(IncidentFilter {
+        session_id: request.session_id.clone(),
+        rule_id: request.rule_id.clone(),
+        category: request.category.clone(),
+        severity_min,
+        verdict,
+        source,
+        action,
+        false_positive: request.false_positive,
+        agent_id: request.agent_id.clone(),
+        start: request.start_time.as_ref().map(|time| moment("start_time", time)).transpose()?,
+        end: request.end_time.as_ref().map(|time| moment("end_time", time)).transpose()?,
+    })
+}
+
+fn moment(field: &str, time: &pbjson_types::Timestamp) -> Result<Timestamp, RequestError> {
+    let is_whole = (0..1_000_000_000).contains(&time.nanos);
+    let moment = Timestamp::new(time.seconds, time.nanos).ok().filter(|_| is_whole);
+    moment.ok_or_else(|| RequestError::field(field, "is no moment between the years 1 and 9999"))
+}
+
+fn order(order_by: &str) -> Result<(IncidentKey, bool), RequestError> {
+    let order_by = if order_by.is_empty() { "time desc" } else { order_by };
+    let (name, is_descending) = match order_by.strip_suffix(" desc") {
+        Some(name) => (name, true),
+        None => (order_by, false),
+    };
+    let key = match name {
+        "time" => IncidentKey::Time,
+        "severity" => IncidentKey::Severity,
+        "rule_id" => IncidentKey::RuleId,
+        "category" => IncidentKey::Category,
+        "latency" => IncidentKey::Latency,
+        _ => {
+            let message =
+                "is none of time, severity, rule_id, category and latency, alone or followed by ` desc`";
+            return Err(RequestError::field("order_by", message));
+        }
+    };
+    Ok((key, is_descending))
+}
+
+/// A token is a place, so a new incident between two pages neither repeats nor skips what stays. In hexadecimal, with a
+/// digest over list and place before it: one of another list, or one that was changed, does not fit.
+fn token_of_place(place: &IncidentPlace, list: &str) -> String {
+    let value = match &place.value {
+        KeyValue::Number(number) => format!("n{number}"),
+        KeyValue::Text(text) => format!("t{text}"),
+    };
+    let place = format!("{}\n{value}", place.id);
+    let mut token = digest(list, &place);
+    token.extend(place.bytes().map(|byte| format!("{byte:02x}")));
+    token
+}
+
+fn place_of_token(token: &str, list: &str) -> Option<IncidentPlace> {
+    let (head, rest) = token.split_at_checked(DIGEST_CHARS)?;
+    if rest.len() % 2 != 0 || !rest.is_ascii() {
+        return None;
+    }
+    let byte = |at: usize| u8::from_str_radix(&rest[at..at + 2], 16).ok();
+    let place: Vec<u8> = (0..rest.len()).step_by(2).map(byte).collect::<Option<_>>()?;
+    let place = String::from_utf8(place).ok()?;
+    if digest(list, &place) != head {
+        return None;
+    }
+    let (id, value) = place.split_once('\n')?;
+    let value = match value.split_at_checked(1)? {
+        ("n", number) => KeyValue::Number(number.parse().ok()?),
+        ("t", text) => KeyValue::Text(text.to_owned()),
+        _ => return None,
+    };
+    Some(IncidentPlace { value, id: id.to_owned() })
+}
+
+/// Characters of a digest in a token.
+const DIGEST_CHARS: usize = 16;
+
+fn digest(list: &str, place: &str) -> String {
+    let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(place).finalize();
+    digest.iter().take(DIGEST_CHARS / 2).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_leads_back_to_its_place_in_its_list_only() {
+        for value in
+            [KeyValue::Number(-1), KeyValue::Text("a\nb ☃".to_owned()), KeyValue::Text(String::new())]
+        {
+            let place = IncidentPlace { value, id: "0197".to_owned() };
+            let token = token_of_place(&place, "list");
+            assert!(token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
+            assert_eq!(place_of_token(&token, "list"), Some(place));
+            assert_eq!(place_of_token(&token, "other"), None);
+            let changed: String =
+                token[..token.len() - 1].to_owned() + if token.ends_with('0') { "1" } else { "0" };
+            for wrong in ["", "x", &token[1..], &token[..DIGEST_CHARS], &changed, "☃☃☃☃☃☃☃☃☃"]
+            {
+                assert_eq!(place_of_token(wrong, "list"), None, "{wrong}");
+            }
+        }
+    }
+
+    #[test]
+    fn orders_are_read_strictly() {
+        for (text, wanted) in [
+            ("", Some((IncidentKey::Time, true))),
+            ("time", Some((IncidentKey::Time, false))),
+            ("latency desc", Some((IncidentKey::Latency, true))),
+            ("severity asc", None),
+            ("time  desc", None),
+            (" desc", None),
+            ("id", None),
+            ("time desc desc", None),
+        ] {
+            assert_eq!(order(text).ok(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_and_means_of_nothing_are_none() {
+        let none = counts(IncidentCounts::default());
+        assert_eq!((none.false_positive_rate, none.mean_latency), (0.0, None));
+        let some = counts(IncidentCounts {
+            incidents: 4,
+            false_positives: 1,
+            landed: 2,
+            latency_ns: 3_000_000,
+            ..IncidentCounts::default()
+        });
+        assert_eq!(some.false_positive_rate, 0.25);
+        assert_eq!(some.mean_latency, Some(Duration::from_micros(1_500).into()));
+    }
+}
