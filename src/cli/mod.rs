@@ -16,6 +16,7 @@ mod exit;
 mod findings;
 mod health;
 mod hook;
+mod incidents;
 mod input;
 mod intercept;
 mod interception;
@@ -26,6 +27,7 @@ mod remote;
 mod rules;
 mod serve;
 mod snippet;
+mod token;
 mod version;
 
 use std::ffi::OsString;
@@ -73,6 +75,9 @@ enum Command {
     /// List, add and remove interceptors of a running server.
     #[command(subcommand)]
     Interceptors(interceptors::InterceptorsCommand),
+    /// List, show, mark and count what the stream monitor found.
+    #[command(subcommand)]
+    Incidents(incidents::IncidentsCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
@@ -119,6 +124,7 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Intercept(arguments) => intercept::run(arguments, context, output),
         Command::Hook(command) => Ok(hook::run(command, context)),
         Command::Interceptors(command) => interceptors::run(command, context, output),
+        Command::Incidents(command) => incidents::run(command, context, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),

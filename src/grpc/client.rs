@@ -14,6 +14,7 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
 use crate::pb::v1;
+use crate::pb::v1::incident_service_client::IncidentServiceClient;
 use crate::pb::v1::interceptor_registry_service_client::InterceptorRegistryServiceClient;
 use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
 use crate::pb::v1::policy_service_client::PolicyServiceClient;
@@ -200,6 +201,49 @@ impl Client {
         self.answer(self.runtime.block_on(client.remove_interceptor(request)))
     }
 
+    /// One incident of the stream monitor.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn incident(&self, request: v1::GetIncidentRequest) -> Result<v1::GetIncidentResponse, ClientError> {
+        self.answer(self.runtime.block_on(self.incident_service().get_incident(request)))
+    }
+
+    /// One page of incidents.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn incidents(
+        &self,
+        request: v1::ListIncidentsRequest,
+    ) -> Result<v1::ListIncidentsResponse, ClientError> {
+        self.answer(self.runtime.block_on(self.incident_service().list_incidents(request)))
+    }
+
+    /// Marks an incident; `token` is the admin token of the server.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn mark_incident(
+        &self,
+        request: v1::MarkFalsePositiveRequest,
+        token: &str,
+    ) -> Result<v1::MarkFalsePositiveResponse, ClientError> {
+        let request = self.with_token(request, token)?;
+        self.answer(self.runtime.block_on(self.incident_service().mark_false_positive(request)))
+    }
+
+    /// Counts of incidents, rule by rule.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn incident_stats(
+        &self,
+        request: v1::GetIncidentStatsRequest,
+    ) -> Result<v1::GetIncidentStatsResponse, ClientError> {
+        self.answer(self.runtime.block_on(self.incident_service().get_incident_stats(request)))
+    }
+
     /// Every rule in force, of one plugin or of all.
     ///
     /// # Errors
@@ -254,6 +298,10 @@ impl Client {
 
     fn registry(&self) -> InterceptorRegistryServiceClient<Channel> {
         InterceptorRegistryServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
+    }
+
+    fn incident_service(&self) -> IncidentServiceClient<Channel> {
+        IncidentServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
     fn with_token<T>(&self, message: T, token: &str) -> Result<Request<T>, ClientError> {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::token::TokenArguments;
 use super::{SERVER_DEFAULT, spec};
 use crate::cli::context::Context;
 use crate::cli::snippet::printable;
+use crate::cli::token::TokenArguments;
 use crate::cli::{Exit, Failure, Output, input, remote};
 use crate::pb::v1;
 

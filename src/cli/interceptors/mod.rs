@@ -4,7 +4,6 @@ mod add;
 mod list;
 mod remove;
 mod spec;
-mod token;
 
 use clap::Subcommand;
 

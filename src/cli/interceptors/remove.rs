@@ -3,9 +3,9 @@
 use clap::Args;
 
 use super::SERVER_DEFAULT;
-use super::token::TokenArguments;
 use crate::cli::context::Context;
 use crate::cli::snippet::printable;
+use crate::cli::token::TokenArguments;
 use crate::cli::{Exit, Failure, Output, remote};
 
 /// Arguments of `interceptors remove`.

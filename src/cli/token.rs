@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::context::Context;
-use crate::cli::{Failure, input};
+use super::context::Context;
+use super::{Failure, input};
 
 /// Where the token is.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct TokenArguments {
+pub(super) struct TokenArguments {
     /// File that holds the admin token of the server [default: admin-token in the data folder of the settings].
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,

@@ -1,0 +1,125 @@
+//! Where incidents are: on a server, or in the store of this place.
+
+use super::WhereArguments;
+use crate::cli::context::{Context, OPERATOR};
+use crate::cli::token::TokenArguments;
+use crate::cli::{Failure, remote};
+use crate::grpc::client::Client;
+use crate::grpc::{Identity, KeptIncidents, RequestError};
+use crate::pb::v1;
+use crate::store;
+
+/// See the module.
+pub(super) enum Source {
+    /// A server.
+    Server(Client),
+    /// The store that the settings name.
+    Store(Store),
+}
+
+/// A store that is open in this process.
+pub(super) struct Store {
+    incidents: KeptIncidents,
+    identity: Identity,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Source {
+    /// Opens what the arguments name.
+    pub(super) fn open(arguments: &WhereArguments, context: &Context) -> Result<Self, Failure> {
+        if let Some(url) = &arguments.server {
+            return Ok(Self::Server(remote::connect(url)?));
+        }
+        let settings = context.settings()?;
+        let path = settings.store_path();
+        // Looking for incidents must not leave an empty database behind in the wrong folder.
+        if !path.exists() {
+            return Err(Failure::configuration(format_args!(
+                "{}: there is no store; run this where the service runs, name its settings with --config, or ask a \
+                 server with --server",
+                path.display()
+            )));
+        }
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
+        let stores = runtime.block_on(store::open(&settings.store, &path)).map_err(Failure::configuration)?;
+        let incidents = KeptIncidents { store: stores.incidents, writer: None };
+        Ok(Self::Store(Store { incidents, identity: Identity { roles: OPERATOR }, runtime }))
+    }
+
+    /// One incident.
+    pub(super) fn get(&self, id: &str) -> Result<v1::Incident, Failure> {
+        let request = v1::GetIncidentRequest { incident_id: id.to_owned() };
+        let response = match self {
+            Self::Server(client) => client.incident(request)?,
+            Self::Store(store) => {
+                store.runtime.block_on(store.incidents.get(store.identity.tenant(), request))?
+            }
+        };
+        response.incident.ok_or_else(|| Failure::internal("the answer holds no incident"))
+    }
+
+    /// Incidents in the order asked for, page after page, `limit` at most.
+    pub(super) fn list(
+        &self,
+        mut request: v1::ListIncidentsRequest,
+        limit: usize,
+    ) -> Result<v1::ListIncidentsResponse, Failure> {
+        let mut whole = v1::ListIncidentsResponse::default();
+        loop {
+            let left = limit - whole.incidents.len();
+            request.page_size = u32::try_from(left.clamp(1, 1_000)).unwrap_or(1_000);
+            let page = match self {
+                Self::Server(client) => client.incidents(request.clone())?,
+                Self::Store(store) => {
+                    store.runtime.block_on(store.incidents.list(store.identity.tenant(), request.clone()))?
+                }
+            };
+            whole.total = page.total;
+            whole.incidents.extend(page.incidents.into_iter().take(left));
+            whole.next_page_token.clone_from(&page.next_page_token);
+            if page.next_page_token.is_empty() || whole.incidents.len() >= limit {
+                return Ok(whole);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Marks one, or takes the mark back. A server wants its admin token; whoever can write the store needs none.
+    pub(super) fn mark(
+        &self,
+        request: v1::MarkFalsePositiveRequest,
+        token: &TokenArguments,
+        context: &Context,
+    ) -> Result<v1::MarkFalsePositiveResponse, Failure> {
+        match self {
+            Self::Server(client) => Ok(client.mark_incident(request, &token.read(context)?)?),
+            Self::Store(store) => {
+                Ok(store.runtime.block_on(store.incidents.mark(&store.identity, request))?)
+            }
+        }
+    }
+
+    /// Counts.
+    pub(super) fn stats(
+        &self,
+        request: v1::GetIncidentStatsRequest,
+    ) -> Result<v1::GetIncidentStatsResponse, Failure> {
+        match self {
+            Self::Server(client) => Ok(client.incident_stats(request)?),
+            Self::Store(store) => {
+                Ok(store.runtime.block_on(store.incidents.stats(store.identity.tenant(), request))?)
+            }
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    /// As the same refusal of a server ends a command.
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::StoreUnavailable | RequestError::Internal => Self::internal(error),
+            error => Self::data(error),
+        }
+    }
+}
