@@ -19,6 +19,7 @@ pub mod http;
 pub mod judge;
 pub mod messages;
 pub mod monitor;
+pub mod outbound;
 pub mod paths;
 pub mod pb;
 pub mod policy;

@@ -13,7 +13,10 @@ const PREFIX: &str = "PORTCULLIS_";
 const CONFIG_FILE: &str = "PORTCULLIS_CONFIG";
 
 /// Names without our prefix, and what they set.
-const FOREIGN: [(&str, &str); 6] = [
+const FOREIGN: [(&str, &str); 9] = [
+    ("ANTHROPIC_API_KEY", "llm.anthropic_api_key"),
+    ("GEMINI_API_KEY", "llm.gemini_api_key"),
+    ("LLM_API_KEY", "llm.api_key"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing.otlp_endpoint"),
     ("SECURITY_PLUGINS_ENABLED", "plugins.enabled"),
     ("SECURITY_PLUGIN_CODE", "plugins.code"),

@@ -64,6 +64,8 @@ pub struct Settings {
     pub store: crate::store::Config,
     /// Interceptors that live elsewhere.
     pub extensions: crate::extension::Config,
+    /// The model that judges.
+    pub llm: crate::judge::Config,
     /// Log lines.
     pub log: crate::telemetry::LogConfig,
     /// Export of spans.
@@ -87,6 +89,7 @@ impl Default for Settings {
             audit: crate::audit::Config::default(),
             store: crate::store::Config::default(),
             extensions: crate::extension::Config::default(),
+            llm: crate::judge::Config::default(),
             log: crate::telemetry::LogConfig::default(),
             tracing: crate::telemetry::TracingConfig::default(),
         }
@@ -170,6 +173,7 @@ impl Settings {
         let (settings, sources, mut problems) = layers.finish();
         let from = problems.len();
         settings.check(&mut problems);
+        check_secrets(&sources, &mut problems);
         for problem in &mut problems[from..] {
             problem.origin = sources.get(&problem.key).to_string();
         }
@@ -187,6 +191,7 @@ impl Settings {
         check_section("audit", problems, |p| self.audit.check(p));
         check_section("store", problems, |p| self.store.check(p));
         check_section("extensions", problems, |p| self.extensions.check(p));
+        check_section("llm", problems, |p| self.llm.check(p));
         check_section("log", problems, |p| self.log.check(p));
         check_section("tracing", problems, |p| self.tracing.check(p));
         if self.data_dir.as_os_str().is_empty() {
@@ -228,5 +233,17 @@ impl Settings {
     /// The file of the audit log: `audit.path`, or its place below `data_dir`.
     pub fn audit_path(&self) -> PathBuf {
         self.audit.path.clone().unwrap_or_else(|| self.data_dir.join("audit").join("audit.jsonl"))
+    }
+}
+
+/// Secrets in the settings file end up in backups and repositories, those of flags in the list of processes.
+fn check_secrets(sources: &Sources, problems: &mut Vec<Problem>) {
+    for name in crate::judge::Config::SECRETS {
+        let key = format!("llm.{name}");
+        if matches!(sources.get(&key), Source::File { .. } | Source::Flag { .. }) {
+            let message =
+                "is a secret: give it in the environment, or name a file with it in `llm.api_key_file`";
+            problems.push(Problem::new(key, message));
+        }
     }
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::Config;
 use super::address::AddressRules;
-use super::breaker::Breaker;
 use super::convert;
 use super::credential::Credential;
 use super::failure::Failure;
@@ -13,6 +12,7 @@ use super::grpc::GrpcClient;
 use super::target::Target;
 use super::webhook::WebhookClient;
 use crate::decision::Reason;
+use crate::outbound::{Breaker, jitter, pause_before};
 use crate::pb::v1;
 use crate::tools::{InterceptError, RemoteAnswer, RemoteKind, RemoteRequest};
 
@@ -116,7 +116,9 @@ impl Remote {
                 Err(failure) if !failure.is_retryable || attempt >= attempts_max => return Err(failure),
                 Err(failure) => failure,
             };
-            let pause = failure.retry_after.unwrap_or_else(|| pause_before(attempt + 1, jitter()));
+            let pause = failure
+                .retry_after
+                .unwrap_or_else(|| pause_before(attempt + 1, PAUSE_FIRST, PAUSE_MAX, jitter()));
             // A pause that ends with the deadline leaves no time for an answer.
             if Instant::now() + pause >= until {
                 return Err(failure);
@@ -124,32 +126,5 @@ impl Remote {
             tokio::time::sleep(pause).await;
             attempt += 1;
         }
-    }
-}
-
-/// Pause before an attempt, the second being the first with one; `jitter` is from 0.0 to 1.0. Half of it is fixed, so
-/// that callers who failed together do not come back together, and none comes back at once.
-fn pause_before(attempt: u32, jitter: f64) -> Duration {
-    let doubled = PAUSE_FIRST.saturating_mul(1 << attempt.saturating_sub(2).min(10));
-    doubled.min(PAUSE_MAX).mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0)
-}
-
-fn jitter() -> f64 {
-    f64::from(uuid::Uuid::new_v4().as_u128() as u32) / f64::from(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_grow_and_stay_in_bounds() {
-        for (attempt, least_ms, most_ms) in
-            [(2, 25, 50), (3, 50, 100), (4, 100, 200), (5, 200, 400), (60, 500, 1000)]
-        {
-            assert_eq!(pause_before(attempt, 0.0).as_millis(), least_ms, "{attempt}");
-            assert_eq!(pause_before(attempt, 1.0).as_millis(), most_ms, "{attempt}");
-        }
-        assert!((0.0..=1.0).contains(&jitter()));
     }
 }

@@ -11,7 +11,6 @@
 
 mod address;
 mod attempts;
-mod breaker;
 mod config;
 mod connect;
 mod convert;

@@ -55,10 +55,51 @@ pub struct Question<'a> {
     /// Untrusted content, in the order in which it is shown.
     pub blocks: Vec<Block<'a>>,
     /// JSON schema of the answer: an object with `additionalProperties: false`, in the subset that
-    /// the validator of this module knows. The answer is validated against it, whatever the model promised.
+    /// [`check_schema`](super::check_schema) accepts. The answer is validated against it, whatever the model promised.
     pub schema: &'a Value,
     /// Longest answer, in tokens of the model. An answer cut by it is asked for again with more.
     pub output_tokens_max: u32,
+}
+
+/// A raw prompt, for models that are trained on one form of it and answer in a form of their own.
+///
+/// Nothing is fenced here: whoever writes the prompt also makes the content in it harmless.
+#[derive(Clone, Debug)]
+pub struct Completion<'a> {
+    /// Who asks.
+    pub purpose: Purpose,
+    /// Version of the prompt; part of the key of the cache.
+    pub prompt_version: &'static str,
+    /// Which of the two forms below is sent. Ollama takes prompts only.
+    pub form: RawForm,
+    /// The whole prompt, with the tokens of the model.
+    pub prompt: Cow<'a, str>,
+    /// The same as turns of `user` and `assistant`, for servers that write the prompt themselves.
+    pub turns: Vec<(&'static str, Cow<'a, str>)>,
+    /// Longest answer, in tokens of the model.
+    pub output_tokens_max: u32,
+}
+
+/// How a raw prompt is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawForm {
+    /// As one text.
+    Prompt,
+    /// As turns.
+    Turns,
+}
+
+/// What a model went on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// Its text: foreign, and complete.
+    pub text: String,
+    /// The model that wrote it, as the provider names it.
+    pub model: String,
+    /// What it took, over all attempts.
+    pub usage: Usage,
+    /// Whether it comes from the cache.
+    pub cached: bool,
 }
 
 /// A judged answer.
@@ -190,6 +231,20 @@ troubles! {
 
 /// A question under way. Dropping it gives the question up.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, NotJudged>> + Send + 'a>>;
+
+/// A completion under way. Dropping it gives it up.
+pub type Completing<'a> = Pin<Box<dyn Future<Output = Result<Completed, NotJudged>> + Send + 'a>>;
+
+/// A model that goes on with a prompt.
+pub trait Complete: Send + Sync {
+    /// Completes a prompt of which `is_answer` tells whether a text is an answer: what is none is never cached.
+    fn complete<'a>(
+        &'a self,
+        completion: &'a Completion<'a>,
+        is_answer: fn(&str) -> bool,
+        until: Instant,
+    ) -> Completing<'a>;
+}
 
 /// A model that judges.
 pub trait Judge: Send + Sync {

@@ -217,6 +217,61 @@ impl CacheLookedUp {
     }
 }
 
+/// A model was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct LlmAsked<'a> {
+    /// The kind of provider.
+    pub backend: &'static str,
+    /// The model of the settings.
+    pub model: &'a str,
+    /// Who asked.
+    pub purpose: &'static str,
+    /// What came of it, from the bounded set of the judges.
+    pub outcome: &'static str,
+    /// Whether there is an answer.
+    pub is_answered: bool,
+    /// From the question to its end.
+    pub elapsed: Duration,
+    /// Calls made.
+    pub attempts: u32,
+    /// Tokens that the model read.
+    pub input_tokens: u64,
+    /// Tokens that it wrote.
+    pub output_tokens: u64,
+    /// What that cost, in US dollars.
+    pub cost_usd: f64,
+}
+
+impl LlmAsked<'_> {
+    /// Counts the question, its time, tokens and cost. Logs answers at debug, the rest at warn, at most one line a
+    /// second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.count_llm(self.backend, self.outcome, self.elapsed);
+        metrics.count_llm_tokens(self.backend, self.input_tokens, self.output_tokens, self.cost_usd);
+        macro_rules! line {
+            ($level:ident, $held_back:expr) => {
+                $level!(
+                    backend = self.backend,
+                    model = self.model,
+                    purpose = self.purpose,
+                    outcome = self.outcome,
+                    attempts = self.attempts,
+                    input_tokens = self.input_tokens,
+                    output_tokens = self.output_tokens,
+                    elapsed_ms = self.elapsed.as_millis() as u64,
+                    held_back = $held_back,
+                    "model asked"
+                )
+            };
+        }
+        if self.is_answered {
+            line!(debug, 0_u64);
+        } else if let Some(held_back) = metrics.lines.llm.pass() {
+            line!(warn, held_back);
+        }
+    }
+}
+
 /// A first policy is in force, at the start. Reloads are counted apart.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyLoaded<'a> {

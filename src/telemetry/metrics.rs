@@ -8,9 +8,9 @@
 //!
 //! Samples of histograms pile up until they are summed: call `MetricsHandle::run_upkeep` every `UPKEEP_INTERVAL`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -72,12 +72,19 @@ const MONITOR_BYTES: &str = "portcullis_monitor_bytes_total";
 const INCIDENTS: &str = "portcullis_incidents_total";
 const INCIDENTS_LOST: &str = "portcullis_incidents_lost_total";
 const VERDICT_DURATION: &str = "portcullis_verdict_duration_seconds";
+const LLM_REQUESTS: &str = "portcullis_llm_requests_total";
+const LLM_DURATION: &str = "portcullis_llm_duration_seconds";
+const LLM_TOKENS: &str = "portcullis_llm_tokens_total";
+const LLM_COST: &str = "portcullis_llm_cost_usd_total";
 const BUILD_INFO: &str = "portcullis_build_info";
+
+/// Help of `portcullis_llm_cost_usd_total`, which is written by hand: counters of the library hold whole numbers.
+const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the prices of the settings.";
 
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 21] = [
+const DEFINITIONS: [Definition; 24] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -134,6 +141,13 @@ const DEFINITIONS: [Definition; 21] = [
         Kind::Seconds,
         "Time to a verdict: from the chunk received (rule, policy) or the judge asked (judge, fail_mode).",
     ),
+    Definition(LLM_REQUESTS, Kind::Counter, "Questions to a model, by what came of them."),
+    Definition(
+        LLM_DURATION,
+        Kind::Seconds,
+        "Time from a question to its end: the wait for a place, all attempts and pauses.",
+    ),
+    Definition(LLM_TOKENS, Kind::Counter, "Tokens that models read (input) and wrote (output)."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
 
@@ -149,7 +163,8 @@ pub fn install() -> (Arc<Metrics>, MetricsHandle) {
     let handle = recorder.handle();
     let policy_revision = Arc::new(ArcSwapOption::empty());
     let metrics = Arc::new(Metrics::new(recorder, Arc::clone(&policy_revision)));
-    (metrics, MetricsHandle { handle, policy_revision })
+    let llm_cost = Arc::clone(&metrics.llm_cost);
+    (metrics, MetricsHandle { handle, policy_revision, llm_cost })
 }
 
 /// Reads what was counted.
@@ -157,7 +172,11 @@ pub fn install() -> (Arc<Metrics>, MetricsHandle) {
 pub struct MetricsHandle {
     handle: PrometheusHandle,
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
+    llm_cost: Arc<LlmCost>,
 }
+
+/// Billionths of a US dollar by kind of provider.
+type LlmCost = Mutex<BTreeMap<&'static str, u64>>;
 
 impl MetricsHandle {
     /// Every series in the Prometheus text format 0.0.4.
@@ -171,6 +190,14 @@ impl MetricsHandle {
                 "# HELP {POLICY_INFO} {POLICY_INFO_HELP}\n# TYPE {POLICY_INFO} gauge\n\
                  {POLICY_INFO}{{revision=\"{revision}\"}} 1\n"
             );
+        }
+        let costs = self.llm_cost.lock().unwrap_or_else(PoisonError::into_inner);
+        for (index, (backend, nanos)) in costs.iter().enumerate() {
+            if index == 0 {
+                let _ = write!(text, "# HELP {LLM_COST} {LLM_COST_HELP}\n# TYPE {LLM_COST} counter\n");
+            }
+            let dollars = *nanos as f64 / 1e9;
+            let _ = writeln!(text, "{LLM_COST}{{backend=\"{backend}\"}} {dollars}");
         }
         text
     }
@@ -206,6 +233,7 @@ pub struct Metrics {
     incidents_lost: Counter,
     verdict_duration: [Histogram; VerdictSource::ALL.len()],
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
+    llm_cost: Arc<LlmCost>,
     pub(super) lines: Lines,
 }
 
@@ -226,6 +254,7 @@ pub(super) struct Lines {
     pub(super) refused: LineLimiter,
     pub(super) shed: LineLimiter,
     pub(super) store: LineLimiter,
+    pub(super) llm: LineLimiter,
 }
 
 /// The series of one plugin.
@@ -280,12 +309,14 @@ impl Metrics {
             verdict_duration: VerdictSource::ALL
                 .map(|source| histogram(r, VERDICT_DURATION, &[("source", source.as_str())])),
             policy_revision,
+            llm_cost: Arc::default(),
             lines: Lines {
                 fail_open: LineLimiter::new(),
                 audit_dropped: LineLimiter::new(),
                 refused: LineLimiter::new(),
                 shed: LineLimiter::new(),
                 store: LineLimiter::new(),
+                llm: LineLimiter::new(),
             },
             recorder,
         }
@@ -365,6 +396,23 @@ impl Metrics {
     pub(super) fn count_incident(&self, category: &str, verdict: &str, action: &str) {
         let labels = [("category", category), ("verdict", verdict), ("action", action)];
         counter(&self.recorder, INCIDENTS, &labels).increment(1);
+    }
+
+    /// Counts one question to a model. Its labels come from bounded sets of the program.
+    pub(super) fn count_llm(&self, backend: &'static str, outcome: &'static str, elapsed: Duration) {
+        let r = &self.recorder;
+        counter(r, LLM_REQUESTS, &[("backend", backend), ("outcome", outcome)]).increment(1);
+        histogram(r, LLM_DURATION, &[("backend", backend)]).record(elapsed);
+    }
+
+    /// Counts what a model read and wrote, and what that cost in US dollars.
+    pub(super) fn count_llm_tokens(&self, backend: &'static str, input: u64, output: u64, cost_usd: f64) {
+        for (kind, tokens) in [("input", input), ("output", output)] {
+            counter(&self.recorder, LLM_TOKENS, &[("backend", backend), ("kind", kind)]).increment(tokens);
+        }
+        let mut costs = self.llm_cost.lock().unwrap_or_else(PoisonError::into_inner);
+        let nanos = costs.entry(backend).or_default();
+        *nanos = nanos.saturating_add((cost_usd * 1e9) as u64);
     }
 
     /// Counter of audit records, for the audit log.

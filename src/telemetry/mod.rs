@@ -17,8 +17,8 @@ mod trace_context;
 pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
     AuditDropped, CacheLookedUp, CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan,
-    OverloadShed, PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RequestDecided, RequestRefused,
-    SessionEnded,
+    LlmAsked, OverloadShed, PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RequestDecided,
+    RequestRefused, SessionEnded,
 };
 pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
 pub use logging::{Logging, LoggingError, init};

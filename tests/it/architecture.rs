@@ -40,7 +40,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("shell", &["text", "decision", "paths"]),
     ("commands", &["text", "decision", "paths", "shell"]),
     ("setting", &[]),
-    ("judge", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("outbound", &[]),
+    ("judge", &["text", "decision", "rules", "detect", "paths", "shell", "setting", "outbound"]),
     ("policy", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("audit", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("telemetry", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
@@ -49,7 +50,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("tools", ENGINE_BASE),
     ("monitor", ENGINE_BASE),
     ("bundles", ENGINE_BASE),
-    ("extension", &["text", "decision", "paths", "policy", "setting", "tools", "pb"]),
+    ("extension", &["text", "decision", "paths", "policy", "setting", "outbound", "tools", "pb"]),
     ("pb", &[]),
 ];
 

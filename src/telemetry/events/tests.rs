@@ -173,6 +173,19 @@ fn the_exposition_is_well_formed() {
         summary: "",
     }
     .emit(&metrics);
+    LlmAsked {
+        backend: "gemini",
+        model: "m",
+        purpose: "stream",
+        outcome: "answered",
+        is_answered: true,
+        elapsed: Duration::from_millis(300),
+        attempts: 1,
+        input_tokens: 1_000_000,
+        output_tokens: 250_000,
+        cost_usd: 0.2,
+    }
+    .emit(&metrics);
     handle.run_upkeep();
     let text = handle.render();
     let mut types: BTreeMap<&str, &str> = BTreeMap::new();
@@ -198,7 +211,9 @@ fn the_exposition_is_well_formed() {
             assert!(types.contains_key(family) && family.starts_with("portcullis_"), "{line}");
         }
     }
-    assert_eq!(types.len(), 17, "every metric is shown: {types:?}");
+    assert_eq!(types.len(), 21, "every metric is shown: {types:?}");
+    assert!(text.contains("portcullis_llm_cost_usd_total{backend=\"gemini\"} 0.2\n"), "{text}");
+    assert!(text.contains(r#"portcullis_llm_tokens_total{backend="gemini",kind="output"} 250000"#));
     assert!(text.contains(r#"le="+Inf"#));
     assert!(text.contains(r#"portcullis_plugin_duration_seconds_count{plugin="pii"} 1"#));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Breaker {
+pub struct Breaker {
     failures_max: usize,
     pause: Duration,
     state: Mutex<State>,
@@ -24,19 +24,20 @@ struct State {
 /// Leave to make one call. Dropping it without a word means that the call was given up by its caller, which says
 /// nothing about the address.
 #[derive(Debug)]
-pub(super) struct Permit<'a> {
+pub struct Permit<'a> {
     breaker: &'a Breaker,
     is_probe: bool,
     is_settled: bool,
 }
 
 impl Breaker {
-    pub(super) fn new(failures_max: usize, pause: Duration) -> Self {
+    /// A closed circuit that opens for `pause` after `failures_max` failed calls in a row.
+    pub fn new(failures_max: usize, pause: Duration) -> Self {
         Self { failures_max, pause, state: Mutex::default() }
     }
 
     /// Leave to call, or how long there is none.
-    pub(super) fn enter(&self, now: Instant) -> Result<Permit<'_>, Duration> {
+    pub fn enter(&self, now: Instant) -> Result<Permit<'_>, Duration> {
         let mut state = self.lock();
         let is_probe = match state.open_until {
             None => false,
@@ -57,13 +58,13 @@ impl Breaker {
 
 impl Permit<'_> {
     /// The address answered.
-    pub(super) fn succeeded(mut self) {
+    pub fn succeeded(mut self) {
         self.is_settled = true;
         *self.breaker.lock() = State::default();
     }
 
     /// The address failed. Answers whether that opened the circuit.
-    pub(super) fn failed(mut self, now: Instant) -> bool {
+    pub fn failed(mut self, now: Instant) -> bool {
         self.is_settled = true;
         let mut state = self.breaker.lock();
         state.failures = state.failures.saturating_add(1);
