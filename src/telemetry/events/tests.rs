@@ -211,7 +211,7 @@ fn the_exposition_is_well_formed() {
             assert!(types.contains_key(family) && family.starts_with("portcullis_"), "{line}");
         }
     }
-    assert_eq!(types.len(), 21, "every metric is shown: {types:?}");
+    assert_eq!(types.len(), 25, "every metric is shown: {types:?}");
     assert!(text.contains("portcullis_llm_cost_usd_total{backend=\"gemini\"} 0.2\n"), "{text}");
     assert!(text.contains(r#"portcullis_llm_tokens_total{backend="gemini",kind="output"} 250000"#));
     assert!(text.contains(r#"le="+Inf"#));
