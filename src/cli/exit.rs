@@ -12,6 +12,8 @@ pub(super) enum Exit {
     Ok,
     /// The decision of a check.
     Decided(Decision),
+    /// The code of a watched command, or what became of it.
+    Command(u8),
     /// A hook could not judge, and the agent must not go on.
     Refused,
     /// The command line makes no sense.
@@ -32,6 +34,7 @@ impl Exit {
         match self {
             Self::Ok => 0,
             Self::Decided(decision) => decision.exit_code(),
+            Self::Command(code) => code,
             Self::Refused => 2,
             Self::Usage => 64,
             Self::Data => 65,

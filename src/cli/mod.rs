@@ -3,7 +3,7 @@
 //! A command turns its arguments into calls of the engines and prints what came out; nothing is decided here. With
 //! `--server` a command asks a running service, else it does the work in this process.
 //!
-//! Exit codes: `check` and `intercept` answer 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK; `hook` has its own. Everywhere else 64 is wrong usage, 65 malformed data, 69 a
+//! Exit codes: `check` and `intercept` answer 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK; `hook` and `watch` have their own. Everywhere else 64 is wrong usage, 65 malformed data, 69 a
 //! server that is away, 70 an error of our own and 78 a bad configuration. `--help` is no error.
 //!
 //! Does not: read the environment. `main` hands it over, so that tests can give another.
@@ -29,6 +29,7 @@ mod serve;
 mod snippet;
 mod token;
 mod version;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -78,6 +79,11 @@ enum Command {
     /// List, show, mark and count what the stream monitor found.
     #[command(subcommand)]
     Incidents(incidents::IncidentsCommand),
+    /// Run a command under watch, and kill it when a verdict says so.
+    Watch(Box<watch::WatchArguments>),
+    /// What a watched command is started through.
+    #[command(hide = true)]
+    Become(watch::BecomeArguments),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
@@ -125,6 +131,8 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Hook(command) => Ok(hook::run(command, context)),
         Command::Interceptors(command) => interceptors::run(command, context, output),
         Command::Incidents(command) => incidents::run(command, context, output),
+        Command::Watch(arguments) => watch::run(arguments, context),
+        Command::Become(arguments) => watch::become_command(arguments),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),

@@ -23,6 +23,8 @@ use crate::pb::v1::policy_service_client::PolicyServiceClient;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one answer may take unless somebody says otherwise; the server's own limits are shorter.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often a call that stays open asks whether the server is still there, and how long it waits for the answer.
+pub(super) const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// Most pages of one list: a server that never ends its list must not hold the command for ever.
 const PAGES_MAX: usize = 1_000;
 
@@ -87,20 +89,10 @@ impl Client {
     /// # Errors
     /// When the URL is none, or nobody answers there.
     pub fn connect(url: &str, call_timeout: Duration) -> Result<Self, ClientError> {
-        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-        let wrong = |message: String| ClientError::Url { url: url.clone(), message };
-        if !url.starts_with("http://") {
-            let message = "has another scheme than http://; let a proxy on this machine speak TLS";
-            return Err(wrong(message.to_owned()));
-        }
-        let endpoint = Endpoint::from_shared(url.clone())
-            .map_err(|error| wrong(format!("is no URL of a server: {error}")))?
-            .connect_timeout(CONNECT_TIMEOUT.min(call_timeout))
-            .timeout(call_timeout);
+        let (url, endpoint) = endpoint(url)?;
+        let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT.min(call_timeout)).timeout(call_timeout);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let channel = runtime
-            .block_on(endpoint.connect())
-            .map_err(|error| ClientError::Away { url: url.clone(), message: deepest(&error) })?;
+        let channel = runtime.block_on(endpoint.connect()).map_err(|error| away(&url, &error))?;
         Ok(Self { url, channel, runtime })
     }
 
@@ -317,36 +309,54 @@ impl Client {
     }
 
     fn answer<T>(&self, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
-        answer.map(tonic::Response::into_inner).map_err(|status| self.error_of(&status))
+        answer.map(tonic::Response::into_inner).map_err(|status| error_of(&self.url, &status))
     }
+}
 
-    fn error_of(&self, status: &Status) -> ClientError {
-        let mut message = status.message().to_owned();
-        for violation in status.get_details_bad_request().into_iter().flat_map(|bad| bad.field_violations) {
-            let told = format!("{}: {}", violation.field, violation.description);
-            if !message.contains(&told) {
-                message.push_str("; ");
-                message.push_str(&told);
-            }
+/// Where `url` leads, and `url` in full; without a scheme it is `http`.
+pub(super) fn endpoint(url: &str) -> Result<(String, Endpoint), ClientError> {
+    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let wrong = |message: String| ClientError::Url { url: url.clone(), message };
+    if !url.starts_with("http://") {
+        let message = "has another scheme than http://; let a proxy on this machine speak TLS";
+        return Err(wrong(message.to_owned()));
+    }
+    let endpoint = Endpoint::from_shared(url.clone())
+        .map_err(|error| wrong(format!("is no URL of a server: {error}")))?
+        .connect_timeout(CONNECT_TIMEOUT);
+    Ok((url, endpoint))
+}
+
+/// Nobody could be reached.
+pub(super) fn away(url: &str, error: &dyn std::error::Error) -> ClientError {
+    ClientError::Away { url: url.to_owned(), message: deepest(error) }
+}
+
+/// What a status means to the person who asked.
+pub(super) fn error_of(url: &str, status: &Status) -> ClientError {
+    let mut message = status.message().to_owned();
+    for violation in status.get_details_bad_request().into_iter().flat_map(|bad| bad.field_violations) {
+        let told = format!("{}: {}", violation.field, violation.description);
+        if !message.contains(&told) {
+            message.push_str("; ");
+            message.push_str(&told);
         }
-        let url = self.url.clone();
-        match status.code() {
-            Code::InvalidArgument
-            | Code::NotFound
-            | Code::AlreadyExists
-            | Code::FailedPrecondition
-            | Code::OutOfRange
-            | Code::ResourceExhausted => ClientError::Refused { url, message },
-            Code::PermissionDenied | Code::Unauthenticated => ClientError::Denied { url, message },
-            Code::Unavailable
-            | Code::DeadlineExceeded
-            | Code::Cancelled
-            | Code::Aborted
-            | Code::Unimplemented => ClientError::Away { url, message },
-            Code::Ok | Code::Unknown | Code::Internal | Code::DataLoss => {
-                ClientError::Failed { url, message }
-            }
-        }
+    }
+    let url = url.to_owned();
+    match status.code() {
+        Code::InvalidArgument
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::ResourceExhausted => ClientError::Refused { url, message },
+        Code::PermissionDenied | Code::Unauthenticated => ClientError::Denied { url, message },
+        Code::Unavailable
+        | Code::DeadlineExceeded
+        | Code::Cancelled
+        | Code::Aborted
+        | Code::Unimplemented => ClientError::Away { url, message },
+        Code::Ok | Code::Unknown | Code::Internal | Code::DataLoss => ClientError::Failed { url, message },
     }
 }
 

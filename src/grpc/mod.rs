@@ -20,6 +20,7 @@ mod interceptor_convert;
 mod interceptor_registry_service;
 mod layers;
 pub mod list_rules;
+pub mod monitor_client;
 mod policy_service;
 mod server;
 mod status;

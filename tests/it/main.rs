@@ -17,6 +17,7 @@
 //! - `reload`: policies and rules replaced while the server runs.
 //! - `shell_syntax`: our parser of bash beside bash and another parser.
 //! - `stream`: `CheckMessagesStream`.
+//! - `watch`: commands under watch, killed or not; on pipes and on a terminal.
 //! - `server`: no tests; a real server for one test.
 
 mod architecture;
@@ -38,3 +39,4 @@ mod reload;
 mod server;
 mod shell_syntax;
 mod stream;
+mod watch;

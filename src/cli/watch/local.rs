@@ -1,0 +1,58 @@
+//! The monitor of this process: the same rules, policies and judge that the service would use in this place.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use super::monitor::Answers;
+use crate::app;
+use crate::cli::Failure;
+use crate::cli::context::{Context, OPERATOR};
+use crate::grpc::Identity;
+use crate::grpc::monitor_client::watch_here;
+use crate::grpc::stream_monitor::Monitor;
+use crate::pb::v1;
+
+/// How long the end waits until incidents and records are written.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub(super) struct Local {
+    monitor: Arc<Monitor>,
+}
+
+impl Local {
+    /// Loads rules and policies, the latter from `policy_path` if given, and opens what keeps incidents. Needs a runtime.
+    pub(super) async fn load(context: &Context, policy_path: Option<&Path>) -> Result<Self, Failure> {
+        let mut settings = context.settings()?;
+        if let Some(path) = policy_path {
+            settings.policy.path = Some(path.to_owned());
+        }
+        // A command may be silent for as long as it likes.
+        settings.streams.idle_timeout = None;
+        let monitor = app::local_monitor(&settings).await.map_err(Failure::configuration)?;
+        if monitor.live.snapshot().is_none() {
+            let why = monitor.live.rejected().map(|rejected| rejected.to_string());
+            return Err(Failure::configuration(why.unwrap_or_else(|| "no usable policy".to_owned())));
+        }
+        Ok(Self { monitor })
+    }
+
+    /// Begins a session.
+    pub(super) fn open(&self, requests: UnboundedReceiverStream<v1::StreamMonitorRequest>) -> Answers {
+        let answers = watch_here(&self.monitor, Identity { roles: OPERATOR }, requests);
+        Box::pin(answers.map(|answer| answer.map_err(Failure::from)))
+    }
+
+    /// Waits until what was found is written.
+    pub(super) async fn finish(&self) {
+        if let Some(incidents) = &self.monitor.incidents {
+            incidents.close(FLUSH).await;
+        }
+        let audit = self.monitor.audit.clone();
+        let _ = tokio::task::spawn_blocking(move || audit.flush(FLUSH)).await;
+    }
+}
