@@ -35,7 +35,7 @@ impl Local {
         settings.streams.idle_timeout = None;
         let monitor = app::local_monitor(&settings).await.map_err(Failure::configuration)?;
         if monitor.live.snapshot().is_none() {
-            let why = monitor.live.rejected().map(|rejected| rejected.to_string());
+            let why = monitor.live.rejected().map(|rejected| rejected.problems.join("\n"));
             return Err(Failure::configuration(why.unwrap_or_else(|| "no usable policy".to_owned())));
         }
         Ok(Self { monitor })
