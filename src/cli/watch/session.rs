@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{self, Signal, WaitId, WaitIdOptions};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, interval_at, sleep, timeout};
 use uuid::Uuid;
 
 use super::arguments::{OnDisconnect, WatchArguments};
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
         let mut running = self
             .start()
             .map_err(|error| Failure::internal(format_args!("the command could not be started: {error}")))?;
-        let mut alive = tokio::time::interval(ALIVE_INTERVAL);
+        let mut alive = interval_at(Instant::now() + ALIVE_INTERVAL, ALIVE_INTERVAL);
         while !(running.is_concluded && running.code.is_some() && running.open == 0) {
             let limit = running.detached.map(|since| since + SUMMARY_TIMEOUT);
             let event = tokio::select! {

@@ -19,6 +19,8 @@ struct Person {
     near: File,
     far: OwnedFd,
     heard: String,
+    /// How much of that was waited for.
+    at: usize,
 }
 
 impl Person {
@@ -29,7 +31,7 @@ impl Person {
         let name = ptsname(&near, Vec::new()).expect("a name");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let far = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).expect("the other side");
-        let person = Self { near: near.into(), far, heard: String::new() };
+        let person = Self { near: near.into(), far, heard: String::new(), at: 0 };
         person.resize(24, 80);
         person
     }
@@ -57,17 +59,18 @@ impl Person {
         self.near.write_all(keys.as_bytes()).expect("somebody listens");
     }
 
-    /// Reads until `text` has come.
+    /// Reads until `text` has come, after what was waited for before.
     fn waits_for(&mut self, text: &str) {
         let mut buffer = [0; 4096];
         let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
-        while !self.heard.contains(text) {
+        while !self.heard[self.at..].contains(text) {
             let ready = poll(&mut [PollFd::new(&self.near, PollFlags::IN)], Some(&patience));
             assert_eq!(ready, Ok(1), "`{text}` did not come: {:?}", self.heard);
             let length =
                 self.near.read(&mut buffer).expect("the terminal is there, as we hold its other side");
             self.heard.push_str(&String::from_utf8_lossy(&buffer[..length]));
         }
+        self.at += self.heard[self.at..].find(text).expect("it is there") + text.len();
     }
 
     /// Whether lines are edited and keys raise signals, as before and after every program.
@@ -172,6 +175,8 @@ fn a_shell_can_stop_and_continue_it() {
     person.types("fg\r");
     person.types("word\r");
     person.waits_for("<word>");
+    // What is typed before goes to the command.
+    person.waits_for("$ ");
     person.types("echo code=$?\r");
     person.waits_for("code=7");
     person.types("exit\r");
