@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::glob;
+use super::listed::Listed;
 use crate::paths::{Os, Place, PlaceKind, kind_of, normalise, within};
 use crate::shell::argument::HOLE;
 
@@ -34,13 +34,8 @@ pub(super) enum Workspace {
 pub(super) struct Classes {
     names: HashMap<String, usize>,
     kinds: Vec<(PlaceKind, u64)>,
-    /// Paths without wildcards, and paths with everything below them.
-    exact: HashMap<String, u64>,
-    below: HashMap<String, u64>,
-    patterns: Vec<(String, u64)>,
-    except_exact: HashMap<String, u64>,
-    except_below: HashMap<String, u64>,
-    except_patterns: Vec<(String, u64)>,
+    paths: Listed,
+    exceptions: Listed,
     workspace_root: u64,
     workspace_inside: u64,
     /// Classes that ask the rules about sensitive paths.
@@ -60,10 +55,10 @@ impl Classes {
             self.kinds.push((kind, bit));
         }
         for path in &class.paths {
-            put(path, bit, &mut self.exact, &mut self.below, &mut self.patterns);
+            self.paths.put(path, bit);
         }
         for path in &class.except {
-            put(path, bit, &mut self.except_exact, &mut self.except_below, &mut self.except_patterns);
+            self.exceptions.put(path, bit);
         }
         match class.workspace {
             Some(Workspace::Root) => self.workspace_root |= bit,
@@ -93,8 +88,7 @@ impl Classes {
         let mut bits = self.of_one(base, place, roots);
         if wild {
             // `/e*` means each known path that it fits.
-            let fits = self.exact.iter().chain(&self.below).filter(|(known, _)| glob::matches(base, known));
-            bits |= fits.fold(0, |bits, (_, more)| bits | more);
+            bits |= self.paths.bits_of_glob(base);
         }
         bits
     }
@@ -113,10 +107,11 @@ impl Classes {
         };
         let kind = from_working_directory(path, place).unwrap_or_else(|| kind_of(path, place));
         let mut bits = self.kinds.iter().filter(|(k, _)| *k == kind).fold(0, |bits, (_, bit)| bits | bit);
-        bits |= collect(path, place, &self.exact, &self.below, &self.patterns);
+        let tilde = from_home(path, place);
+        bits |= self.paths.bits(path, tilde.as_deref());
         bits |= self.of_workspace(path, place, roots);
         if bits != 0 {
-            bits &= !collect(path, place, &self.except_exact, &self.except_below, &self.except_patterns);
+            bits &= !self.exceptions.bits(path, tilde.as_deref());
         }
         bits
     }
@@ -160,50 +155,15 @@ fn from_working_directory(path: &str, place: &Place<'_>) -> Option<PlaceKind> {
     (inside && ordinary(path)).then_some(PlaceKind::BelowWorkingDirectory)
 }
 
-fn put(
-    path: &str,
-    bit: u64,
-    exact: &mut HashMap<String, u64>,
-    below: &mut HashMap<String, u64>,
-    patterns: &mut Vec<(String, u64)>,
-) {
-    let path = path.to_ascii_lowercase();
-    let is_wild = |text: &str| text.contains(['*', '?']);
-    match path.strip_suffix("/**").filter(|folder| !is_wild(folder)) {
-        Some(folder) => *below.entry(folder.to_owned()).or_default() |= bit,
-        None if is_wild(&path) => patterns.push((path, bit)),
-        None => *exact.entry(path).or_default() |= bit,
-    }
-}
-
-fn collect(
-    path: &str,
-    place: &Place<'_>,
-    exact: &HashMap<String, u64>,
-    below: &HashMap<String, u64>,
-    patterns: &[(String, u64)],
-) -> u64 {
-    let mut bits = look_up(path, exact, below);
-    // What lies in the home directory is listed under `~`.
+/// The path as it is listed when it lies in a home directory: from `~`.
+fn from_home(path: &str, place: &Place<'_>) -> Option<String> {
     let rest =
         if !place.home.is_empty() && path.len() > place.home.len() && within(path, place.home, Os::Linux) {
             Some(&path[place.home.trim_end_matches('/').len()..])
         } else {
             other_home(path)
         };
-    let tilde = rest.map(|rest| format!("~{rest}"));
-    let tilde = tilde.as_deref();
-    if let Some(tilde) = tilde {
-        bits |= look_up(tilde, exact, below);
-    }
-    for (pattern, bit) in patterns {
-        if bits & bit == 0
-            && (glob::matches(pattern, path) || tilde.is_some_and(|path| glob::matches(pattern, path)))
-        {
-            bits |= bit;
-        }
-    }
-    bits
+    rest.map(|rest| format!("~{rest}"))
 }
 
 /// What follows the home directory of somebody in a path below one.
@@ -216,14 +176,6 @@ fn other_home(path: &str) -> Option<&str> {
         .or_else(|| path.strip_prefix("/users/"))
         .or_else(|| path.strip_prefix("c:/users/"))?;
     rest.find('/').map(|at| &rest[at..])
-}
-
-fn look_up(path: &str, exact: &HashMap<String, u64>, below: &HashMap<String, u64>) -> u64 {
-    let mut bits = exact.get(path).copied().unwrap_or_default();
-    for (at, _) in path.match_indices('/') {
-        bits |= below.get(&path[..at]).copied().unwrap_or_default();
-    }
-    bits
 }
 
 /// The folder that a path with wildcards at its end means as a whole, and whether there are wildcards left.

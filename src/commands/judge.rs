@@ -18,6 +18,15 @@ pub struct GuardContext<'a> {
     pub workspace_roots: &'a [String],
 }
 
+/// Classes of one effect's target, found when a rule first asks.
+#[derive(Default)]
+struct Bits {
+    /// Those of places.
+    listed: Option<u64>,
+    /// That of sensitive paths, which takes longer.
+    sensitive: Option<u64>,
+}
+
 /// A rule that holds for an effect.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleHit<'r> {
@@ -32,7 +41,7 @@ impl CommandRules {
     pub fn judge(&self, analysis: &Analysis, context: &GuardContext<'_>) -> Vec<RuleHit<'_>> {
         let mut hits = Vec::new();
         for (index, effect) in analysis.effects.iter().enumerate() {
-            let mut classes = None;
+            let mut classes = Bits::default();
             for rule in &self.by_kind[effect.kind as usize] {
                 let rule = &self.rules[*rule];
                 if self.holds(&rule.condition, effect, analysis, context, &mut classes) {
@@ -49,7 +58,7 @@ impl CommandRules {
         effect: &Effect,
         analysis: &Analysis,
         context: &GuardContext<'_>,
-        classes: &mut Option<u64>,
+        classes: &mut Bits,
     ) -> bool {
         let is = |wanted: Option<bool>, value: bool| wanted.is_none_or(|wanted| wanted == value);
         let one_of = |list: &[String], text: &str| list.iter().any(|entry| entry == text);
@@ -81,7 +90,10 @@ impl CommandRules {
             return false;
         }
         if condition.classes != 0 || condition.not_classes != 0 {
-            let bits = *classes.get_or_insert_with(|| self.classes_of(effect, context));
+            let mut bits = *classes.listed.get_or_insert_with(|| self.classes_of(effect, context));
+            if (condition.classes | condition.not_classes) & self.classes.sensitive != 0 {
+                bits |= *classes.sensitive.get_or_insert_with(|| self.sensitive_of(effect, context));
+            }
             if (condition.classes != 0 && bits & condition.classes == 0) || bits & condition.not_classes != 0
             {
                 return false;
@@ -98,11 +110,16 @@ impl CommandRules {
             TargetKind::Remote => (Place::default(), &[][..]),
             TargetKind::Network | TargetKind::Name => return 0,
         };
-        let mut bits = self.classes.of(&target.text, target.has_glob, &place, roots);
-        if self.classes.sensitive != 0 && is_sensitive(effect, &place) {
-            bits |= self.classes.sensitive;
-        }
-        bits
+        self.classes.of(&target.text, target.has_glob, &place, roots)
+    }
+
+    fn sensitive_of(&self, effect: &Effect, context: &GuardContext<'_>) -> u64 {
+        let place = match effect.target.as_ref().map(|target| target.kind) {
+            Some(TargetKind::Path) => context.place,
+            Some(TargetKind::Remote) => Place::default(),
+            _ => return 0,
+        };
+        if is_sensitive(effect, &place) { self.classes.sensitive } else { 0 }
     }
 }
 

@@ -7,6 +7,7 @@ mod builtin;
 mod class;
 mod glob;
 mod judge;
+mod listed;
 mod load;
 mod problem;
 mod rule;

@@ -24,6 +24,36 @@ pub(in crate::shell) fn matches(pattern: &str, text: &str) -> Option<bool> {
     Some(whole)
 }
 
+/// The first of these names, which are ASCII, that the pattern matches, and the steps that it took to find them.
+pub(in crate::shell) fn matching<'n>(pattern: &str, names: &[&'n str], most: usize) -> (Vec<&'n str>, usize) {
+    let Some(pattern) = compile(pattern) else { return (Vec::new(), 1) };
+    let fixed = pattern.iter().filter(|token| !matches!(token, Token::Star)).count();
+    let has_star = fixed < pattern.len();
+    let mut found = Vec::new();
+    let mut work = 10;
+    let mut text = Vec::new();
+    for &name in names {
+        let begins = match (pattern.first(), name.chars().next()) {
+            (Some(first), Some(c)) => first.accepts(c),
+            _ => false,
+        };
+        if !begins || name.len() < fixed || (!has_star && name.len() > fixed) {
+            continue;
+        }
+        text.clear();
+        text.extend(name.chars());
+        let mut whole = false;
+        work += walk(&pattern, &text, |end| whole |= end == text.len());
+        if whole {
+            found.push(name);
+            if found.len() == most {
+                break;
+            }
+        }
+    }
+    (found, work / 4)
+}
+
 /// Length in bytes of the part at the beginning of `text` that the pattern matches.
 pub(super) fn prefix(pattern: &str, text: &str, longest: bool) -> Option<usize> {
     let pattern = compile(pattern)?;

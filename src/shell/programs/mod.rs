@@ -326,7 +326,10 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         "apt" | "apt-get" | "aptitude" | "yum" | "dnf" | "zypper" | "apk" | "pacman" | "rpm" | "dpkg" => {
             packages::install(call);
             packages::remove(call);
+            packages::hooks(call);
         }
+        "make" | "gmake" | "bmake" => packages::make(call),
+        "cpan" => packages::cpan(call),
         "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "gem" => {
             secrets::reveal(call);
             packages::install(call);

@@ -2,7 +2,8 @@
 
 use super::super::effect::EffectKind;
 use super::call::{Call, name_target, network_target};
-use super::options::Grammar;
+use super::options::{Grammar, part};
+use super::{Input, Language};
 
 /// Verbs that install.
 const VERBS: &[&str] =
@@ -50,6 +51,43 @@ pub(super) fn install(call: &mut Call<'_, '_>) {
         .filter(|v| v.text.contains("://"))
     {
         call.tell(EffectKind::Install, Some(network_target(url)), &detail);
+    }
+}
+
+/// `apt -o APT::Update::Pre-Invoke::=command`: settings that run something.
+pub(super) fn hooks(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar { short_values: "ocat", ..Grammar::default() });
+    for setting in options.values(&["o", "option"]) {
+        if let Some((key, command)) = setting.text.split_once('=')
+            && key.to_ascii_lowercase().contains("-invoke")
+        {
+            call.shell(&part(setting, command), "apt -o");
+        }
+    }
+}
+
+/// `make --eval`: the recipes in it run.
+pub(super) fn make(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar {
+        short_values: "CfIojlW",
+        short_attached: "jl",
+        long: &["eval=", "directory=", "file=", "makefile="],
+        ..Grammar::default()
+    });
+    for text in options.values(&["eval", "E"]) {
+        for line in text.text.lines().filter_map(|line| line.strip_prefix('\t')).take(64) {
+            call.shell(&part(text, line.trim_start_matches(['-', '@', '+'])), "make --eval");
+        }
+    }
+}
+
+/// `cpan` reads commands; `! code` is Perl.
+pub(super) fn cpan(call: &mut Call<'_, '_>) {
+    let Input::Text(text) = call.invocation.input else { return };
+    for line in text.text.lines().take(64) {
+        if let Some(code) = line.trim_start().strip_prefix('!') {
+            call.sink.script(Language::Perl, &part(text, code), "cpan");
+        }
     }
 }
 

@@ -347,6 +347,13 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
         if let Some((_, script)) = text.split_once('!').filter(|_| runs) {
             call.shell(&super::options::part(command, script), "vim -c");
         }
+        if matches!(text, "sh" | "she" | "shel" | "shell") || text.starts_with("term") {
+            call.run(&[super::call::word("sh", command)], "vim -c");
+        }
+        if let Some((_, script)) = text.split_once("os.execute(") {
+            let script = script.trim_matches(['"', '\'', ')']);
+            call.shell(&super::options::part(command, script), "vim -c");
+        }
     }
     for expression in options.values(&["eval"]) {
         lisp(call, expression);

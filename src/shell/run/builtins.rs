@@ -11,6 +11,9 @@ use super::io::{Channel, text_of};
 use super::scope::Value;
 use super::{Engine, call, names};
 
+/// Bytes of a working directory that is followed; every path is spelled from there.
+const FOLDER_MAX: usize = 1024;
+
 impl Engine<'_> {
     /// Runs a builtin. True when nothing is left to say about it.
     pub(super) fn builtin(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) -> bool {
@@ -171,7 +174,8 @@ impl Engine<'_> {
         };
         let spelled = self.spelled(&new);
         // Below a working directory that is not known, the way from there is known all the same.
-        if !spelled.starts_with(HOLE) && !spelled.is_empty() {
+        let is_known = !spelled.starts_with(HOLE) && !spelled.is_empty();
+        if is_known && spelled.len() <= FOLDER_MAX && self.charge(spelled.len() / 4) {
             self.scope.set_text("PWD", Argument::constant(spelled, new.span));
         } else {
             self.forget_directory();

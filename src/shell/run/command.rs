@@ -42,6 +42,69 @@ const DECODERS: &[&str] = &[
     "compress",
 ];
 
+/// Files that hold passwords and rights, which no ordinary program takes as an argument.
+const ACCOUNT_FILES: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/master.passwd",
+    "/etc/krb5.keytab",
+];
+
+/// Programs that tell about a file, or take its name as text, without telling what it holds.
+const LOOKS_ONLY: &[&str] = &[
+    "ls",
+    "stat",
+    "test",
+    "[",
+    "[[",
+    "echo",
+    "printf",
+    "realpath",
+    "readlink",
+    "dirname",
+    "basename",
+    "lsattr",
+    "getfacl",
+    "namei",
+    "du",
+    "wc",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "cksum",
+    "rpm",
+    "dpkg",
+    "dpkg-query",
+    "debsums",
+    "exa",
+    "eza",
+    "lsd",
+    "tree",
+    "which",
+    "man",
+    "restorecon",
+    "chcon",
+    "augtool",
+    "visudo",
+    "lsof",
+    "fuser",
+    "inotifywait",
+    "auditctl",
+    "ausearch",
+    "lynis",
+    "aide",
+    "yum",
+    "dnf",
+    "apt-file",
+    "locate",
+    "git",
+    "tldr",
+    "grep",
+];
+
 /// Steps that one command costs.
 const COMMAND_STEPS: usize = 40;
 
@@ -54,7 +117,8 @@ impl Engine<'_> {
         }
         #[cfg(test)]
         self.trace.push(argv.iter().map(|argument| argument.text.clone()).collect());
-        let candidates = if name.has_glob { names::from_glob(name) } else { Vec::new() };
+        let (candidates, steps) = if name.has_glob { names::from_glob(name) } else { (Vec::new(), 0) };
+        self.charge(steps);
         for program in &candidates {
             self.dispatch(program, argv, span);
         }
@@ -91,11 +155,26 @@ impl Engine<'_> {
         let stdin = std::rc::Rc::clone(&self.io.stdin);
         let place = crate::paths::Place { cwd: &cwd, ..self.place };
         let invocation = Invocation { program, argv, place, input: &stdin.input, span };
+        let effects = self.analysis.effects.len();
         let mut sink = ProgramSink::new(self, program, argv, span);
         programs::analyse(&invocation, &mut sink);
+        if self.analysis.effects.len() == effects && !LOOKS_ONLY.contains(&program) {
+            self.account_files(argv, span);
+        }
         self.network(program, argv, span);
         self.suspect(program, argv, span);
         self.output(program, argv, span);
+    }
+
+    /// A program that is not known, given a file with passwords: it has no other use for it than to read it.
+    fn account_files(&mut self, argv: &[Argument], span: &Range<usize>) {
+        for argument in &argv[1..] {
+            let path = argument.text.rsplit_once('=').map_or(argument.text.as_str(), |(_, value)| value);
+            if path.starts_with("/etc/") && ACCOUNT_FILES.contains(&path) {
+                let path = Argument { text: path.to_owned(), ..argument.clone() };
+                self.path_effect(EffectKind::ReadPath, &path, "", span);
+            }
+        }
     }
 
     /// A command whose name is not known: code if the name came from somewhere, otherwise only what stands behind it.

@@ -150,6 +150,7 @@ impl Engine<'_> {
             None => Channel::Inherited,
         };
         let mut descriptors = (*self.io.descriptors).clone();
+        descriptors.retain(|(name, _)| !matches!(name.as_str(), "63" | "60"));
         for name in ["63", "60"] {
             descriptors.push((name.to_owned(), channel.clone()));
         }

@@ -53,6 +53,46 @@ const COMPILED: &[&str] = &[
     "java",
 ];
 
+/// Programs, as reports name them, that have no reason of their own to start a shell for somebody to type into.
+const NO_REASON: &[&str] = &[
+    "awk system",
+    "busybox",
+    "cpan",
+    "ed !",
+    "emacs --eval",
+    "expect",
+    "fd -x",
+    "find -exec",
+    "find -ok",
+    "ftp !",
+    "gdb",
+    "git -c",
+    "git grep -O",
+    "javascript",
+    "lua",
+    "make --eval",
+    "osascript",
+    "perl",
+    "php",
+    "python",
+    "rg --pre",
+    "rsync -e",
+    "ruby",
+    "scp -S",
+    "sed e",
+    "split",
+    "sql",
+    "sql copy",
+    "sql shell",
+    "ssh -o",
+    "tar",
+    "tar --checkpoint-action",
+    "apt -o",
+    "vim -c",
+    "wget --use-askpass",
+    "zip -TT",
+];
+
 /// How an interpreter takes its program.
 struct Grammar {
     language: Language,
@@ -140,7 +180,7 @@ fn grammar(program: &str) -> Option<&'static Grammar> {
         "python" | "pypy" | "jython" | "micropython" | "ipython" => &PYTHON,
         "perl" => &PERL,
         "ruby" | "jruby" | "irb" => &RUBY,
-        "node" | "nodejs" | "bun" => &NODE,
+        "node" | "nodejs" | "bun" | "jjs" | "jrunscript" | "qjs" => &NODE,
         "php" | "php-cli" => &PHP,
         "lua" | "luajit" | "texlua" => &LUA,
         "rscript" | "r" | "julia" | "groovy" | "elixir" | "crystal" | "tclsh" | "jshell" | "osascript"
@@ -335,6 +375,14 @@ impl Engine<'_> {
         {
             let host = Arc::clone(host);
             self.remote_shell(EffectKind::ReverseShell, &host, &shared, span);
+        }
+        let is_escape = self.remote == 0
+            && stdin.input == Input::None
+            && stdin.channel == Channel::Inherited
+            && self.via.iter().any(|via| NO_REASON.contains(via));
+        if is_escape {
+            let attributes = Attributes { detail: "interactive shell".to_owned(), ..Attributes::default() };
+            self.effect(EffectKind::EscapeSandbox, None, attributes, via, &shared, span);
         }
         self.facts.shell = Some((span.clone(), shared));
         self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));

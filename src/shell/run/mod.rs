@@ -44,7 +44,7 @@ pub(in crate::shell) use io::{Io, merge_origin};
 pub(in crate::shell) use scope::{Scope, Value};
 
 /// Effects one analysis reports at most.
-const EFFECTS_MAX: usize = 10_000;
+const EFFECTS_MAX: usize = 2_000;
 /// Bytes that cost one step.
 const BYTES_PER_STEP: usize = 32;
 /// Calls of functions inside one another.

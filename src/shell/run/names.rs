@@ -192,15 +192,14 @@ pub(super) fn program(name: &Argument) -> String {
     program
 }
 
-/// Known programs that a name with glob characters may stand for, at most [`CANDIDATES_MAX`].
-pub(super) fn from_glob(name: &Argument) -> Vec<&'static str> {
+/// Known programs that a name with glob characters may stand for, at most [`CANDIDATES_MAX`], and the steps that took.
+pub(super) fn from_glob(name: &Argument) -> (Vec<&'static str>, usize) {
     let pattern = base_name(&name.text);
     // A pattern that says nothing stands for anything.
     if pattern.len() > 64 || !pattern.bytes().any(|b| b.is_ascii_alphanumeric()) {
-        return Vec::new();
+        return (Vec::new(), 1);
     }
-    let fits = |known: &&str| pattern::matches(pattern, known) == Some(true);
-    KNOWN.iter().copied().filter(fits).take(CANDIDATES_MAX).collect()
+    pattern::matching(pattern, KNOWN, CANDIDATES_MAX)
 }
 
 /// Whether a program is one of those that can do harm or run others.
@@ -341,7 +340,7 @@ mod tests {
             assert_eq!(program(&argument(name, false)), wanted, "{name}");
         }
         for (name, wanted) in [("/bin/r?", Some("rm")), ("/???/r[m]", Some("rm")), ("/*/*", None)] {
-            assert_eq!(from_glob(&argument(name, true)).first().copied(), wanted, "{name}");
+            assert_eq!(from_glob(&argument(name, true)).0.first().copied(), wanted, "{name}");
         }
     }
 

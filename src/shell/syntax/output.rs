@@ -7,6 +7,9 @@ use crate::shell::ast::{
 /// Problems of one kind that are kept.
 const PROBLEMS_MAX: usize = 32;
 
+/// What a command counts among the nodes: running one takes far longer than reading a word.
+const COMMAND_NODES: usize = 32;
+
 /// The tree so far.
 #[derive(Debug, Default)]
 pub(super) struct Output<'s> {
@@ -14,7 +17,7 @@ pub(super) struct Output<'s> {
     pub(super) source: &'s str,
     ast: Ast<'s>,
     problems: [Vec<SyntaxProblem>; 4],
-    /// How many more commands, words and parts there may be.
+    /// How many more nodes there may be: words, their parts, and commands, which count [`COMMAND_NODES`] each.
     pub(super) nodes_left: usize,
     /// How many more bytes may be looked at ahead of the cursor.
     pub(super) ahead_left: usize,
@@ -46,7 +49,7 @@ impl<'s> Output<'s> {
     }
 
     pub(super) fn command(&mut self, command: Command<'s>) -> CommandId {
-        self.count(1);
+        self.count(COMMAND_NODES);
         self.ast.commands.push(command);
         CommandId(last(self.ast.commands.len()))
     }
