@@ -3,6 +3,8 @@
 //! Order of a start: logging, admin token, listeners, store, rules and policies, audit log, then SERVING. Order of a stop:
 //! readiness and health off, no new calls, calls in flight finish, audit and spans written out.
 
+mod models;
+
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,12 +18,13 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::audit::{self, AuditLog};
-use crate::config::Settings;
+use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
 use crate::grpc::{self, AddedInterceptors, Authenticator, Health, KeptIncidents, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
-use crate::messages::MessageEngine;
+use crate::judge::Unobserved;
+use crate::messages::{MessageEngine, Plugin};
 use crate::policy::{Live, Reload, Sources};
 use crate::store::{self, IncidentStore, IncidentWriter, StoreError, WriterHooks};
 use crate::telemetry::{
@@ -59,6 +62,9 @@ pub enum ServeError {
     /// What outlives the process could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What the settings name cannot be used.
+    #[error(transparent)]
+    Settings(#[from] ConfigProblems),
     /// A listener could not be opened, or gRPC failed.
     #[error(transparent)]
     Grpc(#[from] grpc::ServeError),
@@ -96,6 +102,11 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let http_listener = TcpListener::bind(settings.http.listen).await.map_err(http_failed)?;
     let http_address = http_listener.local_addr().map_err(http_failed)?;
 
+    let observer = models::observer(metrics.clone());
+    let judge = models::judge(settings, observer.clone())?;
+    models::announce(settings, judge.as_ref());
+    let plugins = models::plugins(settings, &observer)?;
+
     // Tables that the first text in another script would otherwise wait for.
     crate::text::warm_up();
     // Policies and API share the clients of interceptors that live elsewhere, with their connections and breakers.
@@ -113,11 +124,11 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         metrics.clone(),
         audit.clone(),
         Some(writer.clone()),
-        None,
+        judge,
         settings.server.request_bytes_max,
     ));
     let shared = Arc::new(Shared {
-        engine: message_engine(settings),
+        engine: message_engine_with(settings, plugins),
         tools,
         interceptors,
         incidents: KeptIncidents { store: incidents.clone(), writer: Some(writer.clone()) },
@@ -176,8 +187,16 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     Ok(served?)
 }
 
-/// The message engine as configured.
-pub fn message_engine(settings: &Settings) -> MessageEngine {
+/// The message engine as configured, whose questions to models nobody counts.
+///
+/// # Errors
+/// What the settings name and cannot be used.
+pub fn message_engine(settings: &Settings) -> Result<MessageEngine, ConfigProblems> {
+    let unobserved: Arc<dyn crate::judge::Observer> = Arc::new(Unobserved);
+    Ok(message_engine_with(settings, models::plugins(settings, &unobserved)?))
+}
+
+fn message_engine_with(settings: &Settings, plugins: Vec<Arc<dyn Plugin>>) -> MessageEngine {
     let enabled = settings.plugins.enabled_ids();
     let disabled = crate::detect::BUILTIN_PLUGINS
         .iter()
@@ -185,7 +204,7 @@ pub fn message_engine(settings: &Settings) -> MessageEngine {
         .filter(|id| !enabled.contains(id))
         .map(str::to_owned)
         .collect();
-    MessageEngine::new(settings.messages.clone(), &settings.cache, Vec::new(), disabled)
+    MessageEngine::new(settings.messages.clone(), &settings.cache, plugins, disabled)
 }
 
 /// The tool engine, without interceptors of the API.
@@ -207,7 +226,7 @@ fn sources_over(settings: &Settings, remotes: Arc<dyn RemoteFactory>) -> Sources
     Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
-        plugins: Vec::new(),
+        plugins: models::plugin_names(settings),
         prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))),
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn check_with(
     runtime: &tokio::runtime::Runtime,
     request: v1::CheckMessagesRequest,
 ) -> Result<v1::CheckMessagesResponse, Failure> {
-    let engine = app::message_engine(settings);
+    let engine = app::message_engine(settings).map_err(Failure::configuration)?;
     let messages = convert::conversation(&request).map_err(Failure::data)?;
     let wanted = CheckRequest {
         messages: &messages,

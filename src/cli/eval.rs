@@ -58,8 +58,9 @@ pub(super) fn run(
     settings.cache.enabled = false;
     let snapshot =
         if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules, &settings)? };
-    let mut judge = EngineJudge::new(&snapshot, app::message_engine(&settings), app::tool_engine(&settings))
-        .map_err(Failure::internal)?;
+    let engine = app::message_engine(&settings).map_err(Failure::configuration)?;
+    let mut judge =
+        EngineJudge::new(&snapshot, engine, app::tool_engine(&settings)).map_err(Failure::internal)?;
     run_with(&mut judge, arguments, output)
 }
 

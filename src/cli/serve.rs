@@ -70,6 +70,7 @@ fn failure_of(error: app::ServeError) -> Failure {
         | app::ServeError::AdminToken { .. }
         | app::ServeError::Audit(_)
         | app::ServeError::Store(_)
+        | app::ServeError::Settings(_)
         | app::ServeError::Grpc(_)
         | app::ServeError::Http { .. } => Failure::configuration(message),
         app::ServeError::Signals(_) => Failure::internal(message),

@@ -13,9 +13,12 @@ const PREFIX: &str = "PORTCULLIS_";
 const CONFIG_FILE: &str = "PORTCULLIS_CONFIG";
 
 /// Names without our prefix, and what they set.
-const FOREIGN: [(&str, &str); 9] = [
+const FOREIGN: [(&str, &str); 12] = [
     ("ANTHROPIC_API_KEY", "llm.anthropic_api_key"),
     ("GEMINI_API_KEY", "llm.gemini_api_key"),
+    ("LLAMAGUARD_ENABLED", "llama_guard.enabled"),
+    ("LLAMAGUARD_ENDPOINT", "llama_guard.endpoint"),
+    ("LLAMAGUARD_MODEL", "llama_guard.model"),
     ("LLM_API_KEY", "llm.api_key"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "tracing.otlp_endpoint"),
     ("SECURITY_PLUGINS_ENABLED", "plugins.enabled"),

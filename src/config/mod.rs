@@ -64,6 +64,8 @@ pub struct Settings {
     pub store: crate::store::Config,
     /// Interceptors that live elsewhere.
     pub extensions: crate::extension::Config,
+    /// The plugin that asks a Llama Guard model.
+    pub llama_guard: crate::messages::LlamaGuardConfig,
     /// The model that judges.
     pub llm: crate::judge::Config,
     /// Log lines.
@@ -89,6 +91,7 @@ impl Default for Settings {
             audit: crate::audit::Config::default(),
             store: crate::store::Config::default(),
             extensions: crate::extension::Config::default(),
+            llama_guard: crate::messages::LlamaGuardConfig::default(),
             llm: crate::judge::Config::default(),
             log: crate::telemetry::LogConfig::default(),
             tracing: crate::telemetry::TracingConfig::default(),
@@ -191,6 +194,7 @@ impl Settings {
         check_section("audit", problems, |p| self.audit.check(p));
         check_section("store", problems, |p| self.store.check(p));
         check_section("extensions", problems, |p| self.extensions.check(p));
+        check_section("llama_guard", problems, |p| self.llama_guard.check(p));
         check_section("llm", problems, |p| self.llm.check(p));
         check_section("log", problems, |p| self.log.check(p));
         check_section("tracing", problems, |p| self.tracing.check(p));

@@ -143,6 +143,11 @@ impl Shared {
         for (id, reports) in crate::messages::OWN_PLUGINS {
             self.metrics.declare_plugin(id, reports.iter().map(|severity| (id, *severity)));
         }
+        for plugin in self.engine.plugins() {
+            let reports = plugin.reports();
+            let reports = reports.iter().map(|(category, severity)| (category.as_str(), *severity));
+            self.metrics.declare_plugin(&plugin.descriptor().name, reports);
+        }
         if let Some(prepared) = snapshot.prepared::<PreparedTools>() {
             let rules = prepared.commands().rules().iter();
             let commands = rules.map(|rule| (rule.category.as_str(), rule.severity));

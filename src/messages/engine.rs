@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
-use super::plugin::{Descriptor, Plugin, PluginError};
+use super::plugin::{Descriptor, Plugin, PluginCall, guarded};
 use super::redact::RedactedField;
 use super::report;
 use super::{CacheConfig, Conversation, Field, FindingCache, Message, MessagesConfig, input, structure};
@@ -159,6 +159,11 @@ impl MessageEngine {
     ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { config, cache: FindingCache::new(cache), plugins, disabled, long_scans: Semaphore::new(cores) }
+    }
+
+    /// The asynchronous plugins.
+    pub fn plugins(&self) -> &[Arc<dyn Plugin>] {
+        &self.plugins
     }
 
     /// Every plugin with its description, built-in ones first.
@@ -475,7 +480,8 @@ impl MessageEngine {
             if let Some(deadline) = request.deadline {
                 until = until.min(deadline);
             }
-            let answer = tokio::time::timeout_at(until.into(), guarded(plugin.check(request.messages))).await;
+            let call = PluginCall { messages: request.messages, direction: request.direction, until };
+            let answer = tokio::time::timeout_at(until.into(), guarded(plugin.check(&call))).await;
             (plugin, answer, started.elapsed())
         });
         let answers = if self.config.parallel {
@@ -643,20 +649,6 @@ fn within_message(messages: &Conversation<'_>, mut finding: Finding, of: &Descri
     finding.plugin = of.name.clone();
     finding.plugin_version = of.version.clone();
     Some(finding)
-}
-
-/// Runs a plugin so that its panic is its own error.
-async fn guarded(mut future: super::PluginFuture<'_>) -> super::PluginAnswer {
-    std::future::poll_fn(move |cx| {
-        let poll = std::panic::AssertUnwindSafe(|| future.as_mut().poll(cx));
-        std::panic::catch_unwind(poll).unwrap_or_else(|_| {
-            std::task::Poll::Ready(Err(PluginError {
-                reason: Reason::Error,
-                detail: "the plugin panicked".to_owned(),
-            }))
-        })
-    })
-    .await
 }
 
 fn names_of<'n>(names: impl Iterator<Item = &'n str>) -> String {

@@ -12,6 +12,7 @@ mod cache;
 mod config;
 mod engine;
 mod input;
+mod llama_guard;
 mod plugin;
 mod redact;
 mod report;
@@ -21,7 +22,8 @@ pub use cache::FindingCache;
 pub use config::{CacheConfig, MessagesConfig};
 pub use engine::{CheckError, CheckOutcome, CheckRequest, MessageEngine};
 pub use input::{Conversation, Field, FieldPath, Message, parse_role};
-pub use plugin::{Descriptor, Plugin, PluginAnswer, PluginError, PluginFuture};
+pub use llama_guard::{Generation, GenerationSetting, Hazard, LlamaGuard, LlamaGuardConfig};
+pub use plugin::{Descriptor, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture};
 pub use redact::RedactedField;
 /// Plugins of the engine itself, which have no rules, with the severities they can report.
 pub const OWN_PLUGINS: [(&str, &[crate::decision::Severity]); 2] = [

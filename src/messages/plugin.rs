@@ -6,9 +6,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Conversation;
-use crate::decision::{Finding, Reason};
+use crate::decision::{Direction, Finding, Reason, Severity};
 
 /// What a plugin is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +38,41 @@ pub type PluginAnswer = Result<Vec<Finding>, PluginError>;
 /// A plugin at work.
 pub type PluginFuture<'a> = Pin<Box<dyn Future<Output = PluginAnswer> + Send + 'a>>;
 
+/// What a plugin is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginCall<'a> {
+    /// All messages of the request.
+    pub messages: &'a Conversation<'a>,
+    /// Which way they go.
+    pub direction: Direction,
+    /// When nobody waits any more: the time-out of the plugin or the deadline of the caller.
+    pub until: Instant,
+}
+
 /// A check that waits for somebody else.
 pub trait Plugin: Send + Sync {
     /// What it is.
     fn descriptor(&self) -> &Descriptor;
 
+    /// Categories and severities that it can report, for the metrics; others are counted together.
+    fn reports(&self) -> Vec<(String, Severity)> {
+        Vec::new()
+    }
+
     /// Checks all messages of a request. May be dropped at any await when the time is up.
-    fn check<'a>(&'a self, messages: &'a Conversation<'a>) -> PluginFuture<'a>;
+    fn check<'a>(&'a self, call: &'a PluginCall<'a>) -> PluginFuture<'a>;
+}
+
+/// Runs a plugin so that its panic is its own error.
+pub(super) async fn guarded(mut future: PluginFuture<'_>) -> PluginAnswer {
+    std::future::poll_fn(move |cx| {
+        let poll = std::panic::AssertUnwindSafe(|| future.as_mut().poll(cx));
+        std::panic::catch_unwind(poll).unwrap_or_else(|_| {
+            std::task::Poll::Ready(Err(PluginError {
+                reason: Reason::Error,
+                detail: "the plugin panicked".to_owned(),
+            }))
+        })
+    })
+    .await
 }

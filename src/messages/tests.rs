@@ -73,7 +73,7 @@ impl Plugin for Actor {
         &self.descriptor
     }
 
-    fn check<'a>(&'a self, _: &'a Conversation<'a>) -> PluginFuture<'a> {
+    fn check<'a>(&'a self, _: &'a PluginCall<'a>) -> PluginFuture<'a> {
         Box::pin(async move {
             match &self.act {
                 Act::Find(start, end) => Ok(vec![self.finding(0, *start, *end)]),

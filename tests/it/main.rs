@@ -11,6 +11,8 @@
 //! - `interception`: records, counts and reloads of interceptions.
 //! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
+//! - `llm`: language models, their wire formats and their faults.
+//! - `llm_stand_in`: no tests; the providers that they are tested against.
 //! - `metrics`: exact deltas of `/metrics`.
 //! - `policy_service`: looking at policies and rules, and the admin token.
 //! - `registry`: no tests; changing interceptors and asking about tools.
@@ -32,6 +34,9 @@ mod intercept;
 mod interception;
 mod interceptor_registry;
 mod lifecycle;
+mod llm;
+#[path = "../support/llm.rs"]
+mod llm_stand_in;
 mod metrics;
 mod policy_service;
 mod registry;

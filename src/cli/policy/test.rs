@@ -50,7 +50,7 @@ pub(super) fn run(
     }
     let snapshot = snapshot(&settings)?;
     let runner = Runner {
-        engine: app::message_engine(&settings),
+        engine: app::message_engine(&settings).map_err(Failure::configuration)?,
         snapshot: &snapshot,
         runtime: tokio::runtime::Builder::new_current_thread()
             .enable_all()
