@@ -192,8 +192,7 @@ fn fault_of(error: &reqwest::Error) -> Fault {
         if cause.is::<NotPrivate>() {
             return Fault::last(Trouble::Unreachable, NotPrivate.to_string());
         }
-        // The TLS library reports whatever is wrong with a certificate or a handshake as invalid data.
-        if cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        if cause.downcast_ref::<io::Error>().is_some_and(is_of_tls) {
             return Fault {
                 is_outage: true,
                 ..Fault::last(Trouble::Tls, "no secure connection: TLS failed")
@@ -202,6 +201,13 @@ fn fault_of(error: &reqwest::Error) -> Fault {
         next = cause.source();
     }
     Fault::passing(Trouble::Unreachable, "the provider cannot be reached")
+}
+
+/// Whether the TLS library failed: it reports whatever is wrong with a certificate or a handshake as invalid data, which
+/// may stand inside another error that does not tell it as its source.
+fn is_of_tls(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidData
+        || error.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>()).is_some_and(is_of_tls)
 }
 
 /// A host that may be called over plain HTTP is not in a private network after all.

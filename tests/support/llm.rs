@@ -112,11 +112,6 @@ impl StandIn {
         stand_in
     }
 
-    /// Its address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// The base URL of a scenario such as `fault/500`.
     pub fn url(&self, scenario: &str) -> String {
         format!("http://{}/{scenario}", self.address)
