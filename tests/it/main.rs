@@ -11,6 +11,7 @@
 //! - `interception`: records, counts and reloads of interceptions.
 //! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
 //! - `lifecycle`: start, probes, health, reflection, stop and kill.
+//! - `llama_guard`: the plugin through a real server.
 //! - `llm`: language models, their wire formats and their faults.
 //! - `llm_stand_in`: no tests; the providers that they are tested against.
 //! - `metrics`: exact deltas of `/metrics`.
@@ -34,6 +35,7 @@ mod intercept;
 mod interception;
 mod interceptor_registry;
 mod lifecycle;
+mod llama_guard;
 mod llm;
 #[path = "../support/llm.rs"]
 mod llm_stand_in;

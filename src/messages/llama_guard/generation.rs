@@ -137,6 +137,8 @@ fn of_model(model: &str) -> Option<Generation> {
     // `LlamaGuard-7b` tells a size.
     let is_size = rest.starts_with('b');
     match number {
+        // `guardian` is another model.
+        "" if rest.starts_with(char::is_alphabetic) => None,
         "" | "1" if !is_size => Some(Generation::One),
         "7" if is_size => Some(Generation::One),
         "2" if !is_size => Some(Generation::Two),
