@@ -301,6 +301,9 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
 
 /// `aria2c`, `axel`, `http`, `lwp-download` and other fetchers.
 pub(super) fn fetch(call: &mut Call<'_, '_>) {
+    if call.program() == "whois" {
+        return whois(call);
+    }
     let options = call.options(&Grammar {
         short_values: "oOdaxsjiTn",
         long: &["out=", "output=", "dir="],
@@ -318,6 +321,22 @@ pub(super) fn fetch(call: &mut Call<'_, '_>) {
     }
     if let Some(output) = options.value(&["o", "O", "out", "output"]) {
         call.write(output, "download");
+    }
+}
+
+/// `whois`: with a host and a port of one's own it carries anything anywhere.
+fn whois(call: &mut Call<'_, '_>) {
+    let options =
+        call.options(&Grammar { short_values: "hpgiqTvsl", long: &["host=", "port="], ..Grammar::default() });
+    let host = options.value(&["h", "host"]);
+    let port = options.value(&["p", "port"]).is_some_and(|port| port.text != "43");
+    match host {
+        Some(host) if port => call.tell(EffectKind::SendData, Some(network_target(host)), "whois port"),
+        _ => {
+            for name in &options.operands {
+                call.tell(EffectKind::Fetch, Some(network_target(name)), "");
+            }
+        }
     }
 }
 

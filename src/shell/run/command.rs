@@ -14,6 +14,7 @@ use super::{Engine, names};
 /// Programs whose output nobody can foresee and that exist to make text out of what cannot be read.
 const DECODERS: &[&str] = &[
     "base64",
+    "b64decode",
     "base32",
     "basenc",
     "xxd",
@@ -44,6 +45,7 @@ const DECODERS: &[&str] = &[
 
 /// Files that hold passwords and rights, which no ordinary program takes as an argument.
 const ACCOUNT_FILES: &[&str] = &[
+    "/etc/passwd",
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -193,6 +195,7 @@ impl Engine<'_> {
                 if let Some(script) = argv.get(1) {
                     self.stealing_script(script, argv, span);
                 }
+                self.account_files(argv, span);
                 self.suspect_rest(argv, span);
             }
         }

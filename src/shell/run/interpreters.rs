@@ -93,6 +93,9 @@ const NO_REASON: &[&str] = &[
     "zip -TT",
 ];
 
+/// Those of them that read their commands from the standard input.
+const READ_SCRIPTS: &[&str] = &["cpan", "ed !", "ftp !", "sql shell"];
+
 /// How an interpreter takes its program.
 struct Grammar {
     language: Language,
@@ -344,6 +347,11 @@ impl Engine<'_> {
         span: &Range<usize>,
     ) {
         let stdin = Rc::clone(&self.io.stdin);
+        // What is left of a script that the program reads itself goes to the shell as well.
+        let reads_script = self.via.iter().any(|via| READ_SCRIPTS.contains(via));
+        if reads_script && self.remote == 0 {
+            self.escape(via, &argv.into(), span);
+        }
         if let Input::Text(text) = &stdin.input {
             let mark = self.scope.mark();
             self.scope.set_positional(Some(Rc::new(positional.to_vec())));
@@ -376,16 +384,18 @@ impl Engine<'_> {
             let host = Arc::clone(host);
             self.remote_shell(EffectKind::ReverseShell, &host, &shared, span);
         }
-        let is_escape = self.remote == 0
-            && stdin.input == Input::None
-            && stdin.channel == Channel::Inherited
-            && self.via.iter().any(|via| NO_REASON.contains(via));
-        if is_escape {
-            let attributes = Attributes { detail: "interactive shell".to_owned(), ..Attributes::default() };
-            self.effect(EffectKind::EscapeSandbox, None, attributes, via, &shared, span);
+        let is_free = stdin.input == Input::None && stdin.channel == Channel::Inherited && self.remote == 0;
+        if is_free && self.via.iter().any(|via| NO_REASON.contains(via)) {
+            self.escape(via, &shared, span);
         }
         self.facts.shell = Some((span.clone(), shared));
         self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));
+    }
+
+    /// Notes a shell for somebody to type into.
+    fn escape(&mut self, via: &str, argv: &Arc<[Argument]>, span: &Range<usize>) {
+        let attributes = Attributes { detail: "interactive shell".to_owned(), ..Attributes::default() };
+        self.effect(EffectKind::EscapeSandbox, None, attributes, via, argv, span);
     }
 
     /// Runs a text in its language.

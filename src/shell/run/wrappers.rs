@@ -239,7 +239,9 @@ impl Engine<'_> {
                     value();
                 }
                 '-' => match text.split_once('=') {
-                    Some(("--replace", value)) => replace = Some(value.to_owned()),
+                    Some(("--replace", value)) => {
+                        replace = Some(if value.is_empty() { "{}" } else { value }.to_owned());
+                    }
                     Some(("--delimiter", value)) => delimiter = Some(value.to_owned()),
                     Some(("--arg-file", value)) => from_file = Some(value.to_owned()),
                     Some(_) => {}
@@ -259,6 +261,7 @@ impl Engine<'_> {
         }
         let echo = [Argument::constant("echo", span.clone())];
         let command = argv.get(at..).filter(|rest| !rest.is_empty()).unwrap_or(&echo);
+        let is_list = from_file.is_some();
         let input = match from_file {
             Some(file) => self.items_of_file(&Argument::constant(file, span.clone()), span),
             None => self.io.stdin.input.clone(),
@@ -270,9 +273,11 @@ impl Engine<'_> {
         let items = self.items(&input, delimiter.as_deref(), replace.is_some(), span);
         // The command itself reads nothing.
         let stdin = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin::default()));
-        self.via.push("xargs");
+        self.via.push(if is_list { "xargs -a" } else { "xargs" });
+        // Without the word that it stands for, an item is meant to follow.
+        let has_token = |token: &str| command.iter().any(|word| word.text.contains(token));
         match replace {
-            Some(token) if !token.is_empty() => {
+            Some(token) if !token.is_empty() && has_token(&token) => {
                 for item in &items {
                     let replaced: Vec<Argument> =
                         command.iter().map(|word| substitute(word, &token, item)).collect();

@@ -98,11 +98,33 @@ pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
             if let Some(url) = fetched {
                 let target = Target { text: url, has_glob: false, kind: TargetKind::Network };
                 tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
+            } else if decodes(evaluator) {
+                tell(evaluator.sink, EffectKind::OpaqueExecution, None, "b64decode");
             } else {
                 evaluator.sink.unknown_command();
             }
         }
     }
+}
+
+/// Whether a script makes text out of what cannot be read.
+fn decodes(evaluator: &Evaluator<'_, '_>) -> bool {
+    const DECODERS: &[&str] = &[
+        "b64decode",
+        "b32decode",
+        "a85decode",
+        "unhexlify",
+        "fromhex",
+        "decompress(",
+        "marshal.loads",
+        "atob(",
+        "base64_decode",
+        "decode_base64",
+        "decode64",
+        "gzinflate",
+        "str_rot13",
+    ];
+    DECODERS.iter().any(|decoder| evaluator.text.text.contains(decoder))
 }
 
 fn via(language: Language) -> &'static str {
