@@ -181,7 +181,7 @@ pub(super) fn pack(call: &mut Call<'_, '_>) {
     for path in sources {
         call.read(path, true, "pack");
         let moves = call.program() == "zip" && options.has(&["m", "move"]);
-        if moves || options.has(&["sdel"]) {
+        if moves || arguments.iter().any(|a| a.text == "-sdel") {
             call.delete(path, true, false, "pack");
         }
     }

@@ -111,6 +111,21 @@ pub(super) fn aws(call: &mut Call<'_, '_>) {
                 false,
             );
         }
+        ("iam", "attach-user-policy" | "attach-role-policy" | "attach-group-policy")
+            if call.arguments().iter().any(|a| a.text.ends_with("/AdministratorAccess")) =>
+        {
+            call.tell(EffectKind::ChangeAccount, None, &format!("privileged aws iam {verb}"));
+        }
+        ("ec2", "authorize-security-group-ingress")
+            if call.arguments().iter().any(|a| a.text.contains("0.0.0.0/0") || a.text.contains("::/0")) =>
+        {
+            call.tell(EffectKind::DisableProtection, None, &format!("aws {service} {verb}"));
+        }
+        ("s3api", "put-bucket-acl" | "put-object-acl")
+            if call.arguments().iter().any(|a| a.text.starts_with("public-read")) =>
+        {
+            call.tell(EffectKind::DisableProtection, None, &format!("aws {service} {verb}"));
+        }
         ("cloudtrail", "stop-logging") | ("guardduty", "update-detector") => {
             call.tell(EffectKind::DisableProtection, None, &format!("aws {service} {verb}"));
         }

@@ -368,6 +368,41 @@ fn redis_command(call: &mut Call<'_, '_>, words: &[String]) {
     }
 }
 
+/// Clients of stores and queues: program, the words that must all stand among the arguments, what it is called.
+const STORES: &[(&str, &[&str], &str)] = &[
+    ("etcdctl", &["del", "--prefix"], "drop keyspace etcd"),
+    ("consul", &["kv", "delete", "-recurse"], "drop keyspace consul"),
+    ("rabbitmqctl", &["reset"], "drop keyspace rabbitmq"),
+    ("rabbitmqctl", &["force_reset"], "drop keyspace rabbitmq"),
+    ("kafka-topics", &["--delete"], "drop collection kafka"),
+    ("kafka-topics.sh", &["--delete"], "drop collection kafka"),
+    ("influx", &["delete"], "drop collection influx"),
+    ("nats", &["stream", "rm"], "drop collection nats"),
+    ("nodetool", &["decommission"], "drop keyspace cassandra"),
+    ("velero", &["backup", "delete"], "drop backup"),
+    ("velero", &["delete", "backup"], "drop backup"),
+    ("borg", &["delete"], "drop backup"),
+    ("restic", &["forget", "--prune"], "drop backup"),
+    ("kopia", &["snapshot", "delete"], "drop backup"),
+    ("duplicity", &["remove-all-but-n-full"], "drop backup"),
+];
+
+/// Looks for the words of [`STORES`].
+pub(super) fn store(call: &mut Call<'_, '_>) {
+    for (program, words, detail) in STORES {
+        let mut arguments = call.arguments().iter();
+        if *program == call.program() && words.iter().all(|word| arguments.any(|a| a.text == *word)) {
+            destroy(call, detail, None);
+            return;
+        }
+    }
+}
+
+/// Whether a program is one of [`STORES`].
+pub(super) fn stores(program: &str) -> bool {
+    STORES.iter().any(|(name, ..)| *name == program)
+}
+
 /// `mongosh`, `mongo`: JavaScript; what drops is a method.
 pub(super) fn mongo(call: &mut Call<'_, '_>) {
     let options = call.options(&Grammar {

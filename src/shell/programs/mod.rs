@@ -43,6 +43,8 @@ pub struct Invocation<'a> {
     pub place: Place<'a>,
     /// What is known of its standard input.
     pub input: &'a Input,
+    /// Whether nobody reads what it prints.
+    pub is_silent: bool,
     /// Where it stands in the command.
     pub span: &'a Range<usize>,
 }
@@ -218,6 +220,10 @@ fn devices_and_data(call: &mut call::Call<'_, '_>) {
         "vi" | "vim" | "nvim" | "ex" | "emacs" | "nano" | "ed" | "pico" | "gvim" | "rvim" => {
             readers::editor(call)
         }
+        program if databases::stores(program) => {
+            databases::store(call);
+            network_and_services(call);
+        }
         _ => network_and_services(call),
     }
 }
@@ -300,10 +306,13 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
             system::protection(call)
         }
         "history" => system::history(call),
-        "unset" | "export" | "declare" | "typeset" | "readonly" | "set" => system::shell_history(call),
+        "unset" | "export" | "declare" | "typeset" | "readonly" | "set" | "shopt" => {
+            system::shell_history(call)
+        }
         "crontab" => system::crontab(call),
         "journalctl" => system::journal(call),
         "xmrig" | "minerd" | "cpuminer" | "ccminer" | "ethminer" | "cgminer" => system::miner(call),
+        "yes" if call.invocation.is_silent => system::busy(call),
         "umount" => system::unmount(call),
         "mount" => system::mount(call),
         "at" | "batch" => system::later(call),
@@ -311,7 +320,7 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         | "groupmod" | "groupdel" | "gpasswd" | "groupmems" | "visudo" | "vipw" | "vigr" | "chsh"
         | "chage" | "newusers" | "pw" | "dscl" | "sysadminctl" | "dseditgroup" => system::accounts(call),
         "getent" => secrets::getent(call),
-        "gcore" | "procdump" => secrets::memory(call),
+        "gcore" | "procdump" | "gdb" | "lldb" => secrets::memory(call),
         "ssh-keygen" => secrets::ssh_keygen(call),
         "gpg" | "gpg2" => {
             secrets::reveal(call);
@@ -337,7 +346,10 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         }
         "pip" | "pip3" | "pipx" | "uv" | "conda" | "mamba" | "brew" | "port" | "snap" | "flatpak" | "go"
         | "composer" | "choco" | "winget" | "scoop" | "nuget" | "poetry" => packages::install(call),
-        "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php" => secrets::stealing_script(call),
+        "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php" => {
+            secrets::stealing_script(call);
+            network::module_server(call);
+        }
         _ if sandbox::is_guarded(program) => sandbox::guarded(call),
         _ if secrets::keeps(program) && program != "netsh" => secrets::reveal(call),
         _ => windows_programs(call),

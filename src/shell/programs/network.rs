@@ -153,7 +153,14 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
         }
         let sends =
             ["X", "request", "d", "data", "data-binary", "data-raw", "data-urlencode", "json", "F", "form"];
-        let detail = if options.has(&sends) || options.has(&["T", "upload-file"]) { "request" } else { "" };
+        let deletes = options.values(&["X", "request"]).any(|verb| verb.text.eq_ignore_ascii_case("delete"));
+        let detail = if deletes {
+            "delete"
+        } else if options.has(&sends) || options.has(&["T", "upload-file"]) {
+            "request"
+        } else {
+            ""
+        };
         request(call, url, detail, options.has(&["k", "insecure"]));
     }
     let mut outputs: Vec<Argument> = options.values(&["o", "output"]).cloned().collect();
@@ -561,6 +568,23 @@ pub(super) fn file_server(call: &mut Call<'_, '_>, folder: Option<&Argument>) {
     let here = word(".", &Argument::default());
     let folder = folder.unwrap_or(&here);
     call.tell(EffectKind::SendData, Some(super::call::path_target(folder)), "http server");
+}
+
+/// `python -m http.server`, `php -S`: a folder offered to everybody.
+pub(super) fn module_server(call: &mut Call<'_, '_>) {
+    let arguments = call.arguments();
+    let text = |at: usize| arguments.get(at).map_or("", |a: &Argument| a.text.as_str());
+    let serves = match call.program() {
+        "php" => arguments.iter().any(|a| a.text == "-S"),
+        _ => (0..arguments.len())
+            .any(|at| text(at) == "-m" && matches!(text(at + 1), "http.server" | "SimpleHTTPServer")),
+    };
+    if serves {
+        let folder = (0..arguments.len())
+            .find(|at| matches!(text(*at), "-d" | "--directory" | "-t"))
+            .and_then(|at| arguments.get(at + 1));
+        file_server(call, folder);
+    }
 }
 
 /// Mail programs: the body and the attachments leave the machine.

@@ -65,7 +65,12 @@ pub(super) fn reveal(call: &mut Call<'_, '_>) {
             continue;
         }
         let mut arguments = call.arguments().iter();
-        if words.iter().all(|word| arguments.any(|a| a.text == *word)) {
+        // `-wa name` is `-w -a name`.
+        let fits = |given: &str, word: &str| {
+            given == word
+                || program == "security" && word.len() == 2 && given.starts_with(word) && given.len() <= 4
+        };
+        if words.iter().all(|word| arguments.any(|a| fits(&a.text, word))) {
             call.tell(EffectKind::RevealSecret, None, detail);
             return;
         }
@@ -139,6 +144,11 @@ pub(super) fn memory(call: &mut Call<'_, '_>) {
     let arguments = call.arguments();
     let attaches = match call.program() {
         "gcore" | "procdump" => !arguments.is_empty(),
+        "gdb" | "lldb" => arguments.iter().any(|a| {
+            a.text.starts_with("dump ")
+                || a.text.contains("generate-core-file")
+                || a.text.starts_with("gcore")
+        }),
         _ => false,
     };
     if attaches {
@@ -180,7 +190,8 @@ pub(super) fn gpg(call: &mut Call<'_, '_>) {
     if let Some(file) = options.value(&["o", "output"]) {
         call.write(file, "");
     }
+    let detail = if options.has(&["c", "symmetric"]) { "encrypt" } else { "" };
     for file in options.operands.iter().filter(|o| o.text.contains(['/', '.', '~'])) {
-        call.read(file, false, "");
+        call.read(file, false, detail);
     }
 }

@@ -74,6 +74,13 @@ pub(super) fn pkill(call: &mut Call<'_, '_>) {
     let of_root =
         options.values(&["u", "U", "user", "uid", "euid"]).any(|u| matches!(u.text.as_str(), "root" | "0"))
             && options.operands.is_empty();
+    for name in options.operands.iter().filter(|name| protects(&name.text)) {
+        call.tell(
+            EffectKind::DisableProtection,
+            Some(name_target(&name.text)),
+            &format!("{program} protector"),
+        );
+    }
     if everything || of_root {
         call.tell(EffectKind::StopSystem, None, &format!("{program} everything"));
     }
@@ -343,6 +350,7 @@ pub(super) fn shell_history(call: &mut Call<'_, '_>) {
             matches!(*w, "HISTFILE=/dev/null" | "HISTFILE=" | "HISTSIZE=0" | "HISTFILESIZE=0" | "SAVEHIST=0")
         }),
         "set" => words.windows(2).any(|w| w == ["+o", "history"]),
+        "shopt" => words.contains(&"history") && words.iter().any(|w| w.starts_with('-') && w.contains('u')),
         _ => false,
     };
     if gone {
@@ -386,6 +394,11 @@ pub(super) fn miner(call: &mut Call<'_, '_>) {
     call.tell(EffectKind::SuspiciousWrapper, None, call.program());
 }
 
+/// `yes > /dev/null`: work without end and without a use.
+pub(super) fn busy(call: &mut Call<'_, '_>) {
+    call.tell(EffectKind::StopSystem, None, "busy loop");
+}
+
 /// A line of `swapoff -a`, `umount -a`: every disk goes.
 pub(super) fn unmount(call: &mut Call<'_, '_>) {
     let options = call.options(&Grammar {
@@ -424,7 +437,11 @@ pub(super) fn mount(call: &mut Call<'_, '_>) {
     let bind = options.has(&["bind", "rbind", "B", "R", "M"])
         || settings.iter().any(|s| matches!(*s, "bind" | "rbind"));
     let Some(source) = options.operands.first() else { return };
-    if bind && options.operands.len() > 1 {
+    let is_cgroup = options.value(&["t", "types"]).is_some_and(|kind| kind.text.starts_with("cgroup"));
+    if is_cgroup {
+        // A group's release agent is a program that the host runs.
+        call.tell(EffectKind::EscapeSandbox, Some(path_target(source)), "mount cgroup");
+    } else if bind && options.operands.len() > 1 {
         call.read(source, true, "mount");
         call.tell(EffectKind::EscapeSandbox, Some(path_target(source)), "mount --bind");
     } else if source.text.starts_with("/dev/") && options.operands.len() > 1 {

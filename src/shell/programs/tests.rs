@@ -78,8 +78,14 @@ fn words(line: &str) -> Vec<Argument> {
 fn effects(line: &str, input: &Input) -> Vec<String> {
     let argv = words(line);
     let program = argv[0].text.to_lowercase();
-    let invocation =
-        Invocation { program: &program, argv: &argv, place: Place::default(), input, span: &(0..line.len()) };
+    let invocation = Invocation {
+        program: &program,
+        argv: &argv,
+        place: Place::default(),
+        input,
+        is_silent: false,
+        span: &(0..line.len()),
+    };
     let mut recorder = Recorder::default();
     analyse(&invocation, &mut recorder);
     recorder.0

@@ -156,7 +156,8 @@ impl Engine<'_> {
         let cwd = self.cwd();
         let stdin = std::rc::Rc::clone(&self.io.stdin);
         let place = crate::paths::Place { cwd: &cwd, ..self.place };
-        let invocation = Invocation { program, argv, place, input: &stdin.input, span };
+        let is_silent = matches!(&self.io.stdout, Channel::File(path) if &**path == "/dev/null");
+        let invocation = Invocation { program, argv, place, input: &stdin.input, is_silent, span };
         let effects = self.analysis.effects.len();
         let mut sink = ProgramSink::new(self, program, argv, span);
         programs::analyse(&invocation, &mut sink);

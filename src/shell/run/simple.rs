@@ -297,6 +297,17 @@ impl Engine<'_> {
         if name == "PROMPT_COMMAND" {
             self.run_text(&new, Some("PROMPT_COMMAND"));
         }
+        let off = match name {
+            "HISTSIZE" | "HISTFILESIZE" | "SAVEHIST" => new.text == "0",
+            "HISTFILE" => new.text.is_empty() || new.text == "/dev/null",
+            _ => false,
+        };
+        if off {
+            let attributes = Attributes { detail: "variable history".to_owned(), ..Attributes::default() };
+            let span = new.span.clone();
+            let argv = std::sync::Arc::from(Vec::new());
+            self.effect(EffectKind::DisableProtection, None, attributes, "", &argv, &span);
+        }
         if PRELOADS.contains(&name) && !new.text.is_empty() {
             let target = Target { text: new.text.clone(), has_glob: false, kind: TargetKind::Path };
             let attributes = Attributes { detail: "preload".to_owned(), ..Attributes::default() };

@@ -40,6 +40,10 @@ impl Engine<'_> {
                 self.expect(argv);
                 return false;
             }
+            "ansible" | "salt" | "pdsh" | "pssh" | "parallel-ssh" | "clush" | "dsh" | "mussh" => {
+                self.many_hosts(program, argv);
+                return false;
+            }
             "osascript" => self.quoted_commands(argv, "do shell script"),
             "gdb" => self.debugger_commands(argv),
             "setarch" if argv.get(1).is_some_and(|a| !a.text.starts_with('-')) => {
@@ -462,6 +466,36 @@ impl Engine<'_> {
         }
         self.io.stdin = stdin;
         self.io.write_unknown(Origin::Output(std::sync::Arc::from("parallel")));
+    }
+
+    /// Programs that run a command on many other machines: the command is a word, or an option's value.
+    fn many_hosts(&mut self, program: &str, argv: &[Argument]) {
+        let after = |option: &str| {
+            let at = argv.iter().position(|a| a.text == option)?;
+            argv.get(at + 1).cloned()
+        };
+        let command = match program {
+            "ansible" => {
+                let module = after("-m").or_else(|| after("--module-name"));
+                let runs = module.is_none_or(|m| {
+                    let name = m.text.rsplit('.').next().unwrap_or_default();
+                    matches!(name, "shell" | "command" | "raw" | "win_shell")
+                });
+                after("-a").or_else(|| after("--args")).filter(|_| runs)
+            }
+            "salt" => after("cmd.run").or_else(|| after("cmd.shell")),
+            // The command is what stands behind the hosts, as one word or many.
+            _ => argv
+                .iter()
+                .skip(1)
+                .position(|a| a.text.contains(' ') && !a.text.starts_with('-'))
+                .map(|at| call::joined(&argv[at + 1..])),
+        };
+        if let Some(command) = command {
+            self.remote += 1;
+            self.run_shell_text(&command, &[], "many hosts");
+            self.remote -= 1;
+        }
     }
 
     fn windows_shell(&mut self, argv: &[Argument], span: &Range<usize>) {
