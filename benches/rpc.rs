@@ -9,11 +9,10 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
+use common::process::Process;
 use common::{PROSE, median, text_of};
 use portcullis::pb::v1;
 use portcullis::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
@@ -187,67 +186,6 @@ async fn one_by_one(channel: &Channel, request: &Asked) -> Vec<f64> {
         times.push(started.elapsed().as_secs_f64());
     }
     times
-}
-
-/// A server in a process of its own.
-struct Process {
-    child: Child,
-    address: String,
-}
-
-impl Process {
-    /// Starts it and waits until it says where it listens.
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-        let address = loop {
-            let line = lines.next().expect("it says where it listens").expect("text");
-            let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-            if let Some(address) = line["grpc"].as_str() {
-                break address.to_owned();
-            }
-        };
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-
-    /// CPU seconds the process used while `work` ran.
-    async fn cpu_of(&self, work: impl Future<Output = ()>) -> f64 {
-        let before = self.cpu();
-        work.await;
-        // What the kernel books at the next tick still belongs to this round.
-        tokio::time::sleep(Duration::from_millis(30)).await;
-        self.cpu() - before
-    }
-
-    fn cpu(&self) -> f64 {
-        // Nanoseconds on a CPU, of all threads: finer than the clock ticks of `stat`.
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
-        tasks
-            .flatten()
-            .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
-            .filter_map(|text| text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()))
-            .sum::<f64>()
-            / 1e9
-    }
-
-    fn resident_mib(&self) -> f64 {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(Path::new(&path)).expect("it runs");
-        let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("Linux tells");
-        line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).expect("a number") / 1024.0
-    }
-
-    fn stop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.stop();
-    }
 }
 
 /// The no-op service.

@@ -251,23 +251,31 @@ fn incident_writer(store: Arc<dyn IncidentStore>, metrics: &Arc<Metrics>) -> Inc
     IncidentWriter::start(store, hooks)
 }
 
-/// A monitor in this process, for commands that watch without a server: incidents go to the same store and records to
-/// the same log as those of the service in this place.
+/// A monitor in this process, for commands that watch without a server: incidents go to the same store as those of the
+/// service in this place, records to a file of their own beside its audit log, which two processes must not share.
 ///
 /// # Errors
-/// The audit log or the store cannot be opened. A policy that cannot be loaded is none: attaching then fails.
+/// The audit log or the store cannot be opened, or the model of the settings cannot be used. A policy that cannot be
+/// loaded is none: attaching then fails.
 pub async fn local_monitor(settings: &Settings) -> Result<Arc<Monitor>, ServeError> {
     let (metrics, _) = telemetry::install();
     let stores = store::open(&settings.store, &settings.store_path()).await?;
-    let audit = Arc::new(open_audit(settings, &metrics)?);
+    let mut settings = settings.clone();
+    settings.audit.path = Some(settings.audit_path().with_file_name("watch.jsonl"));
+    if settings.audit.sink == audit::SinkKind::Stdout {
+        // That is where the output of the watched command goes.
+        settings.audit.sink = audit::SinkKind::None;
+    }
+    let audit = Arc::new(open_audit(&settings, &metrics)?);
     let writer = Arc::new(incident_writer(stores.incidents, &metrics));
+    let judge = models::judge(&settings, models::observer(metrics.clone()))?;
     Ok(Arc::new(Monitor::new(
         settings.streams.clone(),
-        Arc::new(Live::start(sources(settings))),
+        Arc::new(Live::start(sources(&settings))),
         metrics,
         audit,
         Some(writer),
-        None,
+        judge,
         settings.server.request_bytes_max,
     )))
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
+pub mod process;
+
 /// Ordinary prose, written for this purpose: a support conversation with names, numbers and punctuation, and nothing
 /// that any rule looks for.
 pub const PROSE: &str = "The delivery that was planned for Tuesday has moved to the end of the week, because two of the \

@@ -1,0 +1,70 @@
+//! A server in a process of its own, and what the kernel says about it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server in a process of its own.
+pub struct Process {
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+}
+
+impl Process {
+    /// Starts it and waits until it says where it listens.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let address = loop {
+            let line = lines.next().expect("it says where it listens").expect("text");
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            if let Some(address) = line["grpc"].as_str() {
+                break address.to_owned();
+            }
+        };
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    /// CPU seconds the process used while `work` ran.
+    pub async fn cpu_of(&self, work: impl Future<Output = ()>) -> f64 {
+        let before = self.cpu();
+        work.await;
+        // What the kernel books at the next tick still belongs to this round.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        self.cpu() - before
+    }
+
+    fn cpu(&self) -> f64 {
+        // Nanoseconds on a CPU, of all threads: finer than the clock ticks of `stat`.
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
+        tasks
+            .flatten()
+            .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
+            .filter_map(|text| text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()))
+            .sum::<f64>()
+            / 1e9
+    }
+
+    /// Resident memory.
+    pub fn resident_mib(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(Path::new(&path)).expect("it runs");
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("Linux tells");
+        line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).expect("a number") / 1024.0
+    }
+
+    /// Ends it.
+    pub fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
