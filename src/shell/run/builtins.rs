@@ -12,7 +12,7 @@ use super::scope::Value;
 use super::{Engine, call, names};
 
 /// Bytes of a working directory that is followed; every path is spelled from there.
-const FOLDER_MAX: usize = 1024;
+const FOLDER_MAX: usize = 512;
 
 impl Engine<'_> {
     /// Runs a builtin. True when nothing is left to say about it.

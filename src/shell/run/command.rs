@@ -1,7 +1,7 @@
 //! Runs one resolved argument vector: builtin, wrapper, interpreter or program.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
@@ -42,6 +42,8 @@ const DECODERS: &[&str] = &[
     "uncompress",
     "compress",
 ];
+
+static DECODER_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(DECODERS));
 
 /// Files that hold passwords and rights, which no ordinary program takes as an argument.
 const ACCOUNT_FILES: &[&str] = &[
@@ -161,7 +163,10 @@ impl Engine<'_> {
         let effects = self.analysis.effects.len();
         let mut sink = ProgramSink::new(self, program, argv, span);
         programs::analyse(&invocation, &mut sink);
-        if self.analysis.effects.len() == effects && !LOOKS_ONLY.contains(&program) {
+        if self.analysis.effects.len() == effects
+            && argv.iter().any(|a| a.text.contains("/etc/"))
+            && !LOOKS_ONLY.contains(&program)
+        {
             self.account_files(argv, span);
         }
         self.network(program, argv, span);
@@ -301,7 +306,7 @@ impl Engine<'_> {
 
 /// Whether a program turns unreadable text into readable text.
 pub(super) fn is_decoder(program: &str) -> bool {
-    DECODERS.contains(&program)
+    DECODER_NAMES.contains(program)
 }
 
 /// The language that the first line of a script names, unless it is a shell.

@@ -45,6 +45,8 @@ pub(in crate::shell) use scope::{Scope, Value};
 
 /// Effects one analysis reports at most.
 const EFFECTS_MAX: usize = 2_000;
+/// Steps that one effect costs.
+const EFFECT_STEPS: usize = 20;
 /// Bytes that cost one step.
 const BYTES_PER_STEP: usize = 32;
 /// Calls of functions inside one another.
@@ -314,6 +316,11 @@ impl<'a> Engine<'a> {
         span: &Range<usize>,
     ) {
         let target = target.map(|target| self.resolve_target(target));
+        // Whoever judges the effect looks at all of the path.
+        let bytes = target.as_ref().map_or(0, |target| target.text.len());
+        if !self.charge(EFFECT_STEPS + bytes / 8) {
+            return;
+        }
         // Pipes of process substitutions are no files.
         let is_file = matches!(kind, EffectKind::ReadPath | EffectKind::WritePath);
         if is_file && target.as_ref().is_some_and(|target| target.text.starts_with("/dev/fd/")) {

@@ -1,5 +1,9 @@
 //! Names of programs: base names, look-alike characters, globs.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
+
 use super::super::argument::{Argument, HOLE};
 use super::super::expand::pattern;
 
@@ -157,6 +161,45 @@ const KNOWN: &[&str] = &[
     "id",
 ];
 
+/// Names that are looked up for every command.
+pub(super) struct Names(HashSet<&'static str, BuildHasherDefault<Fnv>>);
+
+impl Names {
+    /// A set of these names.
+    pub fn new(names: &[&'static str]) -> Self {
+        Self(names.iter().copied().collect())
+    }
+
+    /// Whether a name is among them.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// FNV-1a: quick for a few letters, and nobody outside chooses what the sets hold.
+#[derive(Clone, Copy)]
+pub(super) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+static KNOWN_NAMES: LazyLock<Names> = LazyLock::new(|| Names::new(KNOWN));
+
 /// Programs that one glob is taken for.
 const CANDIDATES_MAX: usize = 4;
 
@@ -182,7 +225,7 @@ pub(super) fn program(name: &Argument) -> String {
         // An unset variable breaks a name up: `r${u}m`.
         let without: String = program.chars().filter(|&c| c != HOLE).collect();
         let inside = !program.starts_with(HOLE) && !program.ends_with(HOLE);
-        return if inside && KNOWN.contains(&without.as_str()) { without } else { String::new() };
+        return if inside && KNOWN_NAMES.contains(&without) { without } else { String::new() };
     }
     for extension in [".exe", ".cmd", ".bat"] {
         if program.len() > extension.len() && program.ends_with(extension) {
@@ -204,7 +247,7 @@ pub(super) fn from_glob(name: &Argument) -> (Vec<&'static str>, usize) {
 
 /// Whether a program is one of those that can do harm or run others.
 pub(super) fn is_known(program: &str) -> bool {
-    KNOWN.contains(&program)
+    KNOWN_NAMES.contains(program)
 }
 
 /// Characters that look like ASCII become it, invisible ones go, and blanks of other scripts separate words, if the

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::super::argument::{Argument, HOLE, Origin};
 use super::super::programs::Input;
@@ -77,6 +77,9 @@ const SUMMARIES: &[&str] = &[
     "exit",
     "cd",
 ];
+
+static FETCHER_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(FETCHERS));
+static SUMMARY_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(SUMMARIES));
 
 impl Engine<'_> {
     /// Adds what a program prints to the output, if somebody reads it.
@@ -242,7 +245,7 @@ impl Engine<'_> {
 
     /// Where the output of a program comes from when it cannot be computed.
     fn origin_of_output(&mut self, program: &str, argv: &[Argument]) -> Origin {
-        if SUMMARIES.contains(&program) {
+        if SUMMARY_NAMES.contains(program) {
             return Origin::Output(Arc::from(program));
         }
         if let Some(from) = self.fetches(program, argv) {
@@ -279,7 +282,7 @@ impl Engine<'_> {
         let is_remote = |a: &Argument| {
             a.text.contains("://") || a.text.starts_with("s3://") || a.text.starts_with("gs://")
         };
-        let fetches = FETCHERS.contains(&program)
+        let fetches = FETCHER_NAMES.contains(program)
             || match program {
                 "git" => arguments.iter().any(|a| a.text.starts_with("--remote")),
                 "aws" | "gsutil" | "gcloud" | "rclone" | "az" | "mc" | "s3cmd" => {

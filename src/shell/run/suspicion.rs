@@ -1,7 +1,7 @@
 //! Programs that are not known with a dangerous command among their arguments.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::super::argument::Argument;
 use super::super::effect::{Effect, EffectKind, Target, TargetKind};
@@ -165,10 +165,12 @@ const TAKES_TEXT: &[&str] = &[
     "aider",
 ];
 
+static TEXT_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(TAKES_TEXT));
+
 impl Engine<'_> {
     /// Looks at the arguments of a program that takes no text.
     pub(super) fn suspect(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) {
-        if argv.len() > 2 && !TAKES_TEXT.contains(&program) && !names::is_known(program) {
+        if argv.len() > 2 && !TEXT_NAMES.contains(program) && !names::is_known(program) {
             self.suspect_rest(argv, span);
         }
     }
