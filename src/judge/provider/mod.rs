@@ -184,3 +184,6 @@ fn model_name(value: &Value) -> Option<String> {
 
 /// The name of the tool or schema through which an answer is asked for.
 const ANSWER: &str = "answer";
+
+#[cfg(test)]
+mod tests;
