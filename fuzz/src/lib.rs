@@ -178,6 +178,8 @@ fn check(messages: &[Message<'_>], encoding: OffsetEncoding) -> CheckOutcome {
         redact: true,
         reveal: false,
         deadline: None,
+        decision_id: "",
+        sent: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(ENGINE.check(&SNAPSHOT, request)).expect("a conversation without a deadline is judged")

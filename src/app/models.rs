@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{ConfigProblems, Settings};
+use crate::extension::Extensions;
 use crate::judge::{self, Asked, Backend, Judge, Observer, Outcome};
 use crate::messages::{LlamaGuard, Plugin};
 use crate::setting::Problem;
@@ -54,6 +55,8 @@ pub fn plugins(
     observer: &Arc<dyn Observer>,
 ) -> Result<Vec<Arc<dyn Plugin>>, ConfigProblems> {
     let mut plugins: Vec<Arc<dyn Plugin>> = Vec::new();
+    let external = Extensions::new(&settings.extensions).plugins();
+    plugins.extend(external.map_err(|problems| within("extensions", problems))?);
     let llama_guard = LlamaGuard::connect(&settings.llama_guard, observer.clone());
     if let Some(plugin) = llama_guard.map_err(|problems| within("llama_guard", problems))? {
         plugins.push(Arc::new(plugin));
@@ -63,7 +66,7 @@ pub fn plugins(
 
 /// Names of the asynchronous plugins, which policies may use.
 pub fn plugin_names(settings: &Settings) -> Vec<String> {
-    let mut names = Vec::new();
+    let mut names: Vec<String> = settings.extensions.plugins.keys().cloned().collect();
     if settings.llama_guard.enabled {
         names.push(LlamaGuard::NAME.to_owned());
     }

@@ -129,6 +129,7 @@ pub(super) fn check_with(
 ) -> Result<v1::CheckMessagesResponse, Failure> {
     let engine = app::message_engine(settings).map_err(Failure::configuration)?;
     let messages = convert::conversation(&request).map_err(Failure::data)?;
+    let decision_id = Uuid::now_v7().to_string();
     let wanted = CheckRequest {
         messages: &messages,
         policy: &request.policy,
@@ -140,10 +141,12 @@ pub(super) fn check_with(
         redact: request.redact,
         reveal: request.reveal_matches,
         deadline: None,
+        decision_id: &decision_id,
+        sent: Some(&request),
     };
     let outcome = runtime.block_on(engine.check(snapshot, wanted)).map_err(failure_of)?;
     let redacted = request.redact.then(|| request.messages.clone());
-    Ok(convert::response(outcome, redacted, Uuid::now_v7().to_string(), snapshot.revision()))
+    Ok(convert::response(outcome, redacted, decision_id, snapshot.revision()))
 }
 
 /// The exit code over gRPC is the same: a refused argument is malformed data there.

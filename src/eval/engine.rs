@@ -28,7 +28,7 @@ impl<'s> EngineJudge<'s> {
     /// # Errors
     /// When the system refuses what a runtime needs.
     pub fn new(snapshot: &'s Snapshot, engine: MessageEngine, tools: ToolEngine) -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { engine, tools, snapshot, runtime })
     }
 
@@ -46,6 +46,8 @@ impl<'s> EngineJudge<'s> {
             redact,
             reveal: false,
             deadline: None,
+            decision_id: "",
+            sent: None,
         };
         let started = Instant::now();
         let outcome = self.runtime.block_on(self.engine.check(self.snapshot, request));

@@ -8,7 +8,7 @@ use super::address::AddressRules;
 use super::convert;
 use super::credential::Credential;
 use super::failure::Failure;
-use super::grpc::GrpcClient;
+use super::grpc::{GrpcClient, Who};
 use super::target::Target;
 use super::webhook::WebhookClient;
 use crate::decision::Reason;
@@ -64,17 +64,70 @@ impl Remote {
         attempts_max: u32,
         until: Instant,
     ) -> Result<RemoteAnswer, InterceptError> {
+        let message = &convert::request(request);
+        let attempt = |until| async move {
+            match &self.transport {
+                Transport::Grpc(client) => client.intercept(message, until).await,
+                Transport::Http(client) => client.intercept(message).await,
+            }
+        };
+        let response = self.run(attempt, attempts_max, until).await.map_err(Failure::into_error)?;
+        convert::answer(request.hook, response).map_err(Failure::into_error)
+    }
+
+    /// Has messages checked over gRPC, likewise. Answers also who it was that answered, if that was told.
+    pub(super) async fn check(
+        &self,
+        message: &v1::CheckRequest,
+        attempts_max: u32,
+        until: Instant,
+    ) -> Result<(v1::CheckResponse, Who), Failure> {
+        let attempt = |until| async move {
+            match &self.transport {
+                Transport::Grpc(client) => client.check(message, until).await,
+                Transport::Http(_) => Err(not_spoken()),
+            }
+        };
+        self.run(attempt, attempts_max, until).await
+    }
+
+    /// Posts JSON, likewise, and answers the body of the response.
+    pub(super) async fn post(
+        &self,
+        body: Vec<u8>,
+        attempts_max: u32,
+        until: Instant,
+    ) -> Result<Vec<u8>, Failure> {
+        let body = &body;
+        let attempt = |_| async move {
+            match &self.transport {
+                Transport::Http(client) => client.post(body.clone()).await,
+                Transport::Grpc(_) => Err(not_spoken()),
+            }
+        };
+        self.run(attempt, attempts_max, until).await
+    }
+
+    /// One call by `attempt`, which is told until when: breaker, attempts and deadline.
+    async fn run<T, F>(
+        &self,
+        attempt: impl Fn(Instant) -> F + Send,
+        attempts_max: u32,
+        until: Instant,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Failure>> + Send,
+    {
         let until = until.checked_sub(HEAD_START).unwrap_or(until);
         let permit = self.breaker.enter(Instant::now()).map_err(|wait| {
             let detail =
                 format!("failed too often in a row; tried again in {} ms at the earliest", wait.as_millis());
-            InterceptError::new(Reason::Unavailable, detail)
+            Failure::refused(Reason::Unavailable, detail)
         })?;
-        let message = convert::request(request);
-        match self.attempts(&message, attempts_max, until).await {
+        match attempts(attempt, attempts_max, until).await {
             Ok(response) => {
                 permit.succeeded();
-                convert::answer(request.hook, response).map_err(Failure::into_error)
+                Ok(response)
             }
             Err(failure) if failure.is_outage => {
                 if permit.failed(Instant::now()) {
@@ -85,46 +138,47 @@ impl Remote {
                         "extension failed too often in a row, it is left alone for a while"
                     );
                 }
-                Err(failure.into_error())
+                Err(failure)
             }
             Err(failure) => {
                 permit.succeeded();
-                Err(failure.into_error())
+                Err(failure)
             }
         }
     }
+}
 
-    async fn attempts(
-        &self,
-        message: &v1::InterceptRequest,
-        attempts_max: u32,
-        until: Instant,
-    ) -> Result<v1::InterceptResponse, Failure> {
-        let mut attempt = 1;
-        loop {
-            let one = async {
-                match &self.transport {
-                    Transport::Grpc(client) => client.attempt(message, until).await,
-                    Transport::Http(client) => client.attempt(message).await,
-                }
-            };
-            let Ok(outcome) = tokio::time::timeout_at(until.into(), one).await else {
-                return Err(Failure::broken(Reason::Timeout, "did not answer in time"));
-            };
-            let failure = match outcome {
-                Ok(response) => return Ok(response),
-                Err(failure) if !failure.is_retryable || attempt >= attempts_max => return Err(failure),
-                Err(failure) => failure,
-            };
-            let pause = failure
-                .retry_after
-                .unwrap_or_else(|| pause_before(attempt + 1, PAUSE_FIRST, PAUSE_MAX, jitter()));
-            // A pause that ends with the deadline leaves no time for an answer.
-            if Instant::now() + pause >= until {
-                return Err(failure);
-            }
-            tokio::time::sleep(pause).await;
-            attempt += 1;
+/// Tries until there is an answer, a failure that another attempt would not mend, or no time.
+async fn attempts<T, F>(
+    attempt: impl Fn(Instant) -> F,
+    attempts_max: u32,
+    until: Instant,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let mut tried = 1;
+    loop {
+        let Ok(outcome) = tokio::time::timeout_at(until.into(), attempt(until)).await else {
+            return Err(Failure::broken(Reason::Timeout, "did not answer in time"));
+        };
+        let failure = match outcome {
+            Ok(response) => return Ok(response),
+            Err(failure) if !failure.is_retryable || tried >= attempts_max => return Err(failure),
+            Err(failure) => failure,
+        };
+        let pause =
+            failure.retry_after.unwrap_or_else(|| pause_before(tried + 1, PAUSE_FIRST, PAUSE_MAX, jitter()));
+        // A pause that ends with the deadline leaves no time for an answer.
+        if Instant::now() + pause >= until {
+            return Err(failure);
         }
+        tokio::time::sleep(pause).await;
+        tried += 1;
     }
+}
+
+/// The settings pair each kind of plugin with its transport.
+fn not_spoken() -> Failure {
+    Failure::refused(Reason::Error, "does not speak this protocol")
 }

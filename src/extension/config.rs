@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::address::AddressRules;
+use super::plugin::PluginConfig;
 use super::target::Target;
 use crate::setting::Problem;
 
-/// `extensions`: interceptors that live elsewhere.
+/// `extensions`: interceptors and plugins that live elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -33,6 +34,8 @@ pub struct Config {
     pub breaker_pause: Duration,
     /// Credentials by name. Interceptors name one; the secret itself stays in its file.
     pub credentials: BTreeMap<String, CredentialConfig>,
+    /// Plugins of CheckMessages by name.
+    pub plugins: BTreeMap<String, PluginConfig>,
 }
 
 /// What one credential consists of. Files are read again when they change.
@@ -62,6 +65,7 @@ impl Default for Config {
             breaker_failures: 5,
             breaker_pause: Duration::from_secs(10),
             credentials: BTreeMap::new(),
+            plugins: BTreeMap::new(),
         }
     }
 }
@@ -88,6 +92,11 @@ impl Config {
         }
         for (name, credential) in &self.credentials {
             credential.check(name, problems);
+        }
+        for (name, plugin) in &self.plugins {
+            plugin.check(name, &mut |message| {
+                problems.push(Problem::new("plugins", format!("`{}` {message}", name.escape_debug())));
+            });
         }
     }
 }

@@ -132,7 +132,7 @@ fn check_json(text: &str, must_be_object: bool) -> Result<(), &'static str> {
 }
 
 /// One line without control characters, of bounded length.
-fn presentable(text: &str) -> String {
+pub(super) fn presentable(text: &str) -> String {
     let clean: String =
         text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS_MAX).collect();
     clean.trim().to_owned()

@@ -45,13 +45,18 @@ struct Link {
     described: Arc<Mutex<Described>>,
 }
 
+type Token = Option<AsciiMetadataValue>;
+
+/// What an extension says of itself; `None` when it does not say.
+pub(super) type Who = Option<Arc<v1::DescribeResponse>>;
+
 /// What the extension said of itself.
 #[derive(Default)]
 struct Described {
     /// After how many connections it was asked; 0 for never.
     at: u64,
-    /// Hooks it can be used on; `None` when it does not say.
-    hooks: Option<Vec<i32>>,
+    /// What it said.
+    who: Who,
 }
 
 impl GrpcClient {
@@ -64,51 +69,46 @@ impl GrpcClient {
         Self { target, credential, config, rules, link: Mutex::new(None) }
     }
 
-    /// One attempt. The other side is told when nobody waits any longer.
-    pub(super) async fn attempt(
+    /// One attempt to have a call judged. The other side is told when nobody waits any longer.
+    pub(super) async fn intercept(
         &self,
         message: &v1::InterceptRequest,
         until: Instant,
     ) -> Result<v1::InterceptResponse, Failure> {
+        let mut caller = self.caller(until).await?;
+        caller.check_hook(message.hook).await?;
+        let answer = caller.client.intercept(request(message.clone(), &caller.token, until)).await;
+        let answer = answer.map_err(|status| failure_of(&status))?.into_inner();
+        // The call may have been the first over a new connection; now it had its effect.
+        caller
+            .check_hook(message.hook)
+            .await
+            .map_err(|failure| Failure { is_retryable: false, ..failure })?;
+        Ok(answer)
+    }
+
+    /// One attempt to have messages checked; answers also who it was, if they say.
+    pub(super) async fn check(
+        &self,
+        message: &v1::CheckRequest,
+        until: Instant,
+    ) -> Result<(v1::CheckResponse, Who), Failure> {
+        let mut caller = self.caller(until).await?;
+        caller.who().await?;
+        let answer = caller.client.check(request(message.clone(), &caller.token, until)).await;
+        let answer = answer.map_err(|status| failure_of(&status))?.into_inner();
+        Ok((answer, caller.who().await?))
+    }
+
+    async fn caller(&self, until: Instant) -> Result<Caller, Failure> {
         let link = self.link().await?;
-        let token = self.token().await?;
-        let mut client = ExtensionServiceClient::new(link.channel.clone())
+        let client = ExtensionServiceClient::new(link.channel.clone())
             .max_decoding_message_size(self.config.response_bytes_max)
             .max_encoding_message_size(usize::MAX);
-        self.describe(&mut client, &link, message.hook, &token, until).await?;
-        let answer = client.intercept(request(message.clone(), &token, until)).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| failure_of(&status))
+        Ok(Caller { client, link, token: self.token().await?, until })
     }
 
-    /// Asks who is there, once for each connection, and whether the hook is one of theirs.
-    async fn describe(
-        &self,
-        client: &mut ExtensionServiceClient<Channel>,
-        link: &Link,
-        hook: i32,
-        token: &Option<AsciiMetadataValue>,
-        until: Instant,
-    ) -> Result<(), Failure> {
-        let mut described = link.described.lock().await;
-        if described.at == 0 || described.at != link.opened.load(Ordering::Relaxed) {
-            let answer = client.describe(request(v1::DescribeRequest {}, token, until)).await;
-            described.hooks = match answer {
-                Ok(answer) => Some(answer.into_inner().hooks),
-                // Whoever does not say can be used on any hook.
-                Err(status) if status.code() == Code::Unimplemented => None,
-                Err(status) => return Err(Failure { is_retryable: true, ..failure_of(&status) }),
-            };
-            described.at = link.opened.load(Ordering::Relaxed);
-        }
-        match &described.hooks {
-            Some(hooks) if !hooks.contains(&hook) => {
-                Err(Failure::refused(Reason::Error, "says that it cannot be used on this hook"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    async fn token(&self) -> Result<Option<AsciiMetadataValue>, Failure> {
+    async fn token(&self) -> Result<Token, Failure> {
         let Some(credential) = &self.credential else { return Ok(None) };
         let Some(token) = credential.token().await? else { return Ok(None) };
         let mut value = AsciiMetadataValue::try_from(format!("Bearer {token}"))
@@ -172,7 +172,39 @@ impl GrpcClient {
     }
 }
 
-fn request<T>(message: T, token: &Option<AsciiMetadataValue>, until: Instant) -> Request<T> {
+/// What one attempt works with.
+struct Caller {
+    client: ExtensionServiceClient<Channel>,
+    link: Link,
+    token: Token,
+    until: Instant,
+}
+
+impl Caller {
+    /// Who is at the other end: they are asked once for each connection. Whoever does not say can be used for everything.
+    async fn who(&mut self) -> Result<Who, Failure> {
+        let mut described = self.link.described.lock().await;
+        if described.at == 0 || described.at != self.link.opened.load(Ordering::Relaxed) {
+            let answer = self.client.describe(request(v1::DescribeRequest {}, &self.token, self.until)).await;
+            described.who = match answer {
+                Ok(answer) => Some(Arc::new(answer.into_inner())),
+                Err(status) if status.code() == Code::Unimplemented => None,
+                Err(status) => return Err(Failure { is_retryable: true, ..failure_of(&status) }),
+            };
+            described.at = self.link.opened.load(Ordering::Relaxed);
+        }
+        Ok(described.who.clone())
+    }
+
+    async fn check_hook(&mut self, hook: i32) -> Result<(), Failure> {
+        if self.who().await?.is_some_and(|who| !who.hooks.contains(&hook)) {
+            return Err(Failure::refused(Reason::Error, "says that it cannot be used on this hook"));
+        }
+        Ok(())
+    }
+}
+
+fn request<T>(message: T, token: &Token, until: Instant) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(until.saturating_duration_since(Instant::now()));
     if let Some(token) = token {
@@ -204,7 +236,7 @@ fn failure_of(status: &Status) -> Failure {
             Failure::refused(Reason::Limit, "its answer is too large, see `extensions.response_bytes_max`")
         }
         Code::Internal if status.message().starts_with(NOT_DECODED) => {
-            Failure::refused(Reason::BadAnswer, "its answer is no InterceptResponse")
+            Failure::refused(Reason::BadAnswer, "its answer cannot be decoded")
         }
         Code::ResourceExhausted | Code::Internal | Code::Unknown | Code::DataLoss => {
             Failure::broken(Reason::Error, answered)

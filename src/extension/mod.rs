@@ -1,4 +1,4 @@
-//! Interceptors of other people: calls of an `ExtensionService` over gRPC, and of HTTP endpoints.
+//! Interceptors and plugins of other people: calls of an `ExtensionService` over gRPC, and of HTTP endpoints.
 //!
 //! [`Extensions`] makes one client per address and credential and shares it, with its connections and its circuit
 //! breaker, between all interceptors that name them; a reload keeps it as well. A client resolves the name of its host
@@ -17,6 +17,7 @@ mod convert;
 mod credential;
 mod failure;
 mod grpc;
+mod plugin;
 mod target;
 mod webhook;
 
@@ -27,11 +28,15 @@ use std::time::Instant;
 
 pub use address::{AddressRules, kind_of_address};
 pub use config::{Config, CredentialConfig};
+pub use plugin::{AnswerMapping, OffsetUnit, PluginConfig, PluginKind, RequestMapping};
 
+use crate::messages::Plugin;
 use crate::policy::{RemoteSpec, SpecProblem};
+use crate::setting::Problem;
 use crate::tools::{RemoteFactory, RemoteFuture, RemoteHandler, RemoteKind, RemoteRequest};
 use attempts::Remote;
 use credential::Credential;
+use plugin::External;
 use target::Target;
 
 /// Most attempts of one call.
@@ -55,6 +60,33 @@ impl Extensions {
             addresses: Arc::new(AddressRules::new(config)),
             clients: Mutex::default(),
         }
+    }
+
+    /// The plugins of CheckMessages that the settings name. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// Every address that cannot be called and every credential that cannot be used; keys are relative to the settings
+    /// of extensions.
+    pub fn plugins(&self) -> Result<Vec<Arc<dyn Plugin>>, Vec<Problem>> {
+        let (mut plugins, mut problems) = (Vec::<Arc<dyn Plugin>>::new(), Vec::new());
+        for (name, config) in &self.config.plugins {
+            let kind = match config.kind {
+                PluginKind::Http => RemoteKind::Webhook,
+                PluginKind::Grpc => RemoteKind::Extension,
+            };
+            let spec = RemoteSpec {
+                endpoint: config.endpoint.clone(),
+                credential: config.credential.clone(),
+                attempts_max: u32::try_from(config.attempts_max).unwrap_or(u32::MAX),
+            };
+            match self.remote(kind, &spec) {
+                Ok(remote) => plugins.push(Arc::new(External::new(name, config, remote))),
+                Err(wrong) => problems.extend(wrong.into_iter().map(|problem| {
+                    Problem::new("plugins", format!("`{name}`: {} {}", problem.field, problem.message))
+                })),
+            }
+        }
+        if problems.is_empty() { Ok(plugins) } else { Err(problems) }
     }
 
     fn remote(&self, kind: RemoteKind, spec: &RemoteSpec) -> Result<Arc<Remote>, Vec<SpecProblem>> {

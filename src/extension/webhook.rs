@@ -1,4 +1,4 @@
-//! The client of an HTTP endpoint: one POST, body and answer in the JSON forms of the contract.
+//! The client of an HTTP endpoint: one POST of JSON, in the forms of the contract or in those of a plugin's settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,14 +39,27 @@ impl WebhookClient {
         Self { target, credential, config, rules, client: Mutex::new(None) }
     }
 
-    /// One attempt, without a deadline of its own.
-    pub(super) async fn attempt(
+    /// One attempt to have a call judged, without a deadline of its own.
+    pub(super) async fn intercept(
         &self,
         message: &v1::InterceptRequest,
     ) -> Result<v1::InterceptResponse, Failure> {
-        let client = self.client().await?;
         let body = serde_json::to_vec(message)
             .map_err(|_| Failure::refused(Reason::Error, "the call has no JSON form"))?;
+        let body = self.post(body).await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            // The text of the error could quote the answer.
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Failure::refused(
+                Reason::BadAnswer,
+                format!("its answer is no InterceptResponse as JSON ({place})"),
+            )
+        })
+    }
+
+    /// One post of JSON, without a deadline of its own; answers the body of the response.
+    pub(super) async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let client = self.client().await?;
         let mut request = client
             .post(self.target.url().clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
@@ -61,15 +74,7 @@ impl WebhookClient {
         }
         let response = request.send().await.map_err(|error| failure_of(&error))?;
         check_status(&response)?;
-        let body = self.body(response).await?;
-        serde_json::from_slice(&body).map_err(|error| {
-            // The text of the error could quote the answer.
-            let place = format!("line {}, column {}", error.line(), error.column());
-            Failure::refused(
-                Reason::BadAnswer,
-                format!("its answer is no InterceptResponse as JSON ({place})"),
-            )
-        })
+        self.body(response).await
     }
 
     /// The client, made anew when a TLS file has changed.

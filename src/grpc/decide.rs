@@ -71,6 +71,7 @@ async fn judge(
     }
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let context = request.context.as_ref();
+    let decision_id = Uuid::now_v7().to_string();
     let outcome = {
         let messages = convert::conversation(&request)?;
         let check = CheckRequest {
@@ -84,10 +85,11 @@ async fn judge(
             redact: request.redact,
             reveal: request.reveal_matches,
             deadline,
+            decision_id: &decision_id,
+            sent: Some(&request),
         };
         shared.engine.check(&snapshot, check).await?
     };
-    let decision_id = Uuid::now_v7().to_string();
     let event =
         Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), started };
     event.emit(shared, &outcome);

@@ -229,6 +229,8 @@ async fn try_out(request: &v1::TestRuleRequest) -> Result<v1::TestRuleResponse, 
                 redact: false,
                 reveal: false,
                 deadline: None,
+                decision_id: "",
+                sent: None,
             },
         )
         .await?;

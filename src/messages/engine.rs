@@ -1,5 +1,6 @@
 //! The message engine: one request to one outcome.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,10 @@ pub struct CheckRequest<'a> {
     pub reveal: bool,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Id of the decision, for plugins that ask somebody else.
+    pub decision_id: &'a str,
+    /// The request in the type it came in, for plugins that hand it on.
+    pub sent: Option<&'a (dyn Any + Send + Sync)>,
 }
 
 /// What came out of a check.
@@ -480,7 +485,13 @@ impl MessageEngine {
             if let Some(deadline) = request.deadline {
                 until = until.min(deadline);
             }
-            let call = PluginCall { messages: request.messages, direction: request.direction, until };
+            let call = PluginCall {
+                messages: request.messages,
+                direction: request.direction,
+                decision_id: request.decision_id,
+                sent: request.sent,
+                until,
+            };
             let answer = tokio::time::timeout_at(until.into(), guarded(plugin.check(&call))).await;
             (plugin, answer, started.elapsed())
         });
@@ -498,9 +509,12 @@ impl MessageEngine {
             ran.push((name.clone(), elapsed));
             match answer {
                 Ok(Ok(found)) => {
-                    for finding in found {
-                        let Some(finding) = within_message(request.messages, finding, plugin.descriptor())
-                        else {
+                    for error in found.unjudged {
+                        self.unjudge(plan, request, name, error.reason, error.detail, pass);
+                    }
+                    let version = found.version.as_ref().unwrap_or(&plugin.descriptor().version);
+                    for finding in found.findings {
+                        let Some(finding) = within_message(request.messages, finding, name, version) else {
                             let detail = "a finding pointed outside the messages".to_owned();
                             self.unjudge(plan, request, name, Reason::BadAnswer, detail, pass);
                             continue;
@@ -638,16 +652,25 @@ fn finding_of(plan: &Plan<'_>, detected: &Detected, span: SpanRef) -> Finding {
 }
 
 /// A plugin's finding with its span on character boundaries, or `None` when it points at nothing that was sent.
-fn within_message(messages: &Conversation<'_>, mut finding: Finding, of: &Descriptor) -> Option<Finding> {
+fn within_message(
+    messages: &Conversation<'_>,
+    mut finding: Finding,
+    plugin: &Arc<str>,
+    version: &Arc<str>,
+) -> Option<Finding> {
     let message = messages.get(finding.span.message_index as usize)?;
-    let field = message.fields.iter().find(|f| f.path.to_pointer() == *finding.span.path)?;
-    finding.span.end = field.text.ceil_char_boundary(finding.span.end.min(field.text.len()));
-    finding.span.start = field.text.floor_char_boundary(finding.span.start.min(finding.span.end));
+    let text = match &*finding.span.path {
+        // About the message as a whole.
+        "" => "",
+        path => message.fields.iter().find(|field| field.path.to_pointer() == path)?.text,
+    };
+    finding.span.end = text.ceil_char_boundary(finding.span.end.min(text.len()));
+    finding.span.start = text.floor_char_boundary(finding.span.start.min(finding.span.end));
     // A foreign answer must not push the risk out of its range, nor pose as another plugin.
     finding.score =
         if finding.score.is_finite() { finding.score.clamp(0.0, 1.0) } else { Severity::Critical.score() };
-    finding.plugin = of.name.clone();
-    finding.plugin_version = of.version.clone();
+    finding.plugin = plugin.clone();
+    finding.plugin_version = version.clone();
     Some(finding)
 }
 

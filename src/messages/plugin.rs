@@ -3,6 +3,7 @@
 //! Built-in plugins are rules and share one pass; these are everything that waits for a network. Each runs under its own
 //! time-out and the caller's deadline, and cannot take the others down: an error, a panic or silence makes it unjudged.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,8 +33,25 @@ pub struct PluginError {
     pub detail: String,
 }
 
-/// What a plugin found. Spans count in UTF-8 bytes of the fields as sent.
-pub type PluginAnswer = Result<Vec<Finding>, PluginError>;
+/// What a plugin found, and what it could not judge beside that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// What it found. Spans count in UTF-8 bytes of the fields as sent; one with an empty path is about the whole message.
+    pub findings: Vec<Finding>,
+    /// What it could not judge.
+    pub unjudged: Vec<PluginError>,
+    /// The version that answered, where that is another than the one in its description.
+    pub version: Option<Arc<str>>,
+}
+
+impl From<Vec<Finding>> for Found {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self { findings, ..Self::default() }
+    }
+}
+
+/// The answer of a plugin.
+pub type PluginAnswer = Result<Found, PluginError>;
 
 /// A plugin at work.
 pub type PluginFuture<'a> = Pin<Box<dyn Future<Output = PluginAnswer> + Send + 'a>>;
@@ -45,6 +63,11 @@ pub struct PluginCall<'a> {
     pub messages: &'a Conversation<'a>,
     /// Which way they go.
     pub direction: Direction,
+    /// Id of the decision this is for (UUIDv7).
+    pub decision_id: &'a str,
+    /// The request as its caller sent it, in whatever type it came, for plugins that hand it on; the engine does not
+    /// look into it.
+    pub sent: Option<&'a (dyn Any + Send + Sync)>,
     /// When nobody waits any more: the time-out of the plugin or the deadline of the caller.
     pub until: Instant,
 }

@@ -76,8 +76,8 @@ impl Plugin for Actor {
     fn check<'a>(&'a self, _: &'a PluginCall<'a>) -> PluginFuture<'a> {
         Box::pin(async move {
             match &self.act {
-                Act::Find(start, end) => Ok(vec![self.finding(0, *start, *end)]),
-                Act::FindOutside => Ok(vec![self.finding(7, 0, 1)]),
+                Act::Find(start, end) => Ok(vec![self.finding(0, *start, *end)].into()),
+                Act::FindOutside => Ok(vec![self.finding(7, 0, 1)].into()),
                 Act::Fail => Err(PluginError { reason: Reason::Unavailable, detail: "no route".to_owned() }),
                 Act::Panic => panic!("on purpose"),
                 Act::Silence => std::future::pending().await,
@@ -86,7 +86,7 @@ impl Plugin for Actor {
                     while at_work.load(Ordering::SeqCst) < *wanted {
                         tokio::task::yield_now().await;
                     }
-                    Ok(Vec::new())
+                    Ok(Found::default())
                 }
             }
         })
@@ -122,6 +122,8 @@ fn request<'a>(messages: &'a [Message<'a>]) -> CheckRequest<'a> {
         redact: false,
         reveal: false,
         deadline: None,
+        decision_id: "",
+        sent: None,
     }
 }
 

@@ -50,7 +50,10 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("tools", ENGINE_BASE),
     ("monitor", ENGINE_BASE),
     ("bundles", ENGINE_BASE),
-    ("extension", &["text", "decision", "paths", "policy", "setting", "outbound", "tools", "pb"]),
+    (
+        "extension",
+        &["text", "decision", "rules", "paths", "policy", "setting", "outbound", "messages", "tools", "pb"],
+    ),
     ("pb", &[]),
 ];
 

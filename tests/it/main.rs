@@ -15,6 +15,7 @@
 //! - `llm`: language models, their wire formats and their faults.
 //! - `llm_stand_in`: no tests; the providers that they are tested against.
 //! - `metrics`: exact deltas of `/metrics`.
+//! - `plugins`: plugins of `CheckMessages` that live elsewhere, good and bad ones.
 //! - `policy_service`: looking at policies and rules, and the admin token.
 //! - `registry`: no tests; changing interceptors and asking about tools.
 //! - `reload`: policies and rules replaced while the server runs.
@@ -40,6 +41,7 @@ mod llm;
 #[path = "../support/llm.rs"]
 mod llm_stand_in;
 mod metrics;
+mod plugins;
 mod policy_service;
 mod registry;
 mod reload;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::cases::{self, Case, CaseMessage};
 use crate::app;
@@ -133,6 +134,8 @@ impl Runner<'_> {
             redact: false,
             reveal: false,
             deadline: None,
+            decision_id: &Uuid::now_v7().to_string(),
+            sent: None,
         };
         let outcome = match self.runtime.block_on(self.engine.check(self.snapshot, request)) {
             Ok(outcome) => outcome,

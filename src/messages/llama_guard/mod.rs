@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use config::LlamaGuardConfig;
 pub use generation::{Generation, GenerationSetting, Hazard};
 
-use super::{Descriptor, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture};
+use super::{Descriptor, Found, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture};
 use crate::decision::{Category, Finding, Reason, Severity, SpanRef};
 use crate::judge::{self, Complete, Completion, Observer, Purpose, RawForm};
 use crate::setting::Problem;
@@ -72,7 +72,7 @@ impl LlamaGuard {
     }
 
     async fn judge(&self, call: &PluginCall<'_>) -> PluginAnswer {
-        let Some(turn) = prompt::last_turn(call.messages, call.direction) else { return Ok(Vec::new()) };
+        let Some(turn) = prompt::last_turn(call.messages, call.direction) else { return Ok(Found::default()) };
         let all = prompt::pieces(&turn.text);
         let pieces = &all[..all.len().min(PIECES_MAX)];
         let asked = pieces.iter().map(|piece| self.ask(&turn, piece, call));
@@ -95,7 +95,7 @@ impl LlamaGuard {
         }
         // What was found decides more than what was not judged.
         match failure {
-            _ if !findings.is_empty() => Ok(findings),
+            _ if !findings.is_empty() => Ok(findings.into()),
             Some(error) => Err(error),
             None if all.len() > PIECES_MAX => Err(PluginError {
                 reason: Reason::Limit,
@@ -104,7 +104,7 @@ impl LlamaGuard {
                     turn.text.len()
                 ),
             }),
-            None => Ok(Vec::new()),
+            None => Ok(Found::default()),
         }
     }
 
