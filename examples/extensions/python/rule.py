@@ -1,14 +1,18 @@
-"""The rule of both examples: which pages may an agent fetch?
+"""The rules of the examples: which pages may an agent fetch, and which names must it not speak of?
 
-Unlisted hosts are blocked, hosts of the intranet need a person's word, and plain HTTP becomes HTTPS. Replace this file
-by your own rule; the two servers beside it stay as they are.
+Unlisted hosts are blocked, hosts of the intranet need a person's word, and plain HTTP becomes HTTPS. Names of projects
+that are not public are found in messages. Replace this file by your own rules; the servers beside it stay as they are.
 """
 
 import json
+import re
 from urllib.parse import urlsplit
 
 ALLOWED_HOSTS = {"docs.python.org", "example.com", "www.example.com"}
 INTRANET = ".corp.example"
+
+CATEGORY = "confidential"
+SECRET_NAMES = re.compile(r"\bproject (?:nightingale|osprey)\b", re.IGNORECASE)
 
 ALLOW, ASK, BLOCK = "DECISION_ALLOW", "DECISION_ASK", "DECISION_BLOCK"
 
@@ -38,3 +42,8 @@ def judge(hook: str, tool_name: str, args_json: str) -> dict:
         args["url"] = url._replace(scheme="https").geturl()
         return {"decision": ALLOW, "argsJson": json.dumps(args), "reason": "http became https"}
     return {"decision": ALLOW}
+
+
+def names_in(text: str) -> list[tuple[int, int]]:
+    """Where names that are not public stand, in characters."""
+    return [match.span() for match in SECRET_NAMES.finditer(text)]

@@ -1,10 +1,19 @@
-// The rule of both examples: which pages may an agent fetch?
+// The rules of the examples: which pages may an agent fetch, and which names must it not speak of?
 //
-// Unlisted hosts are blocked, hosts of the intranet need a person's word, and plain HTTP becomes HTTPS. Replace this
-// file by your own rule; the two servers beside it stay as they are.
+// Unlisted hosts are blocked, hosts of the intranet need a person's word, and plain HTTP becomes HTTPS. Names of projects
+// that are not public are found in messages. Replace this file by your own rules; the servers beside it stay as they are.
 
 const ALLOWED_HOSTS = new Set(["nodejs.org", "example.com", "www.example.com"]);
 const INTRANET = ".corp.example";
+
+/** Category of what is found in messages. */
+export const CATEGORY = "confidential";
+
+/** Where names that are not public stand, in units of UTF-16. */
+export function namesIn(text: string): { start: number; end: number }[] {
+  const matches = [...text.matchAll(/\bproject (?:nightingale|osprey)\b/gi)];
+  return matches.map((match) => ({ start: match.index, end: match.index + match[0].length }));
+}
 
 /** The JSON form of InterceptResponse. What is left out changes nothing. */
 export interface Verdict {

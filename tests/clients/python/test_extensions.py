@@ -142,6 +142,38 @@ def test_an_example_that_is_gone_is_not_judged(guarded, script, field):
         assert (away.decision, away.unjudged[0].reason) == (BLOCK, "unavailable")
 
 
+@pytest.mark.parametrize(("script", "kind", "place"), [("grpc_guard.py", "grpc", (8, 27)), ("http_plugin.py", "http", (0, 31))])
+def test_an_example_judges_messages(tmp_path, script, kind, place):
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    with example(script, "--token-file", token) as address:
+        endpoint = address if kind == "grpc" else address + "/"
+        settings = {
+            "extensions": {
+                "private_hosts": ["127.0.0.0/8"],
+                "credentials": {"names": {"hosts": ["127.0.0.1"], "bearer_file": str(token)}},
+                "plugins": {"names": {"kind": kind, "endpoint": endpoint, "credential": "names"}},
+            }
+        }
+        with running_server(tmp_path, json.dumps(settings)) as server, grpc.insecure_channel(server.grpc) as channel:
+            stub = policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
+
+            def check(text):
+                request = policy_decision_service_pb2.CheckMessagesRequest(plugins=["names"])
+                request.messages.add(role="user", text=text)
+                return stub.CheckMessages(request, timeout=WAIT_S)
+
+            passed = check("Hello, how are you?")
+            assert (passed.decision, len(passed.unjudged)) == (ALLOW, 0)
+            blocked = check("é, what Project Nightingale is?")
+            assert (blocked.decision, len(blocked.unjudged)) == (BLOCK, 0)
+            (finding,) = [finding for finding in blocked.findings if finding.plugin == "names"]
+            assert finding.category == "confidential"
+            text = "é, what Project Nightingale is?"
+            wanted = [len(text[:offset].encode()) for offset in place]
+            assert [finding.span.start, finding.span.end] == wanted
+
+
 class Misbehaving(BaseHTTPRequestHandler):
     """Answers as its path says."""
 
