@@ -197,8 +197,12 @@ async fn sessions(server: &Process) {
     let is_over = Arc::new(AtomicBool::new(false));
     let mut scanned = Vec::new();
     let mut tasks = Vec::new();
+    // All are attached before the first one begins.
+    let mut busy = Vec::with_capacity(BUSY);
     for n in 0..BUSY {
-        let mut session = Session::attach(&channels[(IDLE + n) / PER_CONNECTION], true).await;
+        busy.push(Session::attach(&channels[(IDLE + n) / PER_CONNECTION], true).await);
+    }
+    for mut session in busy {
         let (chunk, is_over) = (chunk.clone(), is_over.clone());
         let bytes = Arc::new(AtomicU64::new(0));
         scanned.push(bytes.clone());

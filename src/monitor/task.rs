@@ -20,7 +20,7 @@ use super::keep::{self, Keeper};
 use super::outbox::{Message, Outbox};
 use super::question::{judgement, question};
 use super::{Effect, Event, Failure, JudgeRequest, Judgement, Session, SessionError, Summary, Time};
-use crate::decision::{Decision, Incident, OutputStream, Reason, VerdictKind, VerdictSource};
+use crate::decision::{Decision, OutputStream, Reason, VerdictKind, VerdictSource};
 use crate::judge::Judge;
 use crate::telemetry::Metrics;
 
@@ -124,7 +124,6 @@ where
         effects,
         held_ack: None,
         untold: HashSet::new(),
-        saved: None,
         received: Instant::now(),
         judged: Duration::ZERO,
         summary: None,
@@ -243,8 +242,6 @@ struct Driver<'a, X> {
     held_ack: Option<Message>,
     /// Incidents whose verdict the client could not be told.
     untold: HashSet<Arc<str>>,
-    /// The incident that was saved last.
-    saved: Option<Arc<Incident>>,
     /// When the last message came.
     received: Instant,
     /// How long the judge took that answered last.
@@ -294,6 +291,8 @@ impl<X> Driver<'_, X> {
 
     fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
+        // What the client is to be told goes first: nothing that is kept or recorded comes between a match and its KILL.
+        effects.sort_by_key(|effect| !is_told(effect));
         for effect in effects.drain(..) {
             self.perform_one(effect);
         }
@@ -320,27 +319,29 @@ impl<X> Driver<'_, X> {
                 };
                 self.metrics.record_verdict(verdict.source, elapsed);
                 let id = (verdict.verdict > VerdictKind::Safe).then(|| verdict.incident_id.clone());
-                let is_told = self.outbox.push(Message::Verdict(verdict));
                 // A client that is gone is the business of the session; this is one that does not read.
-                if let Some(id) = id.filter(|_| !is_told) {
-                    match self.saved.take_if(|saved| saved.id == id) {
-                        Some(saved) => self.keeper.save(keep::untold(&saved)),
-                        None => {
-                            self.untold.insert(id);
-                        }
-                    }
+                if !self.outbox.push(Message::Verdict(verdict)) {
+                    self.untold.extend(id);
                 }
             }
             Effect::Save(incident) => {
                 let incident =
                     if self.untold.remove(&incident.id) { keep::untold(&incident) } else { incident };
-                self.saved = Some(incident.clone());
                 self.keeper.save(incident);
             }
             Effect::Ask(request) => self.asked.push(Box::pin(ask(self.judge.clone(), request))),
             Effect::Summary(summary) => self.summary = Some(summary),
             Effect::End(result) => self.ending = Some(result),
         }
+    }
+}
+
+/// Whether an effect is a message to the client.
+fn is_told(effect: &Effect) -> bool {
+    match effect {
+        Effect::Attached { .. } | Effect::Ack { .. } | Effect::Incident(_) | Effect::Verdict(_) => true,
+        // The summary waits until everything is kept.
+        Effect::Ask(_) | Effect::Save(_) | Effect::Summary(_) | Effect::End(_) => false,
     }
 }
 
