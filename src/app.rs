@@ -25,6 +25,7 @@ use crate::grpc::{self, AddedInterceptors, Authenticator, Health, KeptIncidents,
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
+use crate::monitor::MonitorPreparer;
 use crate::policy::{Live, Reload, Sources};
 use crate::store::{self, IncidentStore, IncidentWriter, StoreError, WriterHooks};
 use crate::telemetry::{
@@ -226,8 +227,13 @@ fn sources_over(settings: &Settings, remotes: Arc<dyn RemoteFactory>) -> Sources
     Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
+<<<<<<< HEAD
         plugins: models::plugin_names(settings),
         prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))),
+=======
+        plugins: Vec::new(),
+        prepare: vec![Arc::new(ToolPreparer::new(Some(remotes))), Arc::new(MonitorPreparer)],
+>>>>>>> e7aabc6 (Monitor: terminal, rules about streams, incidents and verdicts; streams in policies)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::incident::{Summary, Verdict};
-use crate::decision::{Caller, Incident, OutputStream, Reason, Severity, VerdictKind, WorkContext};
+use crate::decision::{Caller, Incident, OutputStream, Reason, VerdictKind, WorkContext};
 
 /// A moment, told by whoever drives the session: the session has no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,8 +186,10 @@ pub struct Limits {
     pub judges_max: usize,
     /// Questions that may wait for their turn; beyond them an incident is not judged.
     pub questions_max: usize,
-    /// How long the summary waits for verdicts after Detach.
+    /// How long the summary waits for verdicts once the client has closed its side.
     pub verdict_wait: Duration,
+    /// How long a client that has detached may take to close its side.
+    pub close_wait: Duration,
     /// Incidents that are reported at most; what goes beyond is counted.
     pub incidents_max: u64,
     /// How long a line without an end may stand before it is looked at as it is.
@@ -201,22 +203,9 @@ impl Default for Limits {
             judges_max: 4,
             questions_max: 64,
             verdict_wait: Duration::from_secs(15),
+            close_wait: Duration::from_millis(500),
             incidents_max: 10_000,
-            line_wait: Duration::from_millis(20),
+            line_wait: Duration::from_millis(200),
         }
-    }
-}
-
-/// What a severity leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VerdictMap {
-    /// By severity, LOW first.
-    pub by_severity: [VerdictKind; 4],
-}
-
-impl VerdictMap {
-    /// The verdict for `severity`.
-    pub fn of(&self, severity: Severity) -> VerdictKind {
-        self.by_severity[severity as usize]
     }
 }

@@ -7,23 +7,35 @@
 //! Invariants: what is found depends on the bytes of a stream alone, never on where they were cut; the two streams never
 //! mix; memory per stream is bounded whatever arrives; a KILL is never withdrawn.
 
+mod cases;
+mod command;
 mod config;
 mod event;
 mod incident;
 mod keep;
+mod line;
+mod mapped;
+mod mask;
 mod outbox;
 mod plan;
+mod prepare;
 mod question;
+pub mod rules;
+mod scan;
 mod session;
 mod task;
+mod terminal;
+#[cfg(test)]
+mod tests;
 
 pub use config::StreamsConfig;
 pub use event::{
-    Attachment, Effect, Event, Failure, Ids, JudgeRequest, Judgement, Limits, SessionError, Time, VerdictMap,
+    Attachment, Effect, Event, Failure, Ids, JudgeRequest, Judgement, Limits, SessionError, Time,
 };
 pub use incident::{KillAdvice, Summary, Verdict};
 pub use keep::Keeper;
 pub use outbox::{Answers, Message, Outbox, outbox};
-pub use plan::Plan;
+pub use plan::{Plan, PolicyPlan};
+pub use prepare::{MonitorPreparer, PreparedMonitor};
 pub use session::Session;
 pub use task::{Broken, Ending, Incoming, Surroundings, decision_of_session, drive, now};

@@ -62,6 +62,7 @@ impl Decoder<'_> {
                 "tools" => layer.tools = self.tools(node, path),
                 "workspace_roots" => layer.workspace_roots = self.workspace_roots(node, path),
                 "interceptors" => layer.interceptors = self.interceptors(node, path),
+                "streams" => layer.streams = self.streams(node, path),
                 _ => self.unknown_key(key, "", ROOT_KEYS),
             }
         }
@@ -329,7 +330,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn check_rule(&mut self, rule: &str, place: Place) {
+    pub(super) fn check_rule(&mut self, rule: &str, place: Place) {
         let Some(known) = self.vocabulary.rules else { return };
         if !known.contains(&rule) {
             let fix = nearest(rule, known).map_or_else(
@@ -340,7 +341,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn check_category(&mut self, category: &str, place: Place) {
+    pub(super) fn check_category(&mut self, category: &str, place: Place) {
         let is_piece = |piece: &str| {
             !piece.is_empty()
                 && piece

@@ -25,15 +25,15 @@ pub struct Sources {
     pub rules: Vec<PathBuf>,
     /// Ids of configured asynchronous plugins, which policies may name.
     pub plugins: Vec<String>,
-    /// The engine that compiles what policies say about interceptors; without one they are not looked into.
-    pub prepare: Option<Arc<dyn Prepare>>,
+    /// Engines that compile rules of their own and what policies say about them; what none compiles is not looked into.
+    pub prepare: Vec<Arc<dyn Prepare>>,
 }
 
 /// Rules and policies of one moment. Immutable.
 pub struct Snapshot {
     policies: PolicySet,
     scanner: Arc<LateScanner>,
-    prepared: Option<Prepared>,
+    prepared: Vec<Prepared>,
     revision: Arc<str>,
     loaded: Timestamp,
 }
@@ -70,7 +70,7 @@ impl Snapshot {
     /// Rules on trial under given policies. Its revision is not that of anything in force.
     pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
         let scanner = Arc::new(LateScanner::made(scanner));
-        Self { policies, scanner, prepared: None, revision: "trial".into(), loaded: Timestamp::now() }
+        Self { policies, scanner, prepared: Vec::new(), revision: "trial".into(), loaded: Timestamp::now() }
     }
 
     /// The same with what an engine compiles of its built-in rules.
@@ -79,7 +79,7 @@ impl Snapshot {
     /// Everything that is wrong with what the policies say about it.
     pub fn prepared_by(mut self, prepare: &dyn Prepare) -> Result<Self, LoadError> {
         let prepared = prepare.rules(&[])?.compile(&self.policies).map_err(PolicyProblems::of)?;
-        self.prepared = Some(prepared);
+        self.prepared.push(prepared);
         Ok(self)
     }
 
@@ -93,9 +93,14 @@ impl Snapshot {
         self.scanner.get()
     }
 
+    /// The same, to be kept.
+    pub fn shared_scanner(&self) -> &Arc<Scanner> {
+        self.scanner.get()
+    }
+
     /// What the engine that keeps a `T` compiled for this snapshot; `None` when it did not.
     pub fn prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.prepared.as_deref()?.downcast_ref()
+        self.prepared.iter().find_map(|prepared| prepared.downcast_ref())
     }
 
     /// Revision of policies and rules together, as answers carry it: 12 hex digits each.
@@ -177,8 +182,9 @@ fn finish(
     knows_rules: bool,
     read: impl FnOnce(&Vocabulary<'_>) -> Result<PolicySet, PolicyProblems>,
 ) -> Result<Snapshot, LoadError> {
-    let prepare = sources.prepare.as_ref().map(|prepare| prepare.rules(&sources.rules)).transpose()?;
-    let more_ids = prepare.as_ref().map(|prepare| prepare.rule_ids()).unwrap_or_default();
+    let prepares = sources.prepare.iter().map(|prepare| prepare.rules(&sources.rules));
+    let prepares = prepares.collect::<Result<Vec<_>, _>>()?;
+    let more_ids: Vec<String> = prepares.iter().flat_map(|prepare| prepare.rule_ids()).collect();
     let (mut rule_ids, mut plugins): (Vec<&str>, Vec<&str>) = Default::default();
     if knows_rules {
         let made = scanner.get();
@@ -190,12 +196,18 @@ fn finish(
     plugins.extend(sources.plugins.iter().map(String::as_str));
     let vocabulary = Vocabulary { plugins: &plugins, rules: knows_rules.then_some(&*rule_ids) };
     let policies = read(&vocabulary)?;
-    let prepared = prepare.as_ref().map(|prepare| prepare.compile(&policies)).transpose();
-    let prepared = prepared.map_err(PolicyProblems::of)?;
-    let rules_revision = match &prepare {
-        None => scanner.revision.clone(),
-        Some(prepare) => combined(&scanner.revision, &prepare.revision()),
-    };
+    let (mut prepared, mut problems) = (Vec::new(), Vec::new());
+    for prepare in &prepares {
+        match prepare.compile(&policies) {
+            Ok(one) => prepared.push(one),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(PolicyProblems::of(problems).into());
+    }
+    let revisions = prepares.iter().map(|prepare| prepare.revision());
+    let rules_revision = revisions.fold(scanner.revision.clone(), |all, one| combined(&all, &one));
     let revision = format!("{}-{rules_revision}", policies.revision()).into();
     Ok(Snapshot { policies, scanner, prepared, revision, loaded: Timestamp::now() })
 }

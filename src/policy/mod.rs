@@ -14,6 +14,7 @@
 mod decide;
 mod decode;
 mod decode_interceptors;
+mod decode_streams;
 mod interceptor;
 mod live;
 mod load;
@@ -23,6 +24,7 @@ mod resolve;
 mod schema;
 mod set;
 mod snapshot;
+mod streams;
 mod suppression;
 #[cfg(test)]
 mod tests;
@@ -48,6 +50,7 @@ pub use resolve::{Source, compile};
 pub use schema::{BUILT_IN_PLUGINS, CallerRole, Vocabulary};
 pub use set::PolicySet;
 pub use snapshot::{Policy, TIMEOUT_DEFAULT};
+pub use streams::{KnownSafe, StreamSettings};
 pub use suppression::{Suppression, SuppressionQuery};
 pub use tools::{ArgumentKind, ToolArguments, ToolSettings};
 pub use watch::FolderWatch;

@@ -209,6 +209,7 @@ fn over(parent: Layer, child: Layer) -> Layer {
         tools: parent.tools.extended(child.tools),
         workspace_roots: child.workspace_roots.or(parent.workspace_roots),
         interceptors: parent.interceptors,
+        streams: parent.streams.extended(child.streams),
     };
     for layer in child.interceptors {
         interceptor_over(&mut merged.interceptors, layer);
@@ -311,6 +312,7 @@ fn build(name: &str, layer: Layer, vocabulary: &Vocabulary<'_>, problems: &mut V
         workspace_roots: layer.workspace_roots.unwrap_or_default(),
         interceptors,
         builtins,
+        streams: layer.streams.settings(),
     }
 }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::interceptor::{BuiltinSwitch, InjectionAction, PolicyInterceptor};
 use super::problem::Place;
+use super::streams::StreamsLayer;
 use super::suppression::Suppression;
 use super::tools::ToolSettings;
-use crate::decision::{FailMode, Hook, Mode};
+use crate::decision::{FailMode, Hook, Mode, VerdictKind};
 
 /// Plugins that are always there.
 pub const BUILT_IN_PLUGINS: &[&str] =
@@ -43,6 +44,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "tools",
     "workspace_roots",
     "interceptors",
+    "streams",
 ];
 pub(super) const THRESHOLD_KEYS: &[&str] = &["warn", "block"];
 pub(super) const CATEGORY_KEYS: &[&str] = &["mode", "warn", "block"];
@@ -89,6 +91,19 @@ pub(super) const WEBHOOK_KEYS: &[&str] = &["url", "credential", "attempts_max"];
 pub(super) const SUPPRESSION_KEYS: &[&str] =
     &["rule", "category", "fingerprint", "path", "tenant", "reason", "expires"];
 
+pub(super) const STREAMS_KEYS: &[&str] =
+    &["rules", "families", "known_safe", "cooldown", "kill_from", "verdicts", "fail"];
+pub(super) const KNOWN_SAFE_KEYS: &[&str] = &["pattern", "rule", "category", "labels", "reason"];
+pub(super) const SEVERITIES: &[&str] = &["low", "medium", "high", "critical"];
+/// Families of rules for messages that may run over streams.
+pub(super) const STREAM_FAMILIES: &[&str] = &["injection", "pii", "secrets", "code"];
+/// First parts of the categories of rules about streams.
+pub(super) const STREAM_CATEGORIES: &[&str] =
+    &["prompt_injection", "dangerous_command", "credential_access", "sandbox_escape", "network_violation"];
+
+/// Words of a verdict.
+pub(super) const VERDICTS: &[(&str, VerdictKind)] =
+    &[("safe", VerdictKind::Safe), ("warn", VerdictKind::Warn), ("kill", VerdictKind::Kill)];
 /// Words of a mode.
 pub(super) const MODES: &[(&str, Mode)] =
     &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow), ("off", Mode::Off)];
@@ -191,6 +206,7 @@ pub(super) struct Layer {
     pub(super) tools: ToolSettings,
     pub(super) workspace_roots: Option<Vec<String>>,
     pub(super) interceptors: Vec<InterceptorLayer>,
+    pub(super) streams: StreamsLayer,
 }
 
 /// What a file says about one interceptor.

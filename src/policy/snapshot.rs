@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::interceptor::{BuiltinSwitch, PolicyInterceptor};
 use super::schema::CallerRole;
+use super::streams::StreamSettings;
 use super::suppression::{self, Suppression, SuppressionQuery};
 use super::tools::ToolSettings;
 use super::yaml;
@@ -40,6 +41,7 @@ pub struct Policy {
     pub(super) workspace_roots: Vec<String>,
     pub(super) interceptors: Vec<PolicyInterceptor>,
     pub(super) builtins: BTreeMap<String, BuiltinSwitch>,
+    pub(super) streams: StreamSettings,
 }
 
 /// What holds for a category and everything below it.
@@ -159,6 +161,11 @@ impl Policy {
     /// What this policy changes about a built-in interceptor.
     pub fn builtin_switch(&self, id: &str) -> Option<&BuiltinSwitch> {
         self.builtins.get(id)
+    }
+
+    /// What holds for watched output streams.
+    pub fn streams(&self) -> &StreamSettings {
+        &self.streams
     }
 
     /// The policy as a file, every value written out. Reading it gives this policy again.

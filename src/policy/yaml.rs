@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::Policy;
 use super::schema::{self, ENFORCED, EVERYBODY};
 use super::snapshot::PluginSettings;
+use super::streams::StreamSettings;
 use super::suppression::Suppression;
-use crate::decision::{FailMode, Mode, Thresholds};
+use crate::decision::{FailMode, Mode, Severity, Thresholds};
 
 /// The policy as YAML.
 pub(super) fn write(policy: &Policy) -> String {
@@ -39,6 +40,7 @@ pub(super) fn write(policy: &Policy) -> String {
     });
     section(&mut out, "suppressions", &policy.suppressions, suppression);
     super::yaml_interceptors::write(&mut out, policy);
+    streams(&mut out, &policy.streams);
     out
 }
 
@@ -91,6 +93,42 @@ fn suppression(out: &mut String, suppression: &Suppression) {
         }
     }
     line(out, 2, "expires", &quote(&suppression.expires.to_string()));
+}
+
+fn streams(out: &mut String, settings: &StreamSettings) {
+    line(out, 0, "streams", "");
+    if !settings.rules.is_empty() {
+        line(out, 1, "rules", "");
+        for (id, rule_mode) in &settings.rules {
+            line(out, 2, &quote(id), mode(*rule_mode));
+        }
+    }
+    line(out, 1, "families", &flow_list(settings.families.iter().map(|family| quote(family))));
+    if !settings.known_safe.is_empty() {
+        line(out, 1, "known_safe", "");
+    }
+    for known in &settings.known_safe {
+        let _ = writeln!(out, "    - pattern: {}", quote(&known.pattern)); // a String takes every write
+        for (key, scope) in [("rule", &known.rule), ("category", &known.category)] {
+            if let Some(scope) = scope {
+                line(out, 3, key, &quote(scope));
+            }
+        }
+        if !known.labels.is_empty() {
+            let labels = known.labels.iter().map(|(name, value)| format!("{}: {}", quote(name), quote(value)));
+            line(out, 3, "labels", &format!("{{ {} }}", labels.collect::<Vec<_>>().join(", ")));
+        }
+        line(out, 3, "reason", &quote(&known.reason));
+    }
+    line(out, 1, "cooldown", &duration(settings.cooldown));
+    line(out, 1, "kill_from", &settings.kill_from.to_string());
+    let by_severity = |word: &dyn Fn(usize) -> &'static str| {
+        let words = Severity::ALL.map(|severity| format!("{}: {}", severity.as_str(), word(severity as usize)));
+        format!("{{ {} }}", words.join(", "))
+    };
+    let verdicts = by_severity(&|nth| schema::word_of(schema::VERDICTS, settings.verdicts[nth]));
+    line(out, 1, "verdicts", &verdicts);
+    line(out, 1, "fail", &by_severity(&|nth| fail(settings.fail[nth])));
 }
 
 pub(super) fn flow_list(items: impl Iterator<Item = impl AsRef<str>>) -> String {

@@ -16,3 +16,16 @@ pub fn builtin_sources() -> Vec<RuleSource> {
         })
         .collect()
 }
+
+static STREAM_RULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_streams.rs"));
+
+/// The built-in rules about streams, in the order of their paths. They make a set of their own.
+pub fn builtin_stream_sources() -> Vec<RuleSource> {
+    let source = |(name, text): &(&str, &str)| RuleSource {
+        name: (*name).to_owned(),
+        default_plugin: "streams".to_owned(),
+        text: (*text).to_owned(),
+        is_builtin: true,
+    };
+    STREAM_RULES.iter().map(source).collect()
+}

@@ -122,6 +122,11 @@ impl CompiledRule {
         })
     }
 
+    /// Whether one of the rule's exclusions matches a text.
+    pub fn excludes(&self, text: &str) -> bool {
+        self.exclude.iter().any(|regex| regex.is_match(text))
+    }
+
     /// Whether the rule applies to messages of `role`.
     pub fn applies_to_role(&self, role: Role) -> bool {
         self.roles & (1 << role as u8) != 0
@@ -568,6 +573,9 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     }
     if def.surfaces.as_ref().is_some_and(Vec::is_empty) {
         wrong("surfaces", "an empty list switches the rule off; leave it out to mean all surfaces");
+    }
+    if !def.commands.is_empty() && rule.plugin != "streams" {
+        wrong("commands", "only rules about streams look at commands");
     }
     if def.near_distance > 1_000 {
         wrong("near_distance", "at most 1000 bytes");

@@ -1,7 +1,7 @@
 //! Rule files from text or from a folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::define;
 use super::problem::{RuleProblem, RuleProblems};
@@ -16,7 +16,7 @@ const FILES_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 8;
 
 /// Folders directly below a folder of rules that hold rules of other kinds, which their engines read.
-pub const OTHER_FOLDERS: [&str; 2] = ["commands", "paths"];
+pub const OTHER_FOLDERS: [&str; 3] = ["commands", "paths", "streams"];
 
 /// The text of one rule file and where it came from.
 #[derive(Clone, Debug)]
@@ -129,6 +129,23 @@ pub fn load_folder(folder: &Path) -> Result<Vec<RuleSource>, RuleProblems> {
     } else {
         Err(RuleProblems(problems))
     }
+}
+
+/// Rule files of the folder `kind` directly below each of `folders`.
+///
+/// # Errors
+/// As [`load_folder`].
+pub fn load_kind(folders: &[PathBuf], kind: &str) -> Result<Vec<RuleSource>, RuleProblems> {
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    for folder in folders.iter().map(|folder| folder.join(kind)) {
+        if fs::metadata(&folder).is_ok_and(|metadata| metadata.is_dir()) {
+            match load_folder(&folder) {
+                Ok(found) => files.extend(found),
+                Err(RuleProblems(found)) => problems.extend(found),
+            }
+        }
+    }
+    if problems.is_empty() { Ok(files) } else { Err(RuleProblems(problems)) }
 }
 
 /// The plugin id that a folder's name gives: `my-rules` holds plugin `my_rules`.

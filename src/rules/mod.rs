@@ -34,10 +34,10 @@ pub const CODE: &str = "code";
 
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
-pub use load::{LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, parse_file};
+pub use load::{LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 
-pub use builtin::builtin_sources;
+pub use builtin::{builtin_sources, builtin_stream_sources};

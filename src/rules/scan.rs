@@ -110,6 +110,12 @@ impl RuleSet {
         out
     }
 
+    /// Calls `found` with the rule and the place of every literal that is seen from `slice`: one pass, without a look at
+    /// any pattern. Slices that follow on each other see each literal once.
+    pub fn literals_in(&self, text: &[u8], slice: Range<usize>, found: impl FnMut(u32, Range<usize>)) {
+        self.gate.literals(text, slice, &mut Seen(found));
+    }
+
     /// Finds every match of the rules in `scope`, appends them to `matches` in the order of rules, and says which
     /// disguised phrases showed through.
     ///
@@ -241,6 +247,17 @@ impl Sink for Collect<'_, '_> {
         self.hints.rot13 |= rot13;
         self.hints.reversed |= reversed;
     }
+}
+
+/// A sink that only looks at literals.
+struct Seen<F>(F);
+
+impl<F: FnMut(u32, Range<usize>)> Sink for Seen<F> {
+    fn candidate(&mut self, rule: u32, at: Range<usize>) {
+        (self.0)(rule, at);
+    }
+
+    fn hint(&mut self, _rot13: bool, _reversed: bool) {}
 }
 
 /// One rule's regex at work on one text.

@@ -151,6 +151,10 @@ pub struct RuleDef {
     /// How near, in bytes either side of the match.
     #[serde(default = "sixty")]
     pub near_distance: usize,
+    /// For rules about streams: rules or categories about commands, one of which must hold for the command that the
+    /// pattern shows. Empty for all other rules.
+    #[serde(default)]
+    pub commands: Vec<String>,
     /// Roles the rule applies to; absent means all.
     pub roles: Option<Vec<Role>>,
     /// Surfaces the rule applies to; absent means all.

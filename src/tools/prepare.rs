@@ -1,8 +1,7 @@
 //! What the tool engine compiles when rules and policies load: rules about commands and paths, interceptors, names.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -17,7 +16,7 @@ use super::remote::RemoteFactory;
 use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
 use crate::paths::{PathRuleSource, SensitivePaths, builtin_path_sources};
 use crate::policy::{Policy, PolicySet, Prepare, PrepareRules, Prepared, Problem};
-use crate::rules::{RuleProblem, RuleProblems, load_folder};
+use crate::rules::{RuleProblem, RuleProblems, load_kind};
 
 /// What the tool engine keeps for one snapshot.
 #[derive(Debug)]
@@ -102,8 +101,15 @@ impl ToolPreparer {
 impl Prepare for ToolPreparer {
     fn rules(&self, folders: &[PathBuf]) -> Result<Box<dyn PrepareRules>, RuleProblems> {
         let mut problems = Vec::new();
-        let own_commands = read(folders, "commands", &mut problems);
-        let own_paths = read(folders, "paths", &mut problems);
+        let mut read = |kind| match load_kind(folders, kind) {
+            Ok(files) => files.into_iter().map(|file| (file.name, file.text)).collect(),
+            Err(RuleProblems(found)) => {
+                problems.extend(found);
+                Vec::new()
+            }
+        };
+        let own_commands: Vec<(String, String)> = read("commands");
+        let own_paths = read("paths");
         let mut hash = Sha256::new();
         let mut feed = |file: &str, text: &str| {
             for piece in [file, text] {
@@ -147,22 +153,6 @@ impl Prepare for ToolPreparer {
 
 fn rule_problem(file: String, line: usize, rule_id: String, message: String) -> RuleProblem {
     RuleProblem { file, line, rule_id, field: String::new(), message }
-}
-
-/// Files of the folder `kind` directly below each of `folders`.
-fn read(folders: &[PathBuf], kind: &str, problems: &mut Vec<RuleProblem>) -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    for folder in folders.iter().map(|folder| folder.join(kind)).filter(|folder| is_folder(folder)) {
-        match load_folder(&folder) {
-            Ok(sources) => files.extend(sources.into_iter().map(|source| (source.name, source.text))),
-            Err(found) => problems.extend(found.0),
-        }
-    }
-    files
-}
-
-fn is_folder(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// Rules about commands and paths, compiled.

@@ -18,7 +18,7 @@ fn snapshot(yaml: &str) -> Snapshot {
 
 fn try_snapshot(yaml: &str) -> Result<Snapshot, String> {
     let remotes: Arc<dyn RemoteFactory> = Arc::new(Scripted);
-    let sources = Sources { prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))), ..Sources::default() };
+    let sources = Sources { prepare: vec![Arc::new(ToolPreparer::new(Some(remotes)))], ..Sources::default() };
     /// Compiling the rules is most of the work, and they are the same for all.
     static BASE: LazyLock<Snapshot> =
         LazyLock::new(|| policy::load(&Sources::default(), None).expect("what ships with the program loads"));

@@ -1,0 +1,258 @@
+//! One line of a terminal, with a cursor.
+//!
+//! Nearly every line is only ever appended to, and is plain text. The first time that something is written before its
+//! end, it becomes a row of cells. One character is one cell: widths do not matter for what is read.
+
+use super::mapped::Mapped;
+use super::terminal::{End, LINE_BYTES_MAX, Lines};
+
+/// Backspaces in a row that somebody who corrects a slip may need. What takes back more is looked at in full.
+const SLIP_CHARS_MAX: usize = 3;
+/// Most cells of a row.
+const CELLS_MAX: usize = LINE_BYTES_MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    c: char,
+    /// Raw bytes after the first of the line.
+    raw: u32,
+}
+
+/// The line that a cursor stands in.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// The text, while it is only appended to.
+    text: Mapped,
+    /// The cells, once it is not.
+    cells: Option<Vec<Cell>>,
+    /// Raw byte that cells count from.
+    base: u64,
+    cursor: usize,
+    /// Characters in `text`: columns, as against bytes.
+    columns: usize,
+    /// Whether it changed since it was last handed over.
+    dirty: bool,
+    /// Steps that the cursor was taken back by backspaces alone, since something was last written.
+    steps_back: usize,
+    /// Whether it went back by more than steps.
+    jumped: bool,
+}
+
+impl Line {
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    pub fn column(&self) -> usize {
+        self.cursor
+    }
+
+    pub fn heap(&self) -> usize {
+        self.text.heap() + self.cells.as_ref().map_or(0, |cells| cells.capacity() * size_of::<Cell>())
+    }
+
+    fn len(&self) -> usize {
+        self.cells.as_ref().map_or(self.columns, Vec::len)
+    }
+
+    pub fn back(&mut self, steps: usize) {
+        self.cursor = self.cursor.saturating_sub(steps);
+        self.steps_back += steps;
+    }
+
+    pub fn forward(&mut self, steps: usize) {
+        self.to_column(self.cursor.saturating_add(steps));
+    }
+
+    pub fn to_column(&mut self, column: usize) {
+        self.jumped |= column < self.cursor;
+        self.cursor = column.min(CELLS_MAX);
+    }
+
+    /// Writes printable ASCII at the cursor.
+    pub fn write(&mut self, text: &str, raw: u64, lines: &mut dyn Lines) {
+        if self.cells.is_some() || self.cursor != self.columns {
+            for (at, c) in text.char_indices() {
+                self.write_char(c, raw + at as u64, lines);
+            }
+            return;
+        }
+        let mut at = 0;
+        while at < text.len() {
+            let fits = (LINE_BYTES_MAX - self.text.len()).min(text.len() - at);
+            self.text.push(&text[at..at + fits], raw + at as u64);
+            self.columns += fits;
+            at += fits;
+            self.written();
+            if self.text.len() >= LINE_BYTES_MAX {
+                self.end(End::Cut, lines);
+            }
+        }
+    }
+
+    /// Writes a character at the cursor.
+    pub fn write_char(&mut self, c: char, raw: u64, lines: &mut dyn Lines) {
+        if self.cells.is_none() && self.cursor == self.columns {
+            if self.text.len() + c.len_utf8() > LINE_BYTES_MAX {
+                self.end(End::Cut, lines);
+            }
+            self.text.push_char(c, raw);
+            self.columns += 1;
+            self.written();
+            if self.text.len() >= LINE_BYTES_MAX {
+                self.end(End::Cut, lines);
+            }
+            return;
+        }
+        if self.cursor < self.len() {
+            self.show_before_change(lines);
+        }
+        if self.cursor >= CELLS_MAX {
+            self.end(End::Cut, lines);
+            return self.write_char(c, raw, lines);
+        }
+        let (cursor, base) = (self.cursor, self.cell_base(raw));
+        let cells = self.cells();
+        let cell = Cell { c, raw: u32::try_from(raw.saturating_sub(base)).unwrap_or(u32::MAX) };
+        while cells.len() < cursor {
+            cells.push(Cell { c: ' ', ..cell });
+        }
+        match cells.get_mut(cursor) {
+            Some(slot) => *slot = cell,
+            None => cells.push(cell),
+        }
+        self.cursor += 1;
+        self.dirty = true;
+        self.steps_back = 0;
+        self.jumped = false;
+    }
+
+    fn written(&mut self) {
+        self.cursor = self.columns;
+        self.dirty = true;
+        self.steps_back = 0;
+        self.jumped = false;
+    }
+
+    fn cell_base(&mut self, raw: u64) -> u64 {
+        if self.is_empty() {
+            self.base = raw;
+        } else if self.cells.is_none() {
+            self.base = self.text.raw_of(0);
+        }
+        self.base
+    }
+
+    /// The row of cells, made of the text if need be.
+    fn cells(&mut self) -> &mut Vec<Cell> {
+        let (text, base) = (&mut self.text, self.base);
+        self.cells.get_or_insert_with(|| {
+            let raw = |at: usize| u32::try_from(text.raw_of(at).saturating_sub(base)).unwrap_or(u32::MAX);
+            let cells = text.as_str().char_indices().map(|(at, c)| Cell { c, raw: raw(at) }).collect();
+            text.clear();
+            cells
+        })
+    }
+
+    /// Erases: 0 from the cursor on, 1 up to the cursor, 2 all.
+    pub fn erase(&mut self, what: usize, lines: &mut dyn Lines) {
+        if self.is_empty() || (what == 0 && self.cursor >= self.len()) {
+            return;
+        }
+        self.jumped = true;
+        self.show_before_change(lines);
+        let cursor = self.cursor;
+        self.cell_base(0);
+        let cells = self.cells();
+        match what {
+            0 => cells.truncate(cursor),
+            1 => cells.iter_mut().take(cursor + 1).for_each(|cell| cell.c = ' '),
+            _ => cells.clear(),
+        }
+        self.tidy();
+    }
+
+    /// Takes characters out at the cursor.
+    pub fn delete(&mut self, count: usize, lines: &mut dyn Lines) {
+        self.change(lines, |cells, cursor| {
+            cells.drain(cursor..cells.len().min(cursor.saturating_add(count)));
+        });
+    }
+
+    /// Blanks characters from the cursor on.
+    pub fn blank(&mut self, count: usize, lines: &mut dyn Lines) {
+        self.change(lines, |cells, cursor| {
+            cells.iter_mut().skip(cursor).take(count).for_each(|cell| cell.c = ' ');
+        });
+    }
+
+    /// Makes room at the cursor.
+    pub fn insert(&mut self, count: usize, lines: &mut dyn Lines) {
+        self.change(lines, |cells, cursor| {
+            let room = count.min(CELLS_MAX.saturating_sub(cells.len()));
+            let raw = cells[cursor].raw;
+            cells.splice(cursor..cursor, std::iter::repeat_n(Cell { c: ' ', raw }, room));
+        });
+    }
+
+    fn change(&mut self, lines: &mut dyn Lines, act: impl FnOnce(&mut Vec<Cell>, usize)) {
+        if self.cursor >= self.len() {
+            return;
+        }
+        self.show_before_change(lines);
+        let cursor = self.cursor;
+        self.cell_base(0);
+        act(self.cells(), cursor);
+        self.tidy();
+    }
+
+    /// After cells were removed.
+    fn tidy(&mut self) {
+        if self.cells.as_ref().is_some_and(Vec::is_empty) {
+            self.cells = None;
+            self.columns = 0;
+            self.text.clear();
+        }
+        self.dirty = !self.is_empty();
+    }
+
+    fn show_before_change(&mut self, lines: &mut dyn Lines) {
+        if self.dirty {
+            let slip = !self.jumped && self.steps_back <= SLIP_CHARS_MAX;
+            self.show(if slip { End::Edited } else { End::Redrawn }, lines);
+        }
+    }
+
+    /// Hands the line over as it stands.
+    pub fn show(&mut self, end: End, lines: &mut dyn Lines) {
+        self.dirty = false;
+        match &self.cells {
+            None => lines.line(&self.text, end),
+            Some(cells) => lines.line(&mapped(cells, self.base), end),
+        }
+    }
+
+    /// Hands the line over and begins another.
+    pub fn end(&mut self, end: End, lines: &mut dyn Lines) {
+        self.show(end, lines);
+        // Few lines are long; what they took is given back.
+        self.text.reset(512);
+        self.cells = None;
+        self.cursor = 0;
+        self.columns = 0;
+        self.steps_back = 0;
+        self.jumped = false;
+    }
+}
+
+fn mapped(cells: &[Cell], base: u64) -> Mapped {
+    let mut out = Mapped::default();
+    for cell in cells {
+        out.push_char(cell.c, base + u64::from(cell.raw));
+    }
+    out
+}

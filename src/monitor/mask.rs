@@ -1,0 +1,87 @@
+//! Credentials and personal data taken out of what is told about a match.
+
+use super::scan::Hit;
+use crate::decision::Category;
+use crate::detect::redact::{self, Placeholders, Secret};
+use crate::detect::{PII, Request, SECRETS, Scanner};
+use crate::rules::{Budget, ScanStop, Surface};
+
+/// Longest matched text that is told, in characters.
+const MATCHED_CHARS_MAX: usize = 300;
+/// Shortest value that is looked for in an excerpt because a rule about credentials matched it.
+const VALUE_BYTES_MIN: usize = 6;
+
+/// What may be told of a hit.
+pub(super) struct Masked {
+    pub matched: String,
+    pub excerpt: String,
+}
+
+/// Masks a hit. The same value has the same placeholder in both texts.
+pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked {
+    let mut placeholders = Placeholders::default();
+    // What a rule about credentials matched is one, whatever other rules think of it.
+    let value = category.is_within("credential_access").then(|| value_of(&hit.matched)).flatten();
+    let hidden = |text: &str| match value {
+        Some(value) => text.replace(value, "[SECRET]"),
+        None => text.to_owned(),
+    };
+    let excerpt = redact(scanner, &hidden(&hit.excerpt), &mut placeholders);
+    let matched = redact(scanner, &hidden(&hit.matched), &mut placeholders);
+    Masked { matched: shortened(matched), excerpt }
+}
+
+/// Masks a text that others wrote, such as the reason of a judge.
+pub(super) fn mask_text(scanner: &Scanner, text: &str) -> String {
+    redact(scanner, text, &mut Placeholders::default())
+}
+
+fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> String {
+    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
+    let find = |text: &str| -> Result<Vec<Secret>, ScanStop> {
+        let request = Request { text, plugins, role: None, surface: Some(Surface::Stream) };
+        let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
+        let secret = |found: &crate::detect::Detected| Secret {
+            range: found.range.clone(),
+            category: found.info.category.clone(),
+            severity: found.info.severity,
+        };
+        Ok(scanned.findings.iter().filter(|found| !found.range.is_empty()).map(secret).collect())
+    };
+    let masked = find(text).and_then(|secrets| redact::redact(text, false, secrets, placeholders, find));
+    // What could not be looked at is not shown.
+    masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
+}
+
+/// The value of an assignment.
+fn value_of(matched: &str) -> Option<&str> {
+    let at = matched.find(['=', ':'])?;
+    let value = matched[at + 1..].trim_matches([' ', '"', '\'', ';', ',', '\t']);
+    let is_value = value.len() >= VALUE_BYTES_MIN && !value.contains(char::is_whitespace);
+    is_value.then_some(value)
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(MATCHED_CHARS_MAX) {
+        None => text,
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value_of;
+
+    #[test]
+    fn the_value_of_an_assignment_is_known() {
+        for (matched, value) in [
+            ("A_KEY=abcdefgh", Some("abcdefgh")),
+            ("token: 'abcdefgh'", Some("abcdefgh")),
+            ("cat ~/x", None),
+            ("A_KEY=ab", None),
+            ("read: a b c d e f", None),
+        ] {
+            assert_eq!(value_of(matched), value, "{matched}");
+        }
+    }
+}

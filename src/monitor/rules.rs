@@ -1,0 +1,300 @@
+//! Rules about streams: text rules, and rules that call for a look at a command.
+//!
+//! Both are TOML of the same shape as other detection rules. A rule with `commands` fires where its pattern shows that
+//! a command may stand, and only if one of the named rules about commands then holds for what the shell would do.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::command::{self, Command, Form};
+use crate::commands::{CommandRules, GuardContext};
+use crate::decision::Severity;
+use crate::paths::{Access, Os, PathRequest, Place, SensitivePaths};
+use crate::rules::{
+    Budget, CompiledRule, Match, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope, Surface,
+};
+use crate::shell;
+use crate::shell::effect::{Effect, EffectKind, TargetKind};
+
+/// Plugin id of rules about streams.
+pub const STREAMS: &str = "streams";
+/// Commands of one line that are looked at.
+const COMMANDS_MAX: usize = 8;
+/// What the confidence is multiplied with where a command is only spoken of.
+const MENTION_CONFIDENCE: f64 = 0.6;
+
+/// Every rule about streams, compiled.
+pub struct StreamRules {
+    set: RuleSet,
+    commands: Arc<CommandRules>,
+    /// By index of a rule about commands: the rules about streams that stand for it.
+    by_command: Vec<Vec<u32>>,
+    /// The same by index of a rule about paths.
+    by_path: Vec<Vec<u32>>,
+    revision: String,
+}
+
+impl std::fmt::Debug for StreamRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamRules").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+/// What a line holds that rules may be about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Signs {
+    /// A literal of a text rule.
+    pub text: bool,
+    /// A literal of a rule about commands.
+    pub command: bool,
+}
+
+impl Signs {
+    pub const fn any(self) -> bool {
+        self.text || self.command
+    }
+}
+
+/// A rule that holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    /// Index of the rule.
+    pub rule: u32,
+    /// Where, in bytes of the text.
+    pub range: Range<usize>,
+    /// How bad it is when certain.
+    pub severity: Severity,
+    /// How certain it is, above 0.0 up to 1.0.
+    pub confidence: f64,
+}
+
+impl StreamRules {
+    /// Compiles rule files.
+    ///
+    /// # Errors
+    /// Every problem of every rule.
+    pub fn compile(sources: &[RuleSource], commands: Arc<CommandRules>) -> Result<Self, RuleProblems> {
+        let set = RuleSet::compile(sources, &RuleSetConfig::default())?;
+        let mut by_command = vec![Vec::new(); commands.rules().len()];
+        let mut by_path = vec![Vec::new(); SensitivePaths::builtin().rules().len()];
+        let mut problems = Vec::new();
+        for (index, rule) in set.rules().iter().enumerate() {
+            for name in &rule.def.commands {
+                let mut is_known = false;
+                for (nth, command) in commands.rules().iter().enumerate() {
+                    if *command.id == **name || command.category.is_within(name) {
+                        is_known = true;
+                        by_command[nth].push(index as u32);
+                    }
+                }
+                for (nth, path) in SensitivePaths::builtin().rules().iter().enumerate() {
+                    if *path.id == **name || path.category.is_within(name) {
+                        is_known = true;
+                        by_path[nth].push(index as u32);
+                    }
+                }
+                if !is_known {
+                    problems.push(RuleProblem {
+                        file: rule.info.file.to_string(),
+                        line: rule.info.line,
+                        rule_id: rule.info.id.to_string(),
+                        field: "commands".to_owned(),
+                        message: format!("there is no rule or category `{name}` about commands or paths"),
+                    });
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(RuleProblems(problems));
+        }
+        let revision = set.revision().to_owned();
+        Ok(Self { set, commands, by_command, by_path, revision })
+    }
+
+    /// The rules, in the order of their files.
+    pub fn rules(&self) -> &[CompiledRule] {
+        self.set.rules()
+    }
+
+    /// A digest over the files.
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// What a line without line ends holds: one pass over it, for the literals of all rules.
+    pub(super) fn signs(&self, line: &[u8]) -> Signs {
+        let mut signs = Signs::default();
+        self.set.literals_in(line, 0..line.len(), |rule, _| self.note(rule, &mut signs));
+        signs
+    }
+
+    fn note(&self, rule: u32, signs: &mut Signs) {
+        if self.set.rules()[rule as usize].def.commands.is_empty() {
+            signs.text = true;
+        } else {
+            signs.command = true;
+        }
+    }
+
+    /// Calls `found` with the place of every literal in a text, roughly in their order.
+    pub(super) fn literals(&self, text: &[u8], mut found: impl FnMut(usize)) {
+        self.set.literals_in(text, 0..text.len(), |_, at| found(at.start));
+    }
+
+    /// Whether a literal stands across byte `seam` of a text.
+    pub(super) fn crosses(&self, text: &[u8], seam: usize) -> bool {
+        let mut crosses = false;
+        self.set.literals_in(text, 0..text.len(), |_, at| crosses |= at.start < seam && seam < at.end);
+        crosses
+    }
+
+    /// Every text rule that holds in `text`, and every command of the last line (from byte `line`) that a rule is about,
+    /// in the order of the text. `with_commands` is false where a line is not complete.
+    pub(super) fn find(&self, text: &str, line: usize, with_commands: bool) -> Vec<Found> {
+        let found = self.find_all(text, line, with_commands);
+        settle(found, |rule| self.set.rules()[rule as usize].info.category.family())
+    }
+
+    /// [`Self::find`] before findings compete.
+    fn find_all(&self, text: &str, line: usize, with_commands: bool) -> Vec<Found> {
+        let mut matches = Vec::new();
+        let scope = Scope { plugins: u32::MAX, role: None, surface: Some(Surface::Stream) };
+        let scanned = self
+            .set
+            .with_scratch(|scratch| self.set.scan(text, scope, scratch, &Budget::UNLIMITED, &mut matches));
+        debug_assert!(scanned.is_ok(), "an unlimited budget is never spent");
+        let mut found = Vec::new();
+        let first = command::first_line(text, line);
+        let mut triggers: Vec<Range<usize>> = Vec::new();
+        for Match { rule, range } in matches {
+            let compiled = &self.set.rules()[rule as usize];
+            if compiled.def.commands.is_empty() {
+                let (severity, confidence) = (compiled.info.severity, compiled.info.confidence);
+                found.push(Found { rule, range, severity, confidence });
+            } else if with_commands && range.end > first {
+                triggers.push(range);
+            }
+        }
+        if !triggers.is_empty() {
+            self.look_at_commands(text, line, triggers, &mut found);
+        }
+        found
+    }
+
+    fn look_at_commands(
+        &self,
+        text: &str,
+        line: usize,
+        mut triggers: Vec<Range<usize>>,
+        found: &mut Vec<Found>,
+    ) {
+        triggers.sort_by_key(|range| (range.start, range.end));
+        let mut seen: Vec<Range<usize>> = Vec::new();
+        for trigger in triggers {
+            if seen.len() >= COMMANDS_MAX {
+                break;
+            }
+            if seen.iter().any(|range| range.contains(&trigger.start)) {
+                continue;
+            }
+            let Some(one) = command::around(text, line, trigger.clone()) else { continue };
+            let one = Command { trigger: trigger.start.saturating_sub(one.range.start), ..one };
+            seen.push(one.range.clone());
+            let place = Place { cwd: "", home: "", os: Os::Linux };
+            let analysis = shell::analyse(&one.text, place, &shell::limits::Limits::default());
+            let context = GuardContext { place, workspace_roots: &[] };
+            for hit in self.commands.judge(&analysis, &context) {
+                let index = self.commands.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
+                let streams = index.and_then(|index| self.by_command.get(index)).map_or(&[][..], |of| &**of);
+                let certainty = (hit.rule.severity, hit.rule.confidence);
+                self.command_found(streams, certainty, &one, &analysis.effects[hit.effect].span, found);
+            }
+            for effect in &analysis.effects {
+                self.look_at_path(effect, &place, &one, found);
+            }
+        }
+    }
+
+    fn look_at_path(&self, effect: &Effect, place: &Place<'_>, one: &Command<'_>, found: &mut Vec<Found>) {
+        let Some(target) = effect.target.as_ref().filter(|target| target.kind == TargetKind::Path) else {
+            return;
+        };
+        let access = match effect.kind {
+            EffectKind::ReadPath | EffectKind::SendData => Access::Read,
+            EffectKind::WritePath | EffectKind::ChangeMode | EffectKind::ChangeOwner => Access::Write,
+            EffectKind::DeletePath => Access::Delete,
+            _ => return,
+        };
+        let request = PathRequest {
+            has_glob: target.has_glob,
+            is_recursive: effect.recursive,
+            ..PathRequest::of_shell(&target.text, access, &effect.program, place)
+        };
+        let paths = SensitivePaths::builtin();
+        let Some(hit) = paths.judge(&request).hit else { return };
+        let index = paths.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
+        let streams = index.and_then(|index| self.by_path.get(index)).map_or(&[][..], |of| &**of);
+        self.command_found(streams, (hit.severity, 1.0), one, &effect.span, found);
+    }
+
+    fn command_found(
+        &self,
+        streams: &[u32],
+        (severity, confidence): (Severity, f64),
+        one: &Command<'_>,
+        span: &Range<usize>,
+        found: &mut Vec<Found>,
+    ) {
+        // What only warns where a tool is asked for is ordinary in a log.
+        if severity < Severity::High {
+            return;
+        }
+        for stream in streams {
+            let rule = &self.set.rules()[*stream as usize];
+            if rule.excludes(&one.text) {
+                continue;
+            }
+            let info = &rule.info;
+            let severity = severity.min(info.severity);
+            let mut confidence = info.confidence * confidence;
+            if one.form == Form::Mention {
+                // Who speaks of a command names it first; what follows may be prose.
+                if severity < Severity::Critical || span.start > 0 {
+                    continue;
+                }
+                confidence *= MENTION_CONFIDENCE;
+            }
+            found.push(Found { rule: *stream, range: one.place_of(span), severity, confidence });
+        }
+    }
+
+    /// Every range that one rule finds in a text of one or more lines, for the self-check of rules.
+    pub fn find_with_rule(&self, rule: u32, text: &str) -> Vec<Range<usize>> {
+        let line = text.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+        let found = self.find_all(text.trim_end_matches('\n'), line, true);
+        found.into_iter().filter(|found| found.rule == rule).map(|found| found.range).collect()
+    }
+}
+
+/// Of findings of one category that overlap, leaves the one that says most.
+fn settle<'c>(mut found: Vec<Found>, category: impl Fn(u32) -> &'c str) -> Vec<Found> {
+    found.sort_by(|a, b| {
+        (b.severity.cmp(&a.severity))
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then(a.range.start.cmp(&b.range.start))
+            .then(b.range.end.cmp(&a.range.end))
+            .then(a.rule.cmp(&b.rule))
+    });
+    let mut kept: BTreeMap<&str, Vec<Range<usize>>> = BTreeMap::new();
+    found.retain(|one| {
+        let taken = kept.entry(category(one.rule)).or_default();
+        let is_free = taken.iter().all(|range| range.end <= one.range.start || one.range.end <= range.start);
+        if is_free {
+            taken.push(one.range.clone());
+        }
+        is_free
+    });
+    found.sort_by_key(|one| (one.range.start, one.rule));
+    found
+}

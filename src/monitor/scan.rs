@@ -1,0 +1,405 @@
+//! One output stream: bytes in, hits out.
+//!
+//! Most output is plain lines without anything to look at twice: it is read in place, by one pass for the literals of
+//! all rules, and only its last 2,000 characters are kept. Everything else goes through the terminal, line by line. A
+//! line with a literal is looked at together with what came before it, and so are the next lines, since a phrase may go
+//! on there.
+//!
+//! Invariant: hits depend on the bytes alone. Both ways hand the same lines to the same look, and a line is looked at
+//! when it ends, is about to change, or grew too long; never because a chunk ended. The one exception is
+//! [`StreamScan::pause`], which the passing of time brings about.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::mapped::{Mapped, last_chars};
+use super::plan::Plan;
+use super::rules::{Signs, StreamRules};
+use super::terminal::{End, LINE_BYTES_MAX, Lines, Terminal, plain_len};
+use crate::decision::Severity;
+use crate::detect::Request;
+use crate::rules::{Budget, MetaInfo, Role, Surface};
+
+/// Characters of an excerpt.
+pub(super) const EXCERPT_CHARS: usize = 2000;
+/// Bytes of earlier lines that a line is looked at with. A phrase that spans lines is not longer.
+const CONTEXT_BYTES: usize = 400;
+/// Lines that are looked at after one with a literal of a text rule.
+const LINES_AFTER: u8 = 2;
+/// Bytes either side of a line end that are read together, for words that were wrapped inside. No literal is longer.
+const SEAM_BYTES: usize = 32;
+/// Bytes at the end of a part of a line that are left to the look at the next part.
+const CUT_MARGIN: usize = 64;
+/// Text that is read at once.
+const BLOCK_BYTES: usize = 32 * 1024;
+/// Bytes of recent text at which it is cut back: it must hold [`EXCERPT_CHARS`] characters.
+const RECENT_BYTES: usize = 4096;
+/// Hits that are remembered, so that a second look at the same bytes does not report them again.
+const REMEMBERED_MAX: usize = 32;
+
+/// A rule that holds for a part of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Hit {
+    /// The rule.
+    pub info: Arc<MetaInfo>,
+    /// Raw bytes of the stream before the match.
+    pub offset: u64,
+    /// How bad it is when certain.
+    pub severity: Severity,
+    /// How certain it is.
+    pub confidence: f64,
+    /// What was matched, not masked.
+    pub matched: String,
+    /// The last 2,000 characters up to the end of the line of the match, not masked.
+    pub excerpt: String,
+}
+
+/// What is known of a stream besides the line that the terminal stands in.
+#[derive(Debug, Default)]
+struct Past {
+    /// The last lines with their ends.
+    recent: Mapped,
+    /// Lines that are still to be looked at because of one before.
+    lines_left: u8,
+    /// Whether the last line was cut: the next belongs to it.
+    after_cut: bool,
+    /// The latest hits.
+    remembered: Vec<Remembered>,
+    next_remembered: usize,
+}
+
+/// A hit that was reported: its rule, and the first and last raw byte.
+#[derive(Debug)]
+struct Remembered {
+    info: Arc<MetaInfo>,
+    first: u64,
+    last: u64,
+}
+
+/// The state of one stream.
+#[derive(Debug, Default)]
+pub(super) struct StreamScan {
+    terminal: Terminal,
+    past: Past,
+    /// Raw bytes read.
+    raw: u64,
+}
+
+impl StreamScan {
+    /// Reads bytes and appends what rules say about them.
+    pub fn feed(&mut self, mut data: &[u8], plan: &Plan, hits: &mut Vec<Hit>) {
+        while !data.is_empty() {
+            if self.terminal.is_at_line_start() {
+                let plain = plain_block(data);
+                if plain > 0 {
+                    self.past.block(&data[..plain], self.raw, plan, hits);
+                    self.raw += plain as u64;
+                    data = &data[plain..];
+                    continue;
+                }
+            }
+            // Up to the end of the line; then the quick way may be open again.
+            let line = memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1);
+            let mut look = Look { past: &mut self.past, plan, hits };
+            self.terminal.feed(&data[..line], self.raw, &mut look);
+            self.raw += line as u64;
+            data = &data[line..];
+        }
+    }
+
+    /// Whether something stands there that was not looked at because its line has no end.
+    pub fn is_unfinished(&self) -> bool {
+        self.terminal.is_unfinished()
+    }
+
+    /// Looks at what stands there without an end.
+    pub fn pause(&mut self, plan: &Plan, hits: &mut Vec<Hit>) {
+        self.terminal.glance(&mut Look { past: &mut self.past, plan, hits });
+    }
+
+    /// Looks at what is left: no byte follows.
+    pub fn finish(&mut self, plan: &Plan, hits: &mut Vec<Hit>) {
+        self.terminal.finish(&mut Look { past: &mut self.past, plan, hits });
+    }
+
+    /// Heap held, in bytes.
+    pub fn heap(&self) -> usize {
+        self.terminal.heap() + self.past.recent.heap() + self.past.remembered.capacity() * size_of::<Remembered>()
+    }
+}
+
+/// Length of the lines at the start of `data` that show as they stand: whole lines of printable text with tabs, each
+/// ended by `\n` or `\r\n` and not too long. 0 when there is none.
+fn plain_block(data: &[u8]) -> usize {
+    let data = &data[..data.len().min(BLOCK_BYTES)];
+    let Some(mut end) = memchr::memrchr(b'\n', data).map(|at| at + 1) else { return 0 };
+    let mut at = 0;
+    let mut line = 0;
+    while at < end {
+        at += plain_len(&data[at..end]);
+        let rest = &data[at..end];
+        let ended = match rest {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => 0,
+        };
+        if at - line > LINE_BYTES_MAX - 1 || ended == 0 {
+            end = line;
+            break;
+        }
+        at += ended;
+        line = at;
+    }
+    end
+}
+
+/// The lines of a terminal, looked at.
+struct Look<'a> {
+    past: &'a mut Past,
+    plan: &'a Plan,
+    hits: &'a mut Vec<Hit>,
+}
+
+impl Lines for Look<'_> {
+    fn line(&mut self, line: &Mapped, end: End) {
+        let signs = self.plan.rules.signs(line.as_str().as_bytes());
+        self.past.line(line, end, signs, self.plan, self.hits);
+    }
+}
+
+impl Past {
+    /// Reads whole plain lines.
+    fn block(&mut self, block: &[u8], raw: u64, plan: &Plan, hits: &mut Vec<Hit>) {
+        let Ok(text) = std::str::from_utf8(block) else { return };
+        let rules = &*plan.rules;
+        let every_line = plan.families() != 0;
+        let mut marks = Vec::new();
+        rules.literals(block, |at| marks.push(at));
+        if memchr::memchr(b'\r', block).is_some() {
+            self.seams(block, rules, &mut marks);
+        }
+        marks.sort_unstable();
+        // `done` is where the recent text ends, `at` where the next line begins.
+        let (mut done, mut at, mut next) = (0, 0, 0);
+        loop {
+            if self.lines_left == 0 && !self.after_cut && !every_line {
+                // On to the next line with a mark.
+                while next < marks.len() && marks[next] < at {
+                    next += 1;
+                }
+                let Some(mark) = marks.get(next) else { break };
+                at = memchr::memrchr(b'\n', &block[..*mark]).map_or(0, |nl| nl + 1).max(at);
+            }
+            let Some(newline) = memchr::memchr(b'\n', &block[at..]).map(|nl| at + nl) else { break };
+            let has_return = block[..newline].ends_with(b"\r");
+            let line_end = newline - usize::from(has_return);
+            self.remember(&text[done..at], raw + done as u64);
+            let mut line = Mapped::default();
+            line.push(&text[at..line_end], raw + at as u64);
+            let end = if has_return { End::CarriageReturn } else { End::Newline };
+            self.line(&line, end, rules.signs(&block[at..line_end]), plan, hits);
+            at = newline + 1;
+            done = at;
+        }
+        self.remember(&text[done..], raw + done as u64);
+    }
+
+    /// Marks lines whose beginning completes a word that was wrapped.
+    fn seams(&self, block: &[u8], rules: &StreamRules, marks: &mut Vec<usize>) {
+        let first = memchr::memchr(b'\n', block).unwrap_or(block.len());
+        if self.is_seam(&block[..first], rules) {
+            marks.push(0);
+        }
+        let mut line = 0;
+        for newline in memchr::memchr_iter(b'\n', block) {
+            let next = newline + 1;
+            if next < block.len() && block[..newline].ends_with(b"\r") {
+                let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
+                if crosses(&block[line..newline - 1], &block[next..end], rules) {
+                    marks.push(next);
+                }
+            }
+            line = next;
+        }
+    }
+
+    /// Whether `line` completes a word of the line before, which ended in `\r\n`.
+    fn is_seam(&self, line: &[u8], rules: &StreamRules) -> bool {
+        let Some(before) = self.recent.as_str().strip_suffix("\r\n") else { return false };
+        let start = before.rfind('\n').map_or(0, |nl| nl + 1);
+        crosses(&before.as_bytes()[start..], line, rules)
+    }
+
+    /// Takes note of a line, and looks at it where there is reason to.
+    fn line(&mut self, line: &Mapped, end: End, signs: Signs, plan: &Plan, hits: &mut Vec<Hit>) {
+        let wrapped = !line.is_empty() && self.is_seam(line.as_str().as_bytes(), &plan.rules);
+        let is_due = signs.any() || wrapped || self.lines_left > 0 || self.after_cut;
+        if is_due || plan.families() != 0 {
+            self.look(line, end, is_due, plan, hits);
+        }
+        if !end.is_final() {
+            return;
+        }
+        self.lines_left = match () {
+            () if signs.text || wrapped || (signs.command && goes_on(line.as_str(), end)) => LINES_AFTER,
+            // Empty lines part nothing.
+            () if line.is_empty() => self.lines_left,
+            () => self.lines_left.saturating_sub(1),
+        };
+        self.after_cut = end == End::Cut;
+        self.recent.push_from(line, 0..line.len());
+        let raw = line.raw_of(line.len().saturating_sub(1)) + 1;
+        match end {
+            End::CarriageReturn => self.recent.push("\r\n", raw),
+            End::Cut => {}
+            _ => self.recent.push("\n", raw),
+        }
+        self.cut_back();
+    }
+
+    /// Appends plain text of the stream to what is recent.
+    fn remember(&mut self, text: &str, raw: u64) {
+        if text.is_empty() {
+            return;
+        }
+        let start = text.ceil_char_boundary(text.len().saturating_sub(RECENT_BYTES));
+        if start > 0 {
+            self.recent.clear();
+        }
+        self.recent.push(&text[start..], raw + start as u64);
+        self.cut_back();
+        self.lines_left = 0;
+        self.after_cut = false;
+    }
+
+    fn cut_back(&mut self) {
+        // Only what a line is looked at with needs to know where it came from.
+        self.recent.forget_origin(self.recent.tail_start(CONTEXT_BYTES));
+        if self.recent.len() > RECENT_BYTES {
+            let keep = self.recent.last_chars(EXCERPT_CHARS).len().max(CONTEXT_BYTES);
+            let from = self.recent.tail_start(keep);
+            self.recent.cut_front(from);
+        }
+    }
+
+    fn look(&mut self, line: &Mapped, end: End, is_due: bool, plan: &Plan, hits: &mut Vec<Hit>) {
+        let mut window = Mapped::default();
+        let start = self.recent.tail_start(CONTEXT_BYTES);
+        window.push_from(&self.recent, start..self.recent.len());
+        let line_start = window.len();
+        window.push_from(line, 0..line.len());
+        // Around a cut, the end of one part is looked at with the next.
+        let before = |at: usize| window.as_str().floor_char_boundary(at.saturating_sub(CUT_MARGIN));
+        let from = if self.after_cut { before(line_start) } else { line_start };
+        let to = if end == End::Cut { before(window.len()) } else { window.len() };
+        if plan.families() != 0 {
+            self.look_with_families(&window, from..to, line, plan, hits);
+        }
+        if !is_due {
+            return;
+        }
+        let with_commands = end != End::Edited;
+        let info = |rule: u32| &plan.rules.rules()[rule as usize].info;
+        for found in plan.rules.find(window.as_str(), from, with_commands) {
+            if found.range.end > from && found.range.end <= to {
+                let certainty = (found.severity, found.confidence);
+                self.hit(&window, found.range, info(found.rule), certainty, line, hits);
+            }
+        }
+        if window.as_str().contains("\r\n") {
+            let (joined, seams) = window.unwrapped();
+            let line_start = joined.len() - line.len().min(joined.len());
+            let last = seams.last().copied().unwrap_or_default();
+            let first = first_of_wrapped(&joined, &seams, line_start);
+            for found in plan.rules.find(joined.as_str(), first, with_commands) {
+                let range = found.range;
+                let crosses = seams.iter().any(|seam| range.start < *seam && *seam < range.end);
+                let (first, end) = (joined.raw_of(range.start), joined.raw_of(range.end - 1));
+                let info = info(found.rule);
+                // What was found without joining lines says more.
+                let is_known = |known: &Remembered| {
+                    Arc::ptr_eq(&known.info, info) && known.first <= end && first <= known.last
+                };
+                if crosses && range.end > last && !self.remembered.iter().any(is_known) {
+                    self.hit(&joined, range, info, (found.severity, found.confidence), line, hits);
+                }
+            }
+        }
+    }
+
+    /// The rules for messages that the policy wants for streams too.
+    fn look_with_families(
+        &mut self,
+        window: &Mapped,
+        new: Range<usize>,
+        line: &Mapped,
+        plan: &Plan,
+        hits: &mut Vec<Hit>,
+    ) {
+        let request = Request {
+            text: window.as_str(),
+            plugins: plan.families(),
+            role: Some(Role::Tool),
+            surface: Some(Surface::Stream),
+        };
+        let Ok(scanned) = plan.scanner.scan(request, &Budget::UNLIMITED) else { return };
+        for found in scanned.findings {
+            if found.range.end > new.start && found.range.end <= new.end {
+                let certainty = (found.info.severity, found.info.confidence);
+                self.hit(window, found.range, &found.info, certainty, line, hits);
+            }
+        }
+    }
+
+    fn hit(
+        &mut self,
+        window: &Mapped,
+        range: Range<usize>,
+        info: &Arc<MetaInfo>,
+        (severity, confidence): (Severity, f64),
+        line: &Mapped,
+        hits: &mut Vec<Hit>,
+    ) {
+        let matched = &window.as_str()[range.clone()];
+        let offset = window.raw_of(range.end - matched.trim_start().len());
+        let matched = matched.trim().replace('\r', "");
+        if self.remembered.iter().any(|known| known.first == offset && Arc::ptr_eq(&known.info, info)) {
+            return;
+        }
+        let key = Remembered { info: info.clone(), first: offset, last: window.raw_of(range.end - 1) };
+        match self.remembered.get_mut(self.next_remembered) {
+            Some(slot) => *slot = key,
+            None => self.remembered.push(key),
+        }
+        self.next_remembered = (self.next_remembered + 1) % REMEMBERED_MAX;
+        let own = last_chars(line.as_str(), EXCERPT_CHARS);
+        let before = self.recent.last_chars(EXCERPT_CHARS - own.chars().count());
+        let excerpt = format!("{before}{own}").replace('\r', "");
+        hits.push(Hit { info: info.clone(), offset, severity, confidence, matched, excerpt });
+    }
+}
+
+/// Where the command line begins that wraps into the last line of a text: the first of the lines that were joined.
+fn first_of_wrapped(joined: &Mapped, seams: &[usize], line_start: usize) -> usize {
+    let before = joined.as_str()[..line_start].rfind('\n').map_or(0, |nl| nl + 1);
+    seams.iter().copied().find(|seam| *seam >= before).map_or(line_start, |_| before)
+}
+
+/// Whether a command goes on in the next line.
+fn goes_on(line: &str, end: End) -> bool {
+    let line = line.trim_end();
+    end == End::CarriageReturn || line.ends_with('\\') || line.ends_with('|') || line.ends_with("&&")
+}
+
+/// Whether a literal begins at the end of `before` and ends in `after`.
+fn crosses(before: &[u8], after: &[u8], rules: &StreamRules) -> bool {
+    let left = &before[before.len().saturating_sub(SEAM_BYTES)..];
+    let right = &after[..after.len().min(SEAM_BYTES)];
+    if left.is_empty() || right.is_empty() {
+        return false;
+    }
+    let mut both = [0u8; 2 * SEAM_BYTES];
+    both[..left.len()].copy_from_slice(left);
+    both[left.len()..left.len() + right.len()].copy_from_slice(right);
+    rules.crosses(&both[..left.len() + right.len()], left.len())
+}
