@@ -69,10 +69,8 @@ fn trial(paths: &[PathBuf], settings: &Settings) -> Result<Snapshot, Failure> {
     let files = sources_with(paths, true).map_err(Failure::data)?.files;
     let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
     let snapshot = Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set)));
-    match app::sources(settings).prepare {
-        Some(prepare) => snapshot.prepared_by(prepare.as_ref()).map_err(Failure::internal),
-        None => Ok(snapshot),
-    }
+    let mut prepares = app::sources(settings).prepare.into_iter();
+    prepares.try_fold(snapshot, |snapshot, one| snapshot.prepared_by(one.as_ref())).map_err(Failure::internal)
 }
 
 fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {

@@ -15,7 +15,8 @@ use super::mask::{mask, mask_text};
 use super::plan::Plan;
 use super::scan::Hit;
 use crate::decision::{
-    FailMode, Incident, IncidentAction, Mode, OutputStream, Reason, Severity, Unjudged, VerdictKind, VerdictSource,
+    FailMode, Incident, IncidentAction, Mode, OutputStream, Reason, Severity, Unjudged, VerdictKind,
+    VerdictSource,
 };
 
 /// Incidents that a summary lists.
@@ -107,7 +108,9 @@ impl Cases {
     }
 
     pub fn heap(&self) -> usize {
-        let incident = |kept: &Kept| size_of::<Incident>() + kept.incident.excerpt.len() + kept.incident.matched_text.len();
+        let incident = |kept: &Kept| {
+            size_of::<Incident>() + kept.incident.excerpt.len() + kept.incident.matched_text.len()
+        };
         self.kept.iter().map(incident).sum::<usize>()
             + self.kept.capacity() * size_of::<Kept>()
             + self.seen.capacity() * size_of::<Seen>()
@@ -153,7 +156,9 @@ impl Cases {
             rule_description: hit.info.description.clone(),
         });
         let first = match known_safe {
-            Some(reason) => Some((VerdictKind::Safe, VerdictSource::Policy, format!("known to be safe: {reason}"))),
+            Some(reason) => {
+                Some((VerdictKind::Safe, VerdictSource::Policy, format!("known to be safe: {reason}")))
+            }
             None if is_certain => {
                 Some((VerdictKind::Kill, VerdictSource::Rule, hit.info.description.to_string()))
             }
@@ -163,7 +168,8 @@ impl Cases {
             }
             None => None,
         };
-        let verdict = first.and_then(|(kind, source, reason)| self.decide(&id, kind, source, reason, !asks, now));
+        let verdict =
+            first.and_then(|(kind, source, reason)| self.decide(&id, kind, source, reason, !asks, now));
         let at = self.kept.len() - 1;
         effects.push(Effect::Incident(self.kept[at].incident.clone()));
         effects.push(Effect::Save(self.kept[at].incident.clone()));
@@ -242,7 +248,13 @@ impl Cases {
 
     /// The judge has answered. An answer that nobody waits for any more is dropped: its time was up, and the fail mode
     /// has decided.
-    pub fn judged(&mut self, id: &str, result: Result<Judgement, Failure>, now: Time, effects: &mut Vec<Effect>) {
+    pub fn judged(
+        &mut self,
+        id: &str,
+        result: Result<Judgement, Failure>,
+        now: Time,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(kept) = self.kept.iter_mut().find(|kept| &*kept.incident.id == id) else { return };
         if kept.question == Question::Closed {
             return;
@@ -266,7 +278,8 @@ impl Cases {
     pub fn timer(&mut self, now: Time, effects: &mut Vec<Effect>) {
         let is_late =
             |kept: &&Kept| matches!(kept.question, Question::Asked { until } if until <= now.monotonic);
-        let late: Vec<Arc<str>> = self.kept.iter().filter(is_late).map(|kept| kept.incident.id.clone()).collect();
+        let late: Vec<Arc<str>> =
+            self.kept.iter().filter(is_late).map(|kept| kept.incident.id.clone()).collect();
         for id in &late {
             self.not_judged(id, Reason::Timeout, "the judge did not answer in time", now, effects);
         }
@@ -284,7 +297,14 @@ impl Cases {
         }
     }
 
-    fn not_judged(&mut self, id: &Arc<str>, reason: Reason, detail: &str, now: Time, effects: &mut Vec<Effect>) {
+    fn not_judged(
+        &mut self,
+        id: &Arc<str>,
+        reason: Reason,
+        detail: &str,
+        now: Time,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(kept) = self.kept.iter_mut().find(|kept| kept.incident.id == *id) else { return };
         if kept.question == Question::Closed {
             return;
@@ -378,7 +398,9 @@ impl Cases {
     /// Lets go of the oldest incidents that nobody waits for, beyond those that the summary lists.
     fn forget_old(&mut self, effects: &mut Vec<Effect>) {
         while self.kept.len() > SUMMARY_INCIDENTS_MAX {
-            let Some(at) = self.kept.iter().position(|kept| kept.question == Question::Closed) else { return };
+            let Some(at) = self.kept.iter().position(|kept| kept.question == Question::Closed) else {
+                return;
+            };
             if let Some(kept) = self.kept.remove(at)
                 && kept.is_changed
             {

@@ -41,7 +41,8 @@ impl Command<'_> {
             Cow::Borrowed(text) if fits => {
                 // What is piped into a shell begins with what is fetched.
                 let before = text.get(self.trigger..span.start).unwrap_or_default();
-                let is_pipe = before.contains('|') && !before.contains([';', '&', '\n']) || before.contains("\\\n");
+                let is_pipe =
+                    before.contains('|') && !before.contains([';', '&', '\n']) || before.contains("\\\n");
                 let start = if is_pipe { self.trigger } else { span.start };
                 self.range.start + start..self.range.start + span.end
             }
@@ -65,7 +66,9 @@ static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The member of a logged tool call that holds a command.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
-    known(r#"\\?["'](?i:command|cmd|commands|bash|shell|script|input|code|run|arguments|args)\\?["'][ \t]*:[ \t]*\[?[ \t]*\\?["']"#)
+    known(
+        r#"\\?["'](?i:command|cmd|commands|bash|shell|script|input|code|run|arguments|args)\\?["'][ \t]*:[ \t]*\[?[ \t]*\\?["']"#,
+    )
 });
 
 fn known(pattern: &str) -> Regex {
@@ -91,7 +94,11 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
         return Some(run(text, trimmed(text, start + found.end()..end)));
     }
     if let Some(ticks) = in_ticks(text, &whole, &trigger) {
-        let form = if ticks.start == start && ticks.end >= end.saturating_sub(1) { Form::Run } else { Form::Mention };
+        let form = if ticks.start == start && ticks.end >= end.saturating_sub(1) {
+            Form::Run
+        } else {
+            Form::Mention
+        };
         return Some(Command { text: Cow::Borrowed(&text[ticks.clone()]), range: ticks, form, trigger: 0 });
     }
     if is_bare(&text[start..trigger.start]) {
@@ -100,10 +107,16 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
     // From the command to the end of what may belong to it.
     let rest = &text[trigger.start..end];
     let stop = rest.find(['"', '`', '\u{201d}']).unwrap_or(rest.len());
-    let stop = if text[..trigger.start].ends_with('\'') { rest.find('\'').unwrap_or(stop).min(stop) } else { stop };
+    let stop =
+        if text[..trigger.start].ends_with('\'') { rest.find('\'').unwrap_or(stop).min(stop) } else { stop };
     let range = trigger.start..trigger.start + stop;
     let text = text[range.clone()].trim_end_matches([' ', '.', ',', ';', ':', '!', '?', ')']);
-    Some(Command { text: Cow::Borrowed(text), range: range.start..range.start + text.len(), form: Form::Mention, trigger: 0 })
+    Some(Command {
+        text: Cow::Borrowed(text),
+        range: range.start..range.start + text.len(),
+        form: Form::Mention,
+        trigger: 0,
+    })
 }
 
 fn run(text: &str, range: Range<usize>) -> Command<'_> {
@@ -152,10 +165,11 @@ fn goes_on(text: &str) -> bool {
 
 /// Programs that take what a rule looks for as an argument.
 const PROGRAMS: &[&str] = &[
-    "awk", "base64", "bash", "bat", "bzip2", "cat", "chmod", "chown", "cp", "curl", "cut", "dd", "diff", "docker", "echo",
-    "git", "gpg", "grep", "gzip", "head", "hexdump", "install", "kubectl", "less", "ln", "ls", "more", "mv", "nano", "nl",
-    "od", "openssl", "perl", "printf", "python", "python3", "rg", "rsync", "ruby", "scp", "sed", "sh", "sort", "source",
-    "ssh", "strings", "tac", "tail", "tar", "tee", "vi", "vim", "wget", "xxd", "zip", "zsh",
+    "awk", "base64", "bash", "bat", "bzip2", "cat", "chmod", "chown", "cp", "curl", "cut", "dd", "diff",
+    "docker", "echo", "git", "gpg", "grep", "gzip", "head", "hexdump", "install", "kubectl", "less", "ln",
+    "ls", "more", "mv", "nano", "nl", "od", "openssl", "perl", "printf", "python", "python3", "rg", "rsync",
+    "ruby", "scp", "sed", "sh", "sort", "source", "ssh", "strings", "tac", "tail", "tar", "tee", "vi", "vim",
+    "wget", "xxd", "zip", "zsh",
 ];
 
 /// Whether what stands before a command leaves the whole line a command: nothing, other commands, wrappers, variables.
@@ -169,7 +183,19 @@ fn is_bare(before: &str) -> bool {
     let wraps = |word: &str| {
         matches!(
             word,
-            "sudo" | "doas" | "env" | "nohup" | "time" | "exec" | "command" | "nice" | "timeout" | "xargs" | "then" | "do" | "else"
+            "sudo"
+                | "doas"
+                | "env"
+                | "nohup"
+                | "time"
+                | "exec"
+                | "command"
+                | "nice"
+                | "timeout"
+                | "xargs"
+                | "then"
+                | "do"
+                | "else"
         ) || word.starts_with('-')
             || word.bytes().all(|b| b.is_ascii_digit())
             || word.split_once('=').is_some_and(|(name, _)| {
@@ -181,8 +207,9 @@ fn is_bare(before: &str) -> bool {
     let is_prefix = words.next().is_none_or(|program| PROGRAMS.contains(&program));
     let first = before.split_ascii_whitespace().next().unwrap_or_default();
     // Prose has operators too, such as a semicolon; a command begins with a word in lower case that is no article.
-    let begins = first.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.' | b'_' | b'-' | b'=' | b'$'))
-        || first.contains('=');
+    let begins = first.bytes().all(|b| {
+        b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.' | b'_' | b'-' | b'=' | b'$')
+    }) || first.contains('=');
     is_prefix && (!has_operator || begins)
 }
 
@@ -214,9 +241,14 @@ fn in_tool_call<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) 
     if start + end < trigger.end {
         return None;
     }
-    let text = if inner.contains('\\') { Cow::Owned(unescaped(inner, is_escaped)) } else { Cow::Borrowed(inner) };
+    let text =
+        if inner.contains('\\') { Cow::Owned(unescaped(inner, is_escaped)) } else { Cow::Borrowed(inner) };
     // A list of arguments is the words of a command.
-    let text = if inner.contains(['"', '\'']) && inner.contains("\",") { Cow::Owned(text.replace("\",", "\" ")) } else { text };
+    let text = if inner.contains(['"', '\'']) && inner.contains("\",") {
+        Cow::Owned(text.replace("\",", "\" "))
+    } else {
+        text
+    };
     Some(Command { text, range: start..start + end, form: Form::Run, trigger: 0 })
 }
 
@@ -289,7 +321,12 @@ mod tests {
         ("● Bash(shred a)", "shred", "shred a", Form::Run),
         ("shred a", "shred", "shred a", Form::Run),
         ("cd x && sudo shred a", "shred", "cd x && sudo shred a", Form::Run),
-        (r#"{"tool":"Bash","input":{"command":"cd x; shred \"a\""}}"#, "shred", "cd x; shred \"a\"", Form::Run),
+        (
+            r#"{"tool":"Bash","input":{"command":"cd x; shred \"a\""}}"#,
+            "shred",
+            "cd x; shred \"a\"",
+            Form::Run,
+        ),
         (r#"{"arguments":"{\"command\":\"shred a\"}"}"#, "shred", "shred a", Form::Run),
         ("never do `shred a` here", "shred", "shred a", Form::Mention),
         ("I would now shred a, he said", "shred", "shred a, he said", Form::Mention),

@@ -54,7 +54,8 @@ impl Plan {
     /// The mode of a rule.
     pub(super) fn mode(&self, info: &MetaInfo) -> Mode {
         let settings = self.policy.policy.streams();
-        let own = if &*info.plugin == STREAMS { settings.mode_of(&info.id, &info.category) } else { Mode::Enforce };
+        let own =
+            if &*info.plugin == STREAMS { settings.mode_of(&info.id, &info.category) } else { Mode::Enforce };
         let general = self.policy.policy.mode_of(&info.plugin, &info.id, &info.category, false);
         match (own, general) {
             (Mode::Off, _) | (_, Mode::Off) => Mode::Off,
@@ -74,7 +75,10 @@ impl Plan {
         let known = self.policy.known_safe.iter().find(|known| {
             known.category.as_deref().is_none_or(|wanted| category.is_within(wanted))
                 && known.rule.as_deref().is_none_or(|wanted| wanted == rule)
-                && known.labels.iter().all(|(name, value)| work.and_then(|work| work.labels.get(name)) == Some(value))
+                && known
+                    .labels
+                    .iter()
+                    .all(|(name, value)| work.and_then(|work| work.labels.get(name)) == Some(value))
                 && known.pattern.is_match(matched)
         });
         known.map(|known| known.reason.as_str())

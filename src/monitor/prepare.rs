@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::plan::PolicyPlan;
 use super::rules::{STREAMS, StreamRules};
 use crate::commands::{CommandRuleProblem, CommandRuleSource, CommandRules, builtin_command_sources};
 use crate::policy::{Place, PolicySet, Prepare, PrepareRules, Prepared, Problem};
-use crate::rules::{RuleProblem, RuleProblems, RuleSource, builtin_stream_sources, load_kind};
+use crate::rules::{RuleProblem, RuleProblems, RuleSet, RuleSource, builtin_stream_sources, load_kind};
 
 /// What the monitor keeps for one snapshot.
 #[derive(Debug)]
 pub struct PreparedMonitor {
-    rules: Arc<StreamRules>,
+    rules: Arc<LateRules>,
     plans: HashMap<Arc<str>, Arc<PolicyPlan>>,
 }
 
 impl PreparedMonitor {
     /// The rules about streams.
     pub fn rules(&self) -> &Arc<StreamRules> {
-        &self.rules
+        self.rules.get()
     }
 
     pub(super) fn plan(&self, policy: &str) -> Option<&Arc<PolicyPlan>> {
@@ -36,9 +36,41 @@ impl Prepare for MonitorPreparer {
     fn rules(&self, folders: &[PathBuf]) -> Result<Box<dyn PrepareRules>, RuleProblems> {
         let mut files = builtin_stream_sources();
         files.extend(load_kind(folders, STREAMS)?);
-        let own = load_kind(folders, "commands")?;
-        let rules = Arc::new(StreamRules::compile(&files, Arc::new(commands(&own)?))?);
-        Ok(Box::new(Rules(rules)))
+        let commands = load_kind(folders, "commands")?;
+        let is_builtin = commands.is_empty() && files.iter().all(|file| file.is_builtin);
+        let sources: Vec<RuleSource> = files.iter().chain(&commands).cloned().collect();
+        let late =
+            LateRules { revision: RuleSet::revision_of(&sources), files, commands, made: OnceLock::new() };
+        if !is_builtin {
+            let made = late.make()?;
+            late.made.get_or_init(|| made);
+        }
+        Ok(Box::new(Rules(Arc::new(late))))
+    }
+}
+
+/// Rules that may still have to be compiled. Many a process never watches a stream; so the built-in rules, which are
+/// known to compile, wait until they are needed.
+struct LateRules {
+    made: OnceLock<Arc<StreamRules>>,
+    files: Vec<RuleSource>,
+    commands: Vec<RuleSource>,
+    revision: String,
+}
+
+impl std::fmt::Debug for LateRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LateRules").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+impl LateRules {
+    fn make(&self) -> Result<Arc<StreamRules>, RuleProblems> {
+        Ok(Arc::new(StreamRules::compile(&self.files, Arc::new(commands(&self.commands)?))?))
+    }
+
+    fn get(&self) -> &Arc<StreamRules> {
+        self.made.get_or_init(|| self.make().expect("a test compiles the built-in rules"))
     }
 }
 
@@ -58,15 +90,15 @@ fn commands(own: &[RuleSource]) -> Result<CommandRules, RuleProblems> {
     })
 }
 
-struct Rules(Arc<StreamRules>);
+struct Rules(Arc<LateRules>);
 
 impl PrepareRules for Rules {
     fn revision(&self) -> String {
-        self.0.revision().to_owned()
+        self.0.revision.clone()
     }
 
     fn rule_ids(&self) -> Vec<String> {
-        self.0.rules().iter().map(|rule| rule.info.id.to_string()).collect()
+        self.0.get().rules().iter().map(|rule| rule.info.id.to_string()).collect()
     }
 
     fn compile(&self, policies: &PolicySet) -> Result<Prepared, Vec<Problem>> {
@@ -83,6 +115,10 @@ impl PrepareRules for Rules {
                 })),
             }
         }
-        if problems.is_empty() { Ok(Arc::new(PreparedMonitor { rules: self.0.clone(), plans })) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Arc::new(PreparedMonitor { rules: self.0.clone(), plans }))
+        } else {
+            Err(problems)
+        }
     }
 }

@@ -12,7 +12,8 @@ use crate::commands::{CommandRules, GuardContext};
 use crate::decision::Severity;
 use crate::paths::{Access, Os, PathRequest, Place, SensitivePaths};
 use crate::rules::{
-    Budget, CompiledRule, Match, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope, Surface,
+    Budget, CompiledRule, Match, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope,
+    Surface,
 };
 use crate::shell;
 use crate::shell::effect::{Effect, EffectKind, TargetKind};
@@ -32,7 +33,6 @@ pub struct StreamRules {
     by_command: Vec<Vec<u32>>,
     /// The same by index of a rule about paths.
     by_path: Vec<Vec<u32>>,
-    revision: String,
 }
 
 impl std::fmt::Debug for StreamRules {
@@ -108,18 +108,12 @@ impl StreamRules {
         if !problems.is_empty() {
             return Err(RuleProblems(problems));
         }
-        let revision = set.revision().to_owned();
-        Ok(Self { set, commands, by_command, by_path, revision })
+        Ok(Self { set, commands, by_command, by_path })
     }
 
     /// The rules, in the order of their files.
     pub fn rules(&self) -> &[CompiledRule] {
         self.set.rules()
-    }
-
-    /// A digest over the files.
-    pub fn revision(&self) -> &str {
-        &self.revision
     }
 
     /// What a line without line ends holds: one pass over it, for the literals of all rules.

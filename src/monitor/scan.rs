@@ -124,7 +124,9 @@ impl StreamScan {
 
     /// Heap held, in bytes.
     pub fn heap(&self) -> usize {
-        self.terminal.heap() + self.past.recent.heap() + self.past.remembered.capacity() * size_of::<Remembered>()
+        self.terminal.heap()
+            + self.past.recent.heap()
+            + self.past.remembered.capacity() * size_of::<Remembered>()
     }
 }
 

@@ -33,9 +33,13 @@ pub struct Session {
 enum Phase {
     Attached,
     /// The process is no longer watched, and the client's side may still be open until then.
-    Detached { until: Duration },
+    Detached {
+        until: Duration,
+    },
     /// No event of the client follows; verdicts are waited for until then.
-    Closed { until: Duration },
+    Closed {
+        until: Duration,
+    },
     Ended,
 }
 

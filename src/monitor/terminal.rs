@@ -101,7 +101,9 @@ impl Terminal {
 
     /// Whether a line has begun that was not handed over.
     pub fn is_unfinished(&self) -> bool {
-        self.line.is_dirty() || self.aside.as_ref().is_some_and(|aside| aside.is_dirty()) || !self.string.is_empty()
+        self.line.is_dirty()
+            || self.aside.as_ref().is_some_and(|aside| aside.is_dirty())
+            || !self.string.is_empty()
     }
 
     /// Reads bytes, of which the first is the raw byte `raw` of the stream.
@@ -333,7 +335,8 @@ impl Terminal {
     }
 
     fn apply(&mut self, sequence: u8, lines: &mut dyn Lines) {
-        let is_private = self.parameters[..usize::from(self.parameters_len)].first().is_some_and(|b| *b >= b'<');
+        let is_private =
+            self.parameters[..usize::from(self.parameters_len)].first().is_some_and(|b| *b >= b'<');
         let count = self.parameter(0, 1);
         match sequence {
             b'm' | b'h' | b'l' | b'n' | b'c' | b'q' | b't' => {}

@@ -82,7 +82,8 @@ impl Decoder<'_> {
             let severity = Severity::ALL.into_iter().find(|severity| severity.as_str() == key.text);
             match severity {
                 Some(severity) => {
-                    all[severity as usize] = self.word(node, &join(path, &key.text), words).map(|word| word.value);
+                    all[severity as usize] =
+                        self.word(node, &join(path, &key.text), words).map(|word| word.value);
                 }
                 None => self.unknown_key(key, path, SEVERITIES),
             }

@@ -184,7 +184,8 @@ fn finish(
 ) -> Result<Snapshot, LoadError> {
     let prepares = sources.prepare.iter().map(|prepare| prepare.rules(&sources.rules));
     let prepares = prepares.collect::<Result<Vec<_>, _>>()?;
-    let more_ids: Vec<String> = prepares.iter().flat_map(|prepare| prepare.rule_ids()).collect();
+    let ids = || prepares.iter().flat_map(|prepare| prepare.rule_ids()).collect();
+    let more_ids: Vec<String> = if knows_rules { ids() } else { Vec::new() };
     let (mut rule_ids, mut plugins): (Vec<&str>, Vec<&str>) = Default::default();
     if knows_rules {
         let made = scanner.get();

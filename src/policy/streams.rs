@@ -47,7 +47,8 @@ impl Default for StreamSettings {
 impl StreamSettings {
     /// The mode of a rule: its own, or that of the nearest category that is named.
     pub fn mode_of(&self, rule: &str, category: &Category) -> Mode {
-        let of_category = || super::snapshot::ancestors(category.as_str()).find_map(|name| self.rules.get(name));
+        let of_category =
+            || super::snapshot::ancestors(category.as_str()).find_map(|name| self.rules.get(name));
         self.rules.get(rule).or_else(of_category).copied().unwrap_or_default()
     }
 }
@@ -73,7 +74,13 @@ impl PartialEq for KnownSafe {
     /// By what it says, wherever it stands.
     fn eq(&self, other: &Self) -> bool {
         let content = |one: &Self| {
-            (one.pattern.clone(), one.rule.clone(), one.category.clone(), one.labels.clone(), one.reason.clone())
+            (
+                one.pattern.clone(),
+                one.rule.clone(),
+                one.category.clone(),
+                one.labels.clone(),
+                one.reason.clone(),
+            )
         };
         content(self) == content(other)
     }

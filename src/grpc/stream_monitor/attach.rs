@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Monitor;
 use crate::grpc::incident_convert::{caller, work};
 use crate::grpc::{Identity, RequestError};
-use crate::monitor::{Attachment, Effect, Ids, Keeper, Session};
+use crate::monitor::{Attachment, Effect, Ids, Keeper, Plan, Session};
 use crate::pb::v1;
 use crate::policy::{Policy, Snapshot};
 
@@ -74,7 +74,7 @@ pub(super) fn begin(
         identity.role_names(),
         policy.name().clone(),
     );
-    let plan = Arc::default();
+    let plan = Plan::of(&snapshot, policy.name()).ok_or(RequestError::NotServing)?;
     let mut effects = Vec::new();
     let session = Session::attach(attachment, plan, monitor.config.limits(), Box::new(NewIds), &mut effects);
     Ok(Begun { session, effects, keeper })

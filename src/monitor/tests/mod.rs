@@ -64,7 +64,11 @@ struct Driven {
 impl Driven {
     fn with(plan: Arc<Plan>, has_judge: bool, limits: Limits) -> Self {
         let mut effects = Vec::new();
-        let work = WorkContext { goal: "tidy up".to_owned(), labels: [("run".to_owned(), "7".to_owned())].into(), ..WorkContext::default() };
+        let work = WorkContext {
+            goal: "tidy up".to_owned(),
+            labels: [("run".to_owned(), "7".to_owned())].into(),
+            ..WorkContext::default()
+        };
         let attachment = Attachment {
             session_id: "s".into(),
             policy_revision: "r1".into(),

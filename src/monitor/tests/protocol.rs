@@ -9,7 +9,9 @@ fn chunk(seq: u64) -> Event<'static> {
 #[test]
 fn a_session_runs_from_attach_to_summary() {
     let mut driven = Driven::plain();
-    assert!(matches!(&driven.effects[..], [Effect::Attached { policy_revision, .. }] if &**policy_revision == "r1"));
+    assert!(
+        matches!(&driven.effects[..], [Effect::Attached { policy_revision, .. }] if &**policy_revision == "r1")
+    );
     driven.out("one\n").on(Event::More { stream: OutputStream::Stdout, data: b"two\n" }).out("").end();
     let summary = driven.summary().expect("a summary");
     assert_eq!((summary.bytes, summary.chunks, summary.incidents_total, summary.worst), (8, 2, 0, None));
