@@ -227,13 +227,8 @@ fn sources_over(settings: &Settings, remotes: Arc<dyn RemoteFactory>) -> Sources
     Sources {
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
-<<<<<<< HEAD
         plugins: models::plugin_names(settings),
-        prepare: Some(Arc::new(ToolPreparer::new(Some(remotes)))),
-=======
-        plugins: Vec::new(),
         prepare: vec![Arc::new(ToolPreparer::new(Some(remotes))), Arc::new(MonitorPreparer)],
->>>>>>> e7aabc6 (Monitor: terminal, rules about streams, incidents and verdicts; streams in policies)
     }
 }
 
