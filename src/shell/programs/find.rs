@@ -63,6 +63,8 @@ struct Expression<'a> {
     names: Vec<&'a Argument>,
     paths: Vec<&'a Argument>,
     deletes: bool,
+    /// Whether programs are asked for that run with the rights of their owner.
+    setuid: bool,
     written: Vec<&'a Argument>,
     commands: Vec<(&'a [Argument], &'static str)>,
 }
@@ -161,6 +163,7 @@ fn parse(arguments: &[Argument]) -> Expression<'_> {
                 } else if let Some(next) = next {
                     expression.narrowed |= !matches_all(text, next);
                     match text {
+                        "-perm" => expression.setuid |= is_setuid(&next.text),
                         "-name" | "-iname" => expression.names.push(next),
                         "-path" | "-ipath" | "-wholename" | "-iwholename" => expression.paths.push(next),
                         _ => {}
@@ -177,6 +180,18 @@ fn parse(arguments: &[Argument]) -> Expression<'_> {
         negated = false;
     }
     expression
+}
+
+/// Whether a mode asks for the setuid or the setgid bit: `-4000`, `/6000`, `u+s`.
+fn is_setuid(mode: &str) -> bool {
+    let bits = mode.trim_start_matches(['-', '/', '+']);
+    match u32::from_str_radix(bits, 8) {
+        Ok(bits) => bits & 0o6000 != 0,
+        Err(_) => bits.split(',').any(|part| {
+            part.split_once(['+', '='])
+                .is_some_and(|(who, what)| who.contains(['u', 'g', 'a']) && what.contains('s'))
+        }),
+    }
 }
 
 /// Whether a test lets everything pass, as `-name '*'` and `-size +0` do.
@@ -233,6 +248,11 @@ fn act(call: &mut Call<'_, '_>, root: &Argument, expression: &Expression<'_>) {
             let argv: Vec<Argument> = command.iter().map(|argument| fill(argument, &path)).collect();
             call.run(&argv, via);
         }
+    }
+    if expression.setuid && !expression.deletes {
+        let attributes =
+            Attributes { recursive: true, forced: false, detail: "find -perm setuid".to_owned() };
+        call.effect(EffectKind::SearchFiles, Some(path_target(root)), attributes);
     }
     if !expression.deletes {
         for name in &expression.names {
