@@ -7,6 +7,7 @@
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `hook`: the hook of Claude Code.
+//! - `incidents`: kept incidents, over gRPC and on the command line.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
 //! - `interception`: records, counts and reloads of interceptions.
 //! - `interceptor_registry`: who may change interceptors, what is kept, who sees it.
@@ -15,6 +16,10 @@
 //! - `llm`: language models, their wire formats and their faults.
 //! - `llm_stand_in`: no tests; the providers that they are tested against.
 //! - `metrics`: exact deltas of `/metrics`.
+//! - `monitor`: the protocol of `StreamMonitor`, and what a client can do wrong in it.
+//! - `monitor_cases`: sessions of `StreamMonitor` as data, in `tests/cases/stream_monitor`.
+//! - `monitor_incidents`: what is kept, recorded and judged of a session.
+//! - `monitoring`: no tests; one session of `StreamMonitor`.
 //! - `plugins`: plugins of `CheckMessages` that live elsewhere, good and bad ones.
 //! - `policy_service`: looking at policies and rules, and the admin token.
 //! - `registry`: no tests; changing interceptors and asking about tools.
@@ -32,6 +37,7 @@ mod cli;
 mod extensions;
 mod fuzz_smoke;
 mod hook;
+mod incidents;
 mod intercept;
 mod interception;
 mod interceptor_registry;
@@ -41,6 +47,10 @@ mod llm;
 #[path = "../support/llm.rs"]
 mod llm_stand_in;
 mod metrics;
+mod monitor;
+mod monitor_cases;
+mod monitor_incidents;
+mod monitoring;
 mod plugins;
 mod policy_service;
 mod registry;

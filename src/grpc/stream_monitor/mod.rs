@@ -34,6 +34,9 @@ use convert::{Said, said};
 
 const RPC: Rpc = Rpc::StreamMonitor;
 
+/// How the transport begins to tell that a message is framed wrongly.
+const BAD_FRAME: &str = "protocol error: received message";
+
 /// What all sessions of a process share.
 pub struct Monitor {
     /// Limits.
@@ -225,8 +228,9 @@ fn read(
         Ok(request) => said(request, bytes_max).map_err(Broken::Refused),
         Err(status) => match status::restate(status.code(), status.message(), bytes_max) {
             Some(error) => Err(Broken::Refused(error)),
-            None if status.code() == Code::Internal || status.code() == Code::InvalidArgument => {
-                Err(Broken::Refused(RequestError::field("kind", "cannot be decoded")))
+            // Of all its own faults the transport tells these of the framing alone while the client is still there.
+            None if status.code() == Code::Internal && status.message().starts_with(BAD_FRAME) => {
+                Err(Broken::Refused(RequestError::field("kind", "is framed in a way that cannot be read")))
             }
             None => Err(Broken::Gone),
         },
