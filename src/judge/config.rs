@@ -241,15 +241,16 @@ impl Config {
         self.base_url.as_deref().unwrap_or(public)
     }
 
-    /// The key from the environment for the backend in force. That of another provider is never sent.
-    pub(super) fn key_of_environment(&self) -> Option<&Secret> {
+    /// The key from the environment for the backend in force, with its name here. That of another provider is never sent.
+    pub(super) fn key_of_environment(&self) -> Option<(&'static str, &Secret)> {
         let own = match self.resolved_backend()? {
-            Backend::Gemini => self.gemini_api_key.as_ref(),
-            Backend::Anthropic => self.anthropic_api_key.as_ref(),
+            Backend::Gemini => Some(("gemini_api_key", &self.gemini_api_key)),
+            Backend::Anthropic => Some(("anthropic_api_key", &self.anthropic_api_key)),
             Backend::Openai => None,
             Backend::Ollama | Backend::Auto | Backend::None => return None,
         };
-        own.filter(|key| !key.is_empty()).or_else(|| self.api_key.as_ref().filter(|key| !key.is_empty()))
+        let mut keys = own.into_iter().chain([("api_key", &self.api_key)]);
+        keys.find_map(|(name, key)| Some((name, key.as_ref().filter(|key| !key.is_empty())?)))
     }
 
     /// Dollars for a million tokens of question and answer; 0.0 where they are not known.
@@ -284,14 +285,11 @@ impl Config {
                 );
             }
         }
-        for (key, secret) in
-            Self::SECRETS.into_iter().zip([&self.api_key, &self.gemini_api_key, &self.anthropic_api_key])
+        // Those of other providers are none of our business.
+        if let Some((name, secret)) = self.key_of_environment()
+            && let Err(message) = secret::check(secret.reveal())
         {
-            if let Some(secret) = secret.as_ref().filter(|secret| !secret.is_empty())
-                && let Err(message) = secret::check(secret.reveal())
-            {
-                problem(key, &message);
-            }
+            problem(name, &message);
         }
         self.check_backend(&mut problem);
         self.check_ranges(&mut problem);
@@ -429,7 +427,7 @@ mod tests {
                 ..Config::default()
             };
             let found = config.resolved_backend().map(|backend| {
-                (backend, config.resolved_model(), config.key_of_environment().map(Secret::reveal))
+                (backend, config.resolved_model(), config.key_of_environment().map(|(_, key)| key.reveal()))
             });
             let wanted = wanted.map(|(backend, model, key)| (backend, model.to_owned(), Some(key)));
             assert_eq!(found, wanted);
@@ -453,10 +451,10 @@ mod tests {
                 api_key: key("l"),
                 ..Config::default()
             };
-            assert_eq!(config.key_of_environment().map(Secret::reveal), wanted, "{backend:?}");
+            assert_eq!(config.key_of_environment().map(|(_, key)| key.reveal()), wanted, "{backend:?}");
         }
         let proxy = Config { backend: Backend::Anthropic, api_key: key("l"), ..Config::default() };
-        assert_eq!(proxy.key_of_environment().map(Secret::reveal), Some("l"));
+        assert_eq!(proxy.key_of_environment().map(|(_, key)| key.reveal()), Some("l"));
     }
 
     #[test]
@@ -511,6 +509,7 @@ mod tests {
             plain_http_hosts: vec!["8.8.8.8".to_owned()],
             proxy: Some("proxy".to_owned()),
             api_key: key("two words"),
+            gemini_api_key: key("of no concern"),
             temperature: Some(3.0),
             timeout: Duration::ZERO,
             attempts_max: 11,

@@ -104,7 +104,7 @@ impl Wire {
             base,
             key_header,
             key_file: config.api_key_file.clone(),
-            key: config.key_of_environment().cloned(),
+            key: config.key_of_environment().map(|(_, key)| key.clone()),
             request_bytes_max: config.request_bytes_max,
             response_bytes_max: config.response_bytes_max,
         })

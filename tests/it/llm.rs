@@ -44,6 +44,8 @@ fn config(backend: Backend, model: &str, base_url: String, key_file: Option<&std
         base_url: Some(base_url),
         api_key_file: key_file.map(Into::into),
         response_bytes_max: 64 * 1024,
+        // Machines that run many tests at once are slow to shake hands.
+        connect_timeout: Duration::from_secs(12),
         timeout: Duration::from_secs(20),
         ..Config::default()
     }
@@ -280,7 +282,7 @@ async fn no_fault_is_an_answer_and_what_is_retryable_is_retried() {
             };
             let is_slow = fault.starts_with("slow");
             let config = Config {
-                timeout: Duration::from_secs(if is_slow { 8 } else { 25 }),
+                timeout: Duration::from_secs(if is_slow { 12 } else { 25 }),
                 ..config(backend, model, base, Some(&key))
             };
             let told = Arc::new(Told::default());

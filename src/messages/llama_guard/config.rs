@@ -100,6 +100,10 @@ impl LlamaGuardConfig {
 
     /// Reports what is out of range; keys are relative to this section.
     pub fn check(&self, problems: &mut Vec<Problem>) {
+        // Variables of earlier programs may be left over where it is off.
+        if !self.enabled {
+            return;
+        }
         match self.llm() {
             Some((config, _)) => {
                 let mut found = Vec::new();
@@ -111,7 +115,7 @@ impl LlamaGuardConfig {
                 problems.push(Problem::new("endpoint", format!("must end in one of {}", ends.join(", "))));
             }
         }
-        if self.enabled && self.resolved_generation().is_none() {
+        if self.resolved_generation().is_none() {
             problems.push(Problem::new(
                 "generation",
                 format!("the name `{}` does not tell the generation; set it to 1, 2, 3 or 4", self.model),
