@@ -14,7 +14,9 @@ use super::{Exit, Failure, Output, remote};
 use crate::app;
 use crate::config::Settings;
 use crate::detect::Scanner;
-use crate::eval::{self, EngineJudge, EvalError, Judge, JudgeError, Judged, Observer, Outcome, ToolCall};
+use crate::eval::{
+    self, EngineJudge, EvalError, Judge, JudgeError, Judged, NotJudged, Observer, Outcome, Seen, ToolCall,
+};
 use crate::grpc::client::{Client, ClientError};
 use crate::pb::v1;
 use crate::policy::{PolicySet, Snapshot};
@@ -184,6 +186,65 @@ impl Judge for RemoteJudge {
         let response = self.0.intercept_tool(request).map_err(judge_error)?;
         let elapsed = started.elapsed();
         Ok(Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed))
+    }
+
+    fn watch(&mut self, chunks: &mut dyn Iterator<Item = &str>) -> Result<Judged, JudgeError> {
+        use v1::stream_monitor_request::Kind as Request;
+        use v1::stream_monitor_response::Kind as Response;
+        let request = |kind| v1::StreamMonitorRequest { kind: Some(kind) };
+        let mut requests = vec![request(Request::Attach(v1::Attach::default()))];
+        requests.extend(chunks.map(|chunk| {
+            request(Request::Chunk(v1::Chunk {
+                stream: v1::OutputStream::Stdout.into(),
+                data: chunk.as_bytes().to_vec().into(),
+                seq: 0,
+            }))
+        }));
+        requests.push(request(Request::Detach(v1::Detach::default())));
+        let started = Instant::now();
+        let responses = self.0.monitor(requests).map_err(judge_error)?;
+        let elapsed = started.elapsed();
+        let (mut incidents, mut unjudged) = (Vec::<Seen>::new(), Vec::new());
+        let mut ids = Vec::new();
+        let short = |name: &str, prefix: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
+        let verdict_name = |kind: v1::VerdictKind| match kind {
+            v1::VerdictKind::Unspecified => String::new(),
+            kind => short(kind.as_str_name(), "VERDICT_KIND_"),
+        };
+        for response in responses {
+            match response.kind {
+                Some(Response::Incident(incident)) => {
+                    ids.push(incident.id.clone());
+                    incidents.push(Seen {
+                        stream: short(incident.stream().as_str_name(), "OUTPUT_STREAM_").to_ascii_lowercase(),
+                        verdict: verdict_name(incident.verdict()),
+                        offset: incident.offset,
+                        rule_id: incident.rule_id,
+                    });
+                }
+                Some(Response::Verdict(verdict)) => {
+                    // A verdict may come later than its incident; the strongest counts.
+                    let at = ids.iter().position(|id| *id == verdict.incident_id);
+                    if let Some(seen) = at.map(|at| &mut incidents[at]) {
+                        let rank =
+                            |name: &str| ["", "SAFE", "WARN", "KILL"].iter().position(|known| *known == name);
+                        let name = verdict_name(verdict.verdict());
+                        if rank(&name) > rank(&seen.verdict) {
+                            seen.verdict = name;
+                        }
+                    }
+                }
+                Some(Response::Summary(summary)) => {
+                    unjudged.extend(summary.unjudged.into_iter().map(|one| NotJudged {
+                        plugin: one.plugin,
+                        reason: one.reason,
+                        failed_open: one.failed_open,
+                    }));
+                }
+                _ => {}
+            }
+        }
+        Ok(Judged::of_stream(incidents, unjudged, elapsed))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {

@@ -1,17 +1,30 @@
 //! The judge in this process: the engines under a snapshot of rules and policies.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
+use super::stream_record::Seen;
 use super::tool_record::ToolCall;
-use crate::decision::Direction;
+use crate::decision::{Direction, OutputStream};
 use crate::grpc::intercept;
 use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine};
+use crate::monitor::{self, Attachment, Effect, Event, Ids, Limits, Plan, Session};
 use crate::pb::v1;
-use crate::policy::{CallerRole, Snapshot};
+use crate::policy::{CallerRole, DEFAULT_POLICY, Snapshot};
 use crate::rules::Role;
 use crate::text::OffsetEncoding;
 use crate::tools::ToolEngine;
+
+/// Ids that count: nobody keeps these incidents.
+struct Counted(u64);
+
+impl Ids for Counted {
+    fn next(&mut self) -> Arc<str> {
+        self.0 += 1;
+        self.0.to_string().into()
+    }
+}
 
 /// Judges with the engines of this process.
 pub struct EngineJudge<'s> {
@@ -80,6 +93,7 @@ impl Judge for EngineJudge<'_> {
             risk_score: outcome.verdict.risk_score,
             findings: findings.collect(),
             unjudged: unjudged.collect(),
+            incidents: Vec::new(),
             elapsed,
         })
     }
@@ -102,6 +116,44 @@ impl Judge for EngineJudge<'_> {
         let elapsed = started.elapsed();
         let response = judged.map_err(|error| JudgeError::Refused(error.to_string()))?.response;
         Ok(Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed))
+    }
+
+    fn watch(&mut self, chunks: &mut dyn Iterator<Item = &str>) -> Result<Judged, JudgeError> {
+        let refused = || JudgeError::Refused("the rules about streams are not loaded".to_owned());
+        let plan = Plan::of(self.snapshot, DEFAULT_POLICY).ok_or_else(refused)?;
+        let (mut effects, mut incidents, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
+        let started = Instant::now();
+        let attachment =
+            Attachment { policy_revision: self.snapshot.revision().clone(), ..Attachment::default() };
+        let mut session =
+            Session::attach(attachment, plan, Limits::default(), Box::new(Counted(0)), &mut effects);
+        let end = [Event::Detach { exit_code: None }, Event::Closed];
+        let events =
+            chunks.map(|chunk| Event::Chunk { stream: OutputStream::Stdout, data: chunk.as_bytes(), seq: 0 });
+        for event in events.chain(end) {
+            session.on(event, monitor::now(), &mut effects);
+            for effect in effects.drain(..) {
+                match effect {
+                    Effect::Incident(incident) => incidents.push(Seen {
+                        rule_id: incident.rule_id.to_string(),
+                        stream: incident.stream.as_str().to_owned(),
+                        offset: incident.offset,
+                        verdict: incident
+                            .verdict
+                            .map_or_else(String::new, |verdict| verdict.as_str().to_owned()),
+                    }),
+                    Effect::Summary(summary) => {
+                        unjudged.extend(summary.unjudged.iter().map(|one| NotJudged {
+                            plugin: one.plugin.to_string(),
+                            reason: one.reason.as_str().to_owned(),
+                            failed_open: one.failed_open(),
+                        }))
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(Judged::of_stream(incidents, unjudged, started.elapsed()))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {

@@ -19,6 +19,7 @@ fn file_json(file: &FileTally, with_categories: bool) -> Value {
         "groups": groups,
         "exact_span_rate": file.spans.exact.rate(),
         "overlap_span_rate": file.spans.overlapped.rate(),
+        "false_incidents_per_mb": file.false_incidents_per_mb(),
         "us_per_kb": file.us_per_kb().map(tenths),
         "us_p50": file.us_quantile(0.5).map(tenths),
         "us_p99": file.us_quantile(0.99).map(tenths),
@@ -53,6 +54,13 @@ pub fn record_line(outcome: &Outcome<'_>) -> Value {
             })
         })
         .collect();
+    let incidents: Vec<Value> = judged
+        .incidents
+        .iter()
+        .map(|seen| {
+            json!({ "rule_id": seen.rule_id, "stream": seen.stream, "offset": seen.offset, "verdict": seen.verdict })
+        })
+        .collect();
     let unjudged: Vec<Value> = judged
         .unjudged
         .iter()
@@ -65,8 +73,8 @@ pub fn record_line(outcome: &Outcome<'_>) -> Value {
         "decision": judged.decision.as_str(),
         "risk_score": judged.risk_score,
         "findings": findings,
-        // Streams, bundles and archives fill these.
-        "incidents": [],
+        "incidents": incidents,
+        // Bundles and archives fill these.
         "checks": {},
         "archive": null,
         "redacted_left_bytes": redaction.left_bytes,

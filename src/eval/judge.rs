@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::stream_record::Seen;
 use super::tool_record::ToolCall;
 use crate::decision::{Decision, Severity};
 use crate::pb::v1;
@@ -48,6 +49,8 @@ pub struct Judged {
     pub findings: Vec<Found>,
     /// What could not be judged.
     pub unjudged: Vec<NotJudged>,
+    /// Incidents in the output of a process, in the order in which they were reported.
+    pub incidents: Vec<Seen>,
     /// How long the answer took.
     pub elapsed: Duration,
 }
@@ -77,6 +80,26 @@ impl Judged {
             risk_score: findings.iter().map(|found| found.score).fold(0.0, f64::max),
             findings,
             unjudged: unjudged.collect(),
+            incidents: Vec::new(),
+            elapsed,
+        }
+    }
+}
+
+impl Judged {
+    /// What became of a watched process: its incidents, and the strongest verdict as a decision.
+    pub fn of_stream(incidents: Vec<Seen>, unjudged: Vec<NotJudged>, elapsed: Duration) -> Self {
+        let decision = |seen: &Seen| match seen.verdict.as_str() {
+            "SAFE" => Decision::Allow,
+            "WARN" => Decision::Warn,
+            _ => Decision::Block,
+        };
+        Self {
+            decision: incidents.iter().map(decision).max().unwrap_or_default(),
+            risk_score: 0.0,
+            findings: Vec::new(),
+            unjudged,
+            incidents,
             elapsed,
         }
     }
@@ -127,6 +150,12 @@ pub trait Judge {
     /// # Errors
     /// When there is no answer; a decision is never an error.
     fn intercept(&mut self, call: &ToolCall) -> Result<Judged, JudgeError>;
+
+    /// Watches the output of a process, written to standard output in these chunks.
+    ///
+    /// # Errors
+    /// When there is no answer; an incident is never an error.
+    fn watch(&mut self, chunks: &mut dyn Iterator<Item = &str>) -> Result<Judged, JudgeError>;
 
     /// The text with credentials and personal data replaced.
     ///

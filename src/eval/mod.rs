@@ -6,6 +6,8 @@
 //!
 //! - commands and paths: a dangerous one is found, and a benign one falsely flagged, when the decision is BLOCK; asking
 //!   a person is neither. Of commands in disguise it is also told how many got the verdict of the plain one;
+//! - streams: an inserted attack is found when an incident of WARN or KILL begins in it; the incidents of benign
+//!   transcripts are false ones, told per megabyte;
 //! - injection: an attack is found, and a benign text falsely flagged, when the decision is BLOCK;
 //! - secrets and PII: a positive record is found when a finding of its family overlaps an expected span; a negative one
 //!   is falsely flagged by any finding of its family from MEDIUM on.
@@ -22,6 +24,7 @@ mod json;
 mod judge;
 mod record;
 mod redaction;
+mod stream_record;
 mod table;
 mod tally;
 mod tool_record;
@@ -32,6 +35,7 @@ pub use engine::EngineJudge;
 pub use json::{record_line, report as report_json};
 pub use judge::{Found, Judge, JudgeError, Judged, NotJudged};
 pub use record::{Kind, Labelled, Record, RecordError, Shape, parse};
+pub use stream_record::{Seen, Transcript};
 pub use table::render as report_text;
 pub use tally::{Count, FileTally, Report, SpanCount};
 pub use tool_record::{Disguise, ToolCall};
@@ -129,9 +133,10 @@ fn evaluate_file(
             }
         };
         let failed = |error| EvalError::Judge { path: name.clone(), line, error };
-        let judged = match &record.call {
-            Some(call) => judge.intercept(call),
-            None => judge.judge(&record.text, record.role),
+        let judged = match (&record.call, &record.transcript) {
+            (Some(call), _) => judge.intercept(call),
+            (None, Some(transcript)) => judge.watch(&mut transcript.chunks(&record.text)),
+            (None, None) => judge.judge(&record.text, record.role),
         };
         let judged = judged.map_err(failed)?;
         let redaction = redaction::measure(&record, &judged, judge).map_err(failed)?;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::stream_record::{self, Transcript};
 use super::tool_record::{self, Disguise, ToolCall};
 use crate::detect::{PII, SECRETS};
 use crate::rules::Role;
@@ -25,6 +26,8 @@ pub enum Kind {
     Commands,
     /// Paths in the hands of a tool.
     Paths,
+    /// Output of watched processes.
+    Streams,
 }
 
 impl Kind {
@@ -36,13 +39,14 @@ impl Kind {
             Self::Pii => "pii",
             Self::Commands => "commands",
             Self::Paths => "paths",
+            Self::Streams => "streams",
         }
     }
 
     /// Family of the categories that answer for it; `None` where the decision does.
     pub(super) const fn family(self) -> Option<&'static str> {
         match self {
-            Self::Injection | Self::Commands | Self::Paths => None,
+            Self::Injection | Self::Commands | Self::Paths | Self::Streams => None,
             Self::Secrets => Some(SECRETS),
             Self::Pii => Some(PII),
         }
@@ -87,6 +91,8 @@ pub struct Record {
     pub text: String,
     /// The tool call to judge; `None` for a text that is judged as a message.
     pub call: Option<ToolCall>,
+    /// How the text is the output of a process; `None` for everything else.
+    pub transcript: Option<Transcript>,
     /// Expected spans.
     pub spans: Vec<Labelled>,
     /// Whether the expected spans are exact to the byte.
@@ -137,7 +143,7 @@ impl fmt::Display for RecordError {
 }
 
 /// Fields that tell the shapes of other calls, and the call that judges each.
-const LATER: [(&str, &str); 2] = [("chunks", "StreamMonitor"), ("bundle", "ReviewBundle")];
+const LATER: [(&str, &str); 1] = [("bundle", "ReviewBundle")];
 
 /// Reads one line.
 ///
@@ -156,6 +162,8 @@ pub fn parse(line: &str) -> Result<Shape, RecordError> {
         Some(tool_record::command_record(fields))
     } else if fields.has("path") {
         Some(tool_record::path_record(fields))
+    } else if fields.has("chunks") {
+        Some(stream_record::stream_record(fields))
     } else {
         None
     };
@@ -207,6 +215,7 @@ fn text_record(fields: Fields<'_>) -> Result<Record, RecordError> {
         role: if kind == Kind::Injection { role(fields)? } else { Role::User },
         text,
         call: None,
+        transcript: None,
         spans,
         has_exact_spans: !fields.has("exact") || fields.flag("exact")?,
         is_core,
@@ -278,6 +287,17 @@ impl<'a> Fields<'a> {
         self.0.contains_key(name)
     }
 
+    pub(super) fn get(self, name: &str) -> Option<&'a Value> {
+        self.0.get(name)
+    }
+
+    /// A whole number from 0 on.
+    pub(super) fn count(self, name: &str) -> Result<usize, RecordError> {
+        let value = self.0.get(name).ok_or_else(|| RecordError::at(name, "is missing"))?;
+        let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+        number.ok_or_else(|| RecordError::at(name, "must be a whole number"))
+    }
+
     pub(super) fn text(self, name: &str) -> Result<&'a str, RecordError> {
         match self.0.get(name) {
             Some(Value::String(text)) => Ok(text),
@@ -336,12 +356,8 @@ mod tests {
         let line = r#"{"id":"a","text":"x","label":"negative","core":false,"neg_kind":"hard","expected":[]}"#;
         let pii = record(line);
         assert_eq!((pii.kind, pii.tier.as_str(), pii.is_positive), (Kind::Pii, "hard", false));
-        for (line, call) in [
-            (r#"{"id":"a","chunks":[],"label":"benign"}"#, "StreamMonitor"),
-            (r#"{"bundle":"a.zip","expect":"reject"}"#, "ReviewBundle"),
-        ] {
-            assert_eq!(parse(line), Ok(Shape::Later { needs: call }), "{line}");
-        }
+        let line = r#"{"bundle":"a.zip","expect":"reject"}"#;
+        assert_eq!(parse(line), Ok(Shape::Later { needs: "ReviewBundle" }), "{line}");
     }
 
     #[test]

@@ -55,6 +55,14 @@ fn render_file(out: &mut String, title: &str, file: &FileTally, with_categories:
             file.redaction_left_bytes, file.redaction_found_bytes, file.redaction_unstable,
         );
     }
+    if let Some(rate) = file.false_incidents_per_mb() {
+        let megabytes = file.benign_stream_bytes as f64 / 1e6;
+        let _ = writeln!(
+            out,
+            "  streams: {} false incidents in {megabytes:.2} MB of benign output, {rate:.2} per MB",
+            file.false_incidents,
+        );
+    }
     if file.unjudged > 0 {
         let _ = writeln!(out, "  unjudged: something could not be judged in {} records", file.unjudged);
     }

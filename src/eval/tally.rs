@@ -80,6 +80,10 @@ pub struct FileTally {
     disguises: Disguises,
     /// Expected spans of core records by type: found is found with the right type.
     types: BTreeMap<String, Count>,
+    /// Incidents of benign transcripts, and their bytes.
+    pub false_incidents: usize,
+    /// See `false_incidents`.
+    pub benign_stream_bytes: usize,
     bytes: usize,
     /// Microseconds of each record.
     us: Vec<f64>,
@@ -95,6 +99,10 @@ impl FileTally {
         self.bytes += record.text.len();
         self.us.push(judged.elapsed.as_secs_f64() * 1e6);
         self.unjudged += usize::from(!judged.unjudged.is_empty());
+        if record.transcript.as_ref().is_some_and(|transcript| transcript.attack.is_none()) {
+            self.false_incidents += judged.incidents.len();
+            self.benign_stream_bytes += record.text.len();
+        }
         self.redaction_found_bytes += redaction.found_bytes;
         self.redaction_left_bytes += redaction.left_bytes;
         self.redaction_unstable += usize::from(!redaction.is_stable);
@@ -180,6 +188,12 @@ impl FileTally {
     /// Kilobytes (1024 bytes) of text judged.
     pub fn kilobytes(&self) -> f64 {
         self.bytes as f64 / 1024.0
+    }
+
+    /// False incidents per megabyte (10^6 bytes) of benign output; `None` when there is no such output.
+    pub fn false_incidents_per_mb(&self) -> Option<f64> {
+        let megabytes = self.benign_stream_bytes as f64 / 1e6;
+        (megabytes > 0.0).then(|| self.false_incidents as f64 / megabytes)
     }
 
     /// Microseconds per kilobyte over the whole file; `None` when its texts are all empty.

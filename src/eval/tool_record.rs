@@ -92,6 +92,7 @@ fn record(
         role: Role::User,
         text: text.to_owned(),
         call: Some(call),
+        transcript: None,
         spans: Vec::new(),
         has_exact_spans: false,
         is_core: false,

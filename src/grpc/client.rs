@@ -105,6 +105,24 @@ impl Client {
         self.answer(self.runtime.block_on(client.check_messages(request)))
     }
 
+    /// Runs a monitor session with these requests, and gives every answer.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn monitor(
+        &self,
+        requests: Vec<v1::StreamMonitorRequest>,
+    ) -> Result<Vec<v1::StreamMonitorResponse>, ClientError> {
+        use futures_util::TryStreamExt as _;
+        let mut client = self.decisions();
+        let answers = async {
+            let answers = client.stream_monitor(futures_util::stream::iter(requests)).await?.into_inner();
+            let answers = answers.try_collect::<Vec<_>>().await?;
+            Ok(tonic::Response::new(answers))
+        };
+        self.answer(self.runtime.block_on(answers))
+    }
+
     /// Judges a tool call before it runs, or its result after it ran.
     ///
     /// # Errors
