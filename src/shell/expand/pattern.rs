@@ -16,6 +16,7 @@ pub(in crate::shell) fn cost(pattern: &str, text: &str) -> usize {
 }
 
 /// Whether the pattern matches the whole text; `None` when either is too long to compare.
+#[cfg(test)]
 pub(in crate::shell) fn matches(pattern: &str, text: &str) -> Option<bool> {
     let pattern = compile(pattern)?;
     let text = characters(text)?;
