@@ -3,6 +3,7 @@
 //! Whether a whole tree of processes is dead is told by a named pipe that each of them holds open: it ends with the last
 //! of them, whatever their numbers and parents are, so that no test has to guess how long to wait.
 
+mod local;
 mod stand_in;
 mod terminal;
 
