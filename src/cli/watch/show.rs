@@ -82,17 +82,17 @@ impl Teller {
             Some(known) if is_news => {
                 if told == v1::VerdictKind::Unspecified {
                     lines.extend(headline(kind, &known.incident));
-                    lines.push(format!("portcullis:   {}, by the {source}", field(&verdict.reason)));
+                    lines.push(format!("portcullis:   {} (by the {source})", field(&verdict.reason)));
                 } else {
                     let rule = field(&known.incident.rule_id);
                     let reason = field(&verdict.reason);
-                    lines.push(format!("portcullis: {} {rule}: {reason}, by the {source}", name(kind)));
+                    lines.push(format!("portcullis: {} {rule}: {reason} (by the {source})", name(kind)));
                 }
                 known.told = known.told.max(kind);
             }
             None if is_news => {
                 let reason = field(&verdict.reason);
-                lines.push(format!("portcullis: {} {reason}, by the {source}", name(kind)));
+                lines.push(format!("portcullis: {} {reason} (by the {source})", name(kind)));
             }
             _ => {}
         }
