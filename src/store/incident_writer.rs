@@ -28,10 +28,16 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Whom the writer tells about the fate of incidents.
 pub struct WriterHooks {
     /// Called with the cause when an attempt failed and another one follows.
-    pub on_failed: Box<dyn Fn(&dyn Display) + Send + Sync>,
+    pub on_failed: OnFailed,
     /// Called with the number of incidents just lost and the cause.
-    pub on_lost: Box<dyn Fn(u64, &dyn Display) + Send + Sync>,
+    pub on_lost: OnLost,
 }
+
+/// Called with the cause of a failed attempt.
+pub type OnFailed = Box<dyn Fn(&dyn Display) + Send + Sync>;
+
+/// Called with the number of incidents just lost and the cause.
+pub type OnLost = Box<dyn Fn(u64, &dyn Display) + Send + Sync>;
 
 impl WriterHooks {
     /// Hooks that tell nobody.

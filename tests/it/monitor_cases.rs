@@ -11,6 +11,9 @@ use serde::Deserialize;
 use super::monitoring::{Heard, Session};
 use super::server::{Client, Setup};
 
+/// Chunks as they are sent.
+type Chunks = Vec<(Stream, Vec<u8>)>;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cases {
@@ -82,8 +85,8 @@ fn without_prefix(name: &str, prefix: &str) -> String {
 
 impl Case {
     /// As it stands, each stream in one piece, and byte by byte.
-    fn cuts(&self) -> [(&'static str, Vec<(Stream, Vec<u8>)>); 3] {
-        let as_it_stands: Vec<(Stream, Vec<u8>)> =
+    fn cuts(&self) -> [(&'static str, Chunks); 3] {
+        let as_it_stands: Chunks =
             self.chunks.iter().map(|chunk| (chunk.stream, chunk.text.clone().into_bytes())).collect();
         let whole = |wanted: Stream| {
             let of_it = as_it_stands.iter().filter(|(stream, _)| *stream == wanted);
