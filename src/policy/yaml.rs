@@ -115,7 +115,8 @@ fn streams(out: &mut String, settings: &StreamSettings) {
             }
         }
         if !known.labels.is_empty() {
-            let labels = known.labels.iter().map(|(name, value)| format!("{}: {}", quote(name), quote(value)));
+            let labels =
+                known.labels.iter().map(|(name, value)| format!("{}: {}", quote(name), quote(value)));
             line(out, 3, "labels", &format!("{{ {} }}", labels.collect::<Vec<_>>().join(", ")));
         }
         line(out, 3, "reason", &quote(&known.reason));
@@ -123,7 +124,8 @@ fn streams(out: &mut String, settings: &StreamSettings) {
     line(out, 1, "cooldown", &duration(settings.cooldown));
     line(out, 1, "kill_from", &settings.kill_from.to_string());
     let by_severity = |word: &dyn Fn(usize) -> &'static str| {
-        let words = Severity::ALL.map(|severity| format!("{}: {}", severity.as_str(), word(severity as usize)));
+        let words =
+            Severity::ALL.map(|severity| format!("{}: {}", severity.as_str(), word(severity as usize)));
         format!("{{ {} }}", words.join(", "))
     };
     let verdicts = by_severity(&|nth| schema::word_of(schema::VERDICTS, settings.verdicts[nth]));

@@ -78,7 +78,10 @@ fn a_call_that_passes_is_allowed_or_left_to_the_permissions_of_the_agent() {
     }
     let unusual = answer(&[], &before("Bash", json!({ "command": "git push --force origin topic" })));
     assert_eq!(unusual["hookSpecificOutput"]["permissionDecision"], "allow");
-    assert!(unusual["systemMessage"].as_str().is_some_and(|told| told.starts_with("Portcullis: ")), "{unusual}");
+    assert!(
+        unusual["systemMessage"].as_str().is_some_and(|told| told.starts_with("Portcullis: ")),
+        "{unusual}"
+    );
     let dangerous = before("Bash", json!({ "command": "rm -rf /" }));
     for flags in [&[][..], &["--defer"]] {
         let specific = &answer(flags, &dangerous)["hookSpecificOutput"];

@@ -72,7 +72,9 @@ impl LlamaGuard {
     }
 
     async fn judge(&self, call: &PluginCall<'_>) -> PluginAnswer {
-        let Some(turn) = prompt::last_turn(call.messages, call.direction) else { return Ok(Found::default()) };
+        let Some(turn) = prompt::last_turn(call.messages, call.direction) else {
+            return Ok(Found::default());
+        };
         let all = prompt::pieces(&turn.text);
         let pieces = &all[..all.len().min(PIECES_MAX)];
         let asked = pieces.iter().map(|piece| self.ask(&turn, piece, call));
