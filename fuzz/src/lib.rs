@@ -5,13 +5,16 @@
 //! keeps its inputs small.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use portcullis::config::{Overrides, Settings};
-use portcullis::decision::{Direction, Mode};
+use portcullis::decision::{Direction, Mode, OutputStream};
 use portcullis::detect::{PII, SECRETS};
 use portcullis::messages::{
     CacheConfig, CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine, MessagesConfig,
+};
+use portcullis::monitor::{
+    Attachment, Effect, Event, Ids, Limits as SessionLimits, MonitorPreparer, Plan, Session,
 };
 use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
 use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
@@ -34,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("tool_rules", tool_rules),
     ("shell_syntax", shell_syntax),
     ("paths", paths),
+    ("monitor", monitor),
 ];
 
 /// Ranges looked at in one view. More would make long inputs cost their square.
@@ -393,4 +397,57 @@ pub fn paths(data: &[u8]) {
             assert!(!problems.0.is_empty() && !problems.to_string().is_empty());
         }
     }
+}
+
+/// The plan of the built-in policy.
+static PLAN: LazyLock<Arc<Plan>> = LazyLock::new(|| {
+    let sources = Sources { prepare: vec![Arc::new(MonitorPreparer)], ..Sources::default() };
+    let snapshot = policy::load(&sources, None).expect("what ships with the program loads");
+    Plan::of(&snapshot, policy::DEFAULT_POLICY).expect("the monitor has prepared")
+});
+
+/// Ids that count.
+struct Counted(u64);
+
+impl Ids for Counted {
+    fn next(&mut self) -> Arc<str> {
+        self.0 += 1;
+        self.0.to_string().into()
+    }
+}
+
+/// Any output of a process, cut anywhere: the incidents are the same, their offsets lie in the output, their texts are
+/// short, and the memory that is held stays small. The first byte chooses where it is cut.
+pub fn monitor(data: &[u8]) {
+    let Some((choice, output)) = data.split_first() else { return };
+    let whole = incidents(output, output.len().max(1));
+    assert_eq!(incidents(output, usize::from(*choice) % 61 + 1), whole, "cut after every few bytes");
+    for (_, offset, matched, excerpt) in &whole {
+        assert!(*offset < output.len() as u64, "{offset} lies beyond {} bytes", output.len());
+        assert!(matched.chars().count() <= 301 && excerpt.chars().count() <= 4_000);
+        assert!(!excerpt.contains('\u{1b}') && !matched.contains('\u{1b}'), "{matched:?}");
+    }
+}
+
+/// Rule, offset, matched text and excerpt of every incident.
+fn incidents(output: &[u8], chunk: usize) -> Vec<(String, u64, String, String)> {
+    let mut effects = Vec::new();
+    let ids = Box::new(Counted(0));
+    let mut session =
+        Session::attach(Attachment::default(), PLAN.clone(), SessionLimits::default(), ids, &mut effects);
+    let now = portcullis::monitor::now();
+    for data in output.chunks(chunk) {
+        session.on(Event::Chunk { stream: OutputStream::Stdout, data, seq: 0 }, now, &mut effects);
+        let memory = session.memory();
+        assert!(memory < 512 * 1024, "{memory} bytes are held");
+    }
+    session.on(Event::Closed, now, &mut effects);
+    assert!(matches!(effects.last(), Some(Effect::End(Ok(())))), "the session has ended");
+    let incident = |effect: &Effect| match effect {
+        Effect::Incident(one) => {
+            Some((one.rule_id.to_string(), one.offset, one.matched_text.clone(), one.excerpt.to_string()))
+        }
+        _ => None,
+    };
+    effects.iter().filter_map(incident).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::{RequestError, convert};
 use crate::decision::{Category, Mode, Severity};
+use crate::monitor::PreparedMonitor;
 use crate::pb::v1;
 use crate::policy::Snapshot;
 use crate::tools::{COMMAND_SAFETY, PATH_AUDIT, PreparedTools};
@@ -83,7 +84,9 @@ pub(super) fn list(
 
 /// Every rule in force, in no order.
 pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
-    let detectors = snapshot.scanner().rules().rules().iter().map(|rule| Listed {
+    let streams = snapshot.prepared::<PreparedMonitor>().map(|prepared| prepared.rules().rules());
+    let detectors = snapshot.scanner().rules().rules().iter().chain(streams.unwrap_or_default());
+    let detectors = detectors.map(|rule| Listed {
         id: &rule.info.id,
         plugin: &rule.info.plugin,
         category: &rule.info.category,

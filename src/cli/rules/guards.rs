@@ -1,23 +1,28 @@
-//! Rule files of the two guards: which of the given paths hold some, and their self-check.
+//! Rule files of the two guards and of the monitor: which of the given paths hold some, and their self-check.
 //!
-//! They lie in folders `commands` and `paths`, and are of other shapes than detectors of text.
+//! They lie in folders `commands`, `paths` and `streams`, and are not run over messages.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
+use crate::monitor::rules::{STREAMS, StreamRules};
 use crate::paths::{PathRuleSource, SensitivePaths, builtin_path_sources};
-use crate::rules::{RuleProblem, RuleProblems, RuleSource, SelfCheck, load_folder};
+use crate::rules::{RuleProblem, RuleProblems, RuleSource, SelfCheck, builtin_stream_sources, load_folder};
 
 /// Folder of rules about commands.
 const COMMANDS: &str = "commands";
 /// Folder of rules about paths.
 const PATHS: &str = "paths";
+/// Every folder.
+const FOLDERS: [&str; 3] = [COMMANDS, PATHS, STREAMS];
 
 /// The rule files of the guards among given paths.
 #[derive(Default)]
 pub(super) struct Guards {
     commands: Vec<RuleSource>,
     paths: Vec<RuleSource>,
+    streams: Vec<RuleSource>,
     problems: Vec<RuleProblem>,
     /// The given paths that hold detectors of text, too.
     pub(super) remaining: Vec<PathBuf>,
@@ -31,7 +36,7 @@ impl Guards {
             match kind_of(path) {
                 Some(kind) => guards.read(path, kind),
                 None => {
-                    let below = [COMMANDS, PATHS].map(|kind| (path.join(kind), kind));
+                    let below = FOLDERS.map(|kind| (path.join(kind), kind));
                     let below: Vec<_> = below.iter().filter(|(folder, _)| folder.is_dir()).collect();
                     below.iter().for_each(|(folder, kind)| guards.read(folder, kind));
                     let has_detectors = load_folder(path).is_ok_and(|found| !found.is_empty());
@@ -47,6 +52,7 @@ impl Guards {
     fn read(&mut self, path: &Path, kind: &str) {
         match load_folder(path) {
             Ok(files) if kind == COMMANDS => self.commands.extend(files),
+            Ok(files) if kind == STREAMS => self.streams.extend(files),
             Ok(files) => self.paths.extend(files),
             Err(RuleProblems(found)) => self.problems.extend(found),
         }
@@ -75,6 +81,25 @@ impl Guards {
                 Err(found) => {
                     let found = found.0.into_iter();
                     out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+                }
+            }
+        }
+        if !only_given || !self.streams.is_empty() {
+            let builtin = builtin_stream_sources().into_iter();
+            let builtin = builtin.filter(|s| with_builtin && !stands_in(&self.streams, &s.name));
+            let sources: Vec<_> = builtin.chain(self.streams.iter().cloned()).collect();
+            let builtin = builtin_command_sources().filter(|s| !stands_in(&self.commands, s.file));
+            let builtin = builtin.map(|s| CommandRuleSource { file: s.file, text: s.text });
+            let own = self.commands.iter().map(|s| CommandRuleSource { file: &s.name, text: &s.text });
+            let commands: Vec<_> = builtin.chain(own).collect();
+            // What is wrong with rules about commands was told above.
+            if let Ok(commands) = CommandRules::load(&commands) {
+                match StreamRules::compile(&sources, Arc::new(commands)) {
+                    Ok(rules) => {
+                        let is_wanted = |file: &str| !only_given || is_given(&self.streams, file);
+                        check_streams(&rules, is_wanted, out);
+                    }
+                    Err(RuleProblems(found)) => out.problems.extend(found),
                 }
             }
         }
@@ -109,14 +134,36 @@ pub(super) fn builtin_files() -> impl Iterator<Item = RuleSource> {
         is_builtin: true,
     };
     let commands = builtin_command_sources().map(move |s| file(s.file, COMMANDS, s.text));
-    commands.chain(builtin_path_sources().map(move |s| file(s.file, PATHS, s.text)))
+    let paths = builtin_path_sources().map(move |s| file(s.file, PATHS, s.text));
+    commands.chain(paths).chain(builtin_stream_sources())
 }
 
 /// The kind of rules at `path` when it, or the folder it lies in, bears the name of one.
 fn kind_of(path: &Path) -> Option<&'static str> {
     let path = std::path::absolute(path).ok()?;
     let folder = if path.is_dir() { path.as_path() } else { path.parent()? };
-    [COMMANDS, PATHS].into_iter().find(|kind| folder.ends_with(kind))
+    FOLDERS.into_iter().find(|kind| folder.ends_with(kind))
+}
+
+/// Every rule about streams against its own texts.
+fn check_streams(rules: &StreamRules, is_wanted: impl Fn(&str) -> bool, out: &mut SelfCheck) {
+    for (index, rule) in (0..).zip(rules.rules()).filter(|(_, rule)| is_wanted(&rule.info.file)) {
+        out.rules += 1;
+        let def = &rule.def;
+        for (name, texts, wanted) in [
+            ("examples", &def.examples, true),
+            ("negative_examples", &def.negative_examples, false),
+            ("known_misses", &def.known_misses, false),
+        ] {
+            out.texts += texts.len();
+            for text in texts.iter().filter(|text| rules.find_with_rule(index, text).is_empty() == wanted) {
+                let what = if wanted { "is not seen" } else { "is seen" };
+                let (file, id) = (rule.info.file.to_string(), rule.info.id.to_string());
+                let message = format!("{name}: {text:?} {what}");
+                out.problems.push(problem(file, rule.info.line, id, message));
+            }
+        }
+    }
 }
 
 fn stands_in(given: &[RuleSource], builtin: &str) -> bool {
