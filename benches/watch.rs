@@ -93,20 +93,26 @@ fn killed(words: &[PathBuf]) -> Child {
 /// The command, and the further processes of it.
 fn run_command(name: &str, pipe: &Path) {
     let mut life = File::options().write(true).open(pipe).expect("it is there");
+    let mut others = Vec::new();
     if name == "first" {
         let this = std::env::current_exe().expect("this program has a path");
         for _ in 0..OTHERS {
             let mut other = Command::new(&this);
             other.args(["--command", "other"]).arg(pipe).stdout(Stdio::piped());
-            let mut child = other.spawn().expect("it starts");
+            others.push(other.spawn().expect("it starts"));
             // It says when it holds the pipe.
-            child.stdout.take().expect("piped").read_exact(&mut [0]).expect("one byte");
+            let said = others.last_mut().and_then(|other| other.stdout.take());
+            said.expect("piped").read_exact(&mut [0]).expect("one byte");
         }
         writeln!(life, "{}", now()).expect("somebody reads");
         println!("{}", LINE.concat());
     } else {
         print!(".");
         std::io::stdout().flush().expect("somebody reads");
+    }
+    // Nobody ends by itself; what is waited for here is to be killed.
+    for mut other in others {
+        let _ = other.wait();
     }
     loop {
         std::thread::park();

@@ -216,7 +216,7 @@ fn is_bare(before: &str) -> bool {
 /// Between a pair of backticks.
 fn in_ticks(text: &str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Range<usize>> {
     let before = &text[line.start..trigger.start];
-    if before.matches('`').count() % 2 == 0 {
+    if before.matches('`').count().is_multiple_of(2) {
         return None;
     }
     let start = line.start + before.rfind('`')? + 1;

@@ -65,10 +65,10 @@ impl Line {
     }
 
     pub fn forward(&mut self, steps: usize) {
-        self.to_column(self.cursor.saturating_add(steps));
+        self.go_to_column(self.cursor.saturating_add(steps));
     }
 
-    pub fn to_column(&mut self, column: usize) {
+    pub fn go_to_column(&mut self, column: usize) {
         self.jumped |= column < self.cursor;
         self.cursor = column.min(CELLS_MAX);
     }

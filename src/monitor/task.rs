@@ -20,7 +20,7 @@ use super::keep::{self, Keeper};
 use super::outbox::{Message, Outbox};
 use super::question::{judgement, question};
 use super::{Effect, Event, Failure, JudgeRequest, Judgement, Session, SessionError, Summary, Time};
-use crate::decision::{Decision, OutputStream, Reason, VerdictKind, VerdictSource};
+use crate::decision::{Decision, Incident, OutputStream, Reason, VerdictKind, VerdictSource};
 use crate::judge::Judge;
 use crate::telemetry::Metrics;
 
@@ -129,7 +129,7 @@ where
         summary: None,
         ending: None,
     };
-    driver.perform();
+    driver.perform().await;
     let mut gone = pin!(outbox.gone());
     let mut drain = pin!(draining.wait_for(|is_draining| *is_draining).map(drop));
     let (mut is_gone, mut is_told_to_drain, mut is_open) = (false, false, true);
@@ -151,27 +151,27 @@ where
             biased;
             () = &mut gone, if !is_gone => {
                 (is_gone, is_open) = (true, false);
-                driver.feed(Event::Gone);
+                driver.feed(Event::Gone).await;
             }
             // An error means that the sender is gone, which only the end of the process does.
             () = &mut drain, if !is_told_to_drain => {
                 is_told_to_drain = true;
-                driver.feed(Event::Draining);
+                driver.feed(Event::Draining).await;
             }
             Some(judged) = driver.asked.next(), if !driver.asked.is_empty() => {
                 driver.judged = judged.elapsed;
-                driver.feed(Event::Judged { incident: judged.incident, result: judged.result });
+                driver.feed(Event::Judged { incident: judged.incident, result: judged.result }).await;
             }
             () = &mut wake, if wake_at.is_some() => {
                 let now = Instant::now();
                 wake_at = None;
                 if deadline.is_some_and(|at| at <= now) {
                     own_ending = Some(Ending::DeadlineExceeded);
-                    driver.feed(Event::Broken);
+                    driver.feed(Event::Broken).await;
                 } else if timer.is_some_and(|at| at <= now) {
-                    driver.feed(Event::Timer);
+                    driver.feed(Event::Timer).await;
                 } else if idle_at.is_some_and(|at| at <= now) {
-                    driver.feed(Event::Idle);
+                    driver.feed(Event::Idle).await;
                 }
             }
             request = requests.next(), if is_open => {
@@ -182,20 +182,20 @@ where
                     Some(Ok(Incoming::Chunk { stream, data, seq })) => {
                         cost += driver.scan(stream, data.as_ref(), seq).await;
                     }
-                    Some(Ok(Incoming::Detach { exit_code })) => driver.feed(Event::Detach { exit_code }),
-                    Some(Ok(Incoming::Attach)) => driver.feed(Event::Attach),
+                    Some(Ok(Incoming::Detach { exit_code })) => driver.feed(Event::Detach { exit_code }).await,
+                    Some(Ok(Incoming::Attach)) => driver.feed(Event::Attach).await,
                     None => {
                         is_open = false;
-                        driver.feed(Event::Closed);
+                        driver.feed(Event::Closed).await;
                     }
                     Some(Err(Broken::Gone)) => {
                         (is_gone, is_open) = (true, false);
-                        driver.feed(Event::Gone);
+                        driver.feed(Event::Gone).await;
                     }
                     Some(Err(Broken::Refused(error))) => {
                         is_open = false;
                         own_ending = Some(Ending::Refused(error));
-                        driver.feed(Event::Broken);
+                        driver.feed(Event::Broken).await;
                     }
                 }
                 if cost > PIECE_BYTES {
@@ -251,9 +251,9 @@ struct Driver<'a, X> {
 }
 
 impl<X> Driver<'_, X> {
-    fn feed(&mut self, event: Event<'_>) {
+    async fn feed(&mut self, event: Event<'_>) {
         self.session.on(event, now(), &mut self.effects);
-        self.perform();
+        self.perform().await;
     }
 
     /// Scans one chunk, in pieces if it is long. Answers what of it was not yet paid for by yielding.
@@ -261,7 +261,7 @@ impl<X> Driver<'_, X> {
         let (first, mut rest) = data.split_at(data.len().min(PIECE_BYTES));
         self.session.on(Event::Chunk { stream, data: first, seq }, now(), &mut self.effects);
         self.metrics.count_monitored(stream, first.len() as u64);
-        self.perform_of_chunk(rest.is_empty());
+        self.perform_of_chunk(rest.is_empty()).await;
         let mut unpaid = first.len();
         while !rest.is_empty() && self.ending.is_none() {
             tokio::task::yield_now().await;
@@ -269,30 +269,45 @@ impl<X> Driver<'_, X> {
             rest = after;
             self.session.on(Event::More { stream, data: piece }, now(), &mut self.effects);
             self.metrics.count_monitored(stream, piece.len() as u64);
-            self.perform_of_chunk(rest.is_empty());
+            self.perform_of_chunk(rest.is_empty()).await;
             unpaid = piece.len();
         }
         unpaid
     }
 
     /// Performs what came of a piece; the acknowledgement of the chunk follows its last piece.
-    fn perform_of_chunk(&mut self, is_last: bool) {
+    async fn perform_of_chunk(&mut self, is_last: bool) {
         if !is_last || self.held_ack.is_some() {
             let ack = self.effects.iter().position(|effect| matches!(effect, Effect::Ack { .. }));
             if let Some(Effect::Ack { stream, seq }) = ack.map(|at| self.effects.remove(at)) {
                 self.held_ack = Some(Message::Ack { stream, seq });
             }
         }
-        self.perform();
+        self.perform().await;
         if let Some(ack) = self.held_ack.take_if(|_| is_last) {
             self.outbox.push(ack);
         }
     }
 
-    fn perform(&mut self) {
+    /// What the client is to be told goes first, and is on its way before anything is kept or recorded: the task that
+    /// writes to the connection runs only when this one lets it.
+    async fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
-        // What the client is to be told goes first: nothing that is kept or recorded comes between a match and its KILL.
         effects.sort_by_key(|effect| !is_told(effect));
+        let told = effects.partition_point(is_told);
+        let mut reported: Vec<Arc<Incident>> = Vec::new();
+        for effect in effects.drain(..told) {
+            if let Effect::Incident(incident) = &effect {
+                reported.push(incident.clone());
+            }
+            self.perform_one(effect);
+        }
+        if !reported.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        for incident in &reported {
+            self.keeper.reported(incident);
+        }
         for effect in effects.drain(..) {
             self.perform_one(effect);
         }
@@ -309,7 +324,6 @@ impl<X> Driver<'_, X> {
                 self.outbox.push(Message::Ack { stream, seq });
             }
             Effect::Incident(incident) => {
-                self.keeper.reported(&incident);
                 self.outbox.push(Message::Incident(incident));
             }
             Effect::Verdict(verdict) => {

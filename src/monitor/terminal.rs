@@ -343,7 +343,7 @@ impl Terminal {
             _ if is_private => {}
             b'D' => self.on_line(|line| line.back(count)),
             b'C' | b'a' => self.on_line(|line| line.forward(count)),
-            b'G' | b'`' => self.on_line(|line| line.to_column(count - 1)),
+            b'G' | b'`' => self.on_line(|line| line.go_to_column(count - 1)),
             b'K' => {
                 let what = self.parameter(0, 0);
                 self.settle_return();
@@ -387,7 +387,7 @@ impl Terminal {
     fn settle_return(&mut self) {
         if self.carriage_return {
             self.carriage_return = false;
-            self.target().to_column(0);
+            self.target().go_to_column(0);
         }
     }
 
@@ -414,7 +414,7 @@ impl Terminal {
             aside.end(End::Aside, lines);
         }
         if let Some(column) = self.saved {
-            self.line.to_column(column);
+            self.line.go_to_column(column);
         }
     }
 

@@ -112,11 +112,13 @@ impl Driven {
     }
 
     fn incidents(&self) -> Vec<&Arc<Incident>> {
-        let incident = |effect| match effect {
-            &Effect::Incident(ref incident) => Some(incident),
-            _ => None,
-        };
-        self.effects.iter().filter_map(incident).collect()
+        let mut incidents = Vec::new();
+        for effect in &self.effects {
+            if let Effect::Incident(incident) = effect {
+                incidents.push(incident);
+            }
+        }
+        incidents
     }
 
     /// Verdicts as `KIND source final`.
