@@ -1,0 +1,162 @@
+//! Paths of entries: one reading on every system, inside the folder they are unpacked to, no two the same anywhere.
+
+use std::collections::HashMap;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::central::{Record, UTF8};
+use super::refusal::{Refusal, Rule};
+
+/// Longest path, in bytes.
+const PATH_BYTES_MAX: usize = 1_024;
+/// Longest name between two slashes, in bytes: what most file systems take.
+const NAME_BYTES_MAX: usize = 255;
+/// Names that stand for devices on Windows, with any extension (Microsoft, Naming Files, Paths, and Namespaces).
+const WINDOWS_DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// A path that may be used.
+#[derive(Debug)]
+pub(super) struct CleanPath {
+    /// In NFC, without a slash at the end.
+    pub path: String,
+    pub is_folder: bool,
+}
+
+/// Reads the name of an entry.
+pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refusal> {
+    let refuse = |rule, message: &str| Err(Refusal::new(rule, message));
+    if record.name.is_empty() {
+        return refuse(Rule::UnsafePath, "has no name");
+    }
+    if record.name.len() > PATH_BYTES_MAX {
+        return refuse(Rule::PathLength, "its path is too long");
+    }
+    let Ok(name) = std::str::from_utf8(&record.name) else {
+        return refuse(Rule::PathEncoding, "its path is not UTF-8");
+    };
+    if !name.is_ascii() && record.flags & UTF8 == 0 {
+        // Some readers take this for code page 437, and find another path.
+        return refuse(Rule::PathEncoding, "its path is not marked as UTF-8");
+    }
+    if let Some(what) = name.chars().find_map(unsafe_character) {
+        return refuse(Rule::UnsafePath, what);
+    }
+    let (path, is_folder) = match name.strip_suffix('/') {
+        Some(path) => (path, true),
+        None => (name, false),
+    };
+    let mut depth = 0;
+    for part in path.split('/') {
+        depth += 1;
+        if part.len() > NAME_BYTES_MAX {
+            return refuse(Rule::PathLength, "a name in its path is too long");
+        }
+        if let Some(what) = unsafe_name(part) {
+            return refuse(Rule::UnsafePath, what);
+        }
+    }
+    if depth > depth_max {
+        return refuse(Rule::PathLength, "its path is too deep");
+    }
+    if path == "~" || path.starts_with("~/") {
+        return refuse(Rule::UnsafePath, "its path begins in a home folder");
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    if is_folder && last.eq_ignore_ascii_case("skill.md") {
+        return refuse(Rule::KindConflict, "is a folder with the name of a document");
+    }
+    Ok(CleanPath { path: path.nfc().collect(), is_folder })
+}
+
+fn unsafe_character(c: char) -> Option<&'static str> {
+    match c {
+        '\\' => Some("its path has a backslash, which separates names on some systems"),
+        ':' => Some("its path has a colon, which names a drive or a stream on some systems"),
+        '*' | '?' | '"' | '<' | '>' | '|' => Some("its path has a character that some systems refuse"),
+        c if c.is_control() => Some("its path has a control character"),
+        // Formatting characters are not seen: two names look the same, or read in another direction.
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => {
+            Some("its path has a character that cannot be seen")
+        }
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => {
+            Some("its path has a character that cannot be seen")
+        }
+        _ => None,
+    }
+}
+
+fn unsafe_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("its path has an empty name");
+    }
+    // Compatibility forms of dots and slashes become plain ones on some systems.
+    let plain: String = name.nfkc().collect();
+    if matches!(plain.as_str(), "." | "..") || plain.contains(['/', '\\']) {
+        return Some("its path leads to another folder");
+    }
+    if plain.ends_with(['.', ' ']) {
+        return Some("a name in its path ends with a dot or a space, which some systems drop");
+    }
+    let stem = plain.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
+    let is_port = |prefix: &str| {
+        stem.strip_prefix(prefix).is_some_and(|n| n.chars().count() == 1 && n.chars().all(|c| c.is_ascii_digit()))
+    };
+    if WINDOWS_DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
+        return Some("a name in its path is that of a device on Windows");
+    }
+    None
+}
+
+/// All paths of an archive, as a file system that knows neither case nor spelling would see them.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Folded path -> as written, and whether it is a folder.
+    paths: HashMap<String, (String, bool)>,
+}
+
+impl Names {
+    /// Adds a path, which must not be there yet.
+    pub(super) fn add(&mut self, path: &str, is_folder: bool) -> Result<(), Refusal> {
+        match self.paths.insert(fold(path), (path.to_owned(), is_folder)) {
+            None => Ok(()),
+            Some((other, _)) => {
+                let other: String = other.chars().take(200).flat_map(char::escape_debug).collect();
+                let message = format!("has the same path as {other} on some systems");
+                Err(Refusal::new(Rule::DuplicatePath, message))
+            }
+        }
+    }
+
+    /// Whether no file stands where others need a folder, and no folder is spelt in two ways.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let mut folders: HashMap<&str, &str> = HashMap::new();
+        for (folded, (path, _)) in &self.paths {
+            for (at, _) in folded.match_indices('/') {
+                let above = &folded[..at];
+                if self.paths.get(above).is_some_and(|(_, is_folder)| !is_folder) {
+                    let message = "lies in a folder that is a file, too";
+                    return Err(Refusal::new(Rule::KindConflict, message).at_path(path));
+                }
+            }
+            // Folding keeps the number of slashes, so names pair up.
+            for ((at, _), (folded_at, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
+                let written = &path[..at];
+                if let Some(other) = folders.insert(&folded[..folded_at], written)
+                    && other != written
+                {
+                    let message = "lies in a folder that is spelt in two ways";
+                    return Err(Refusal::new(Rule::DuplicatePath, message).at_path(path));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One spelling for all paths that some system takes for the same: compatibility forms, letters without case.
+fn fold(path: &str) -> String {
+    // Upper case first: ß and ſ have only that in common with ss and s.
+    let upper: String = path.nfkc().flat_map(char::to_uppercase).collect();
+    let lower: String = upper.chars().flat_map(char::to_lowercase).collect();
+    lower.nfkc().collect()
+}
