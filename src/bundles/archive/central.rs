@@ -78,7 +78,10 @@ pub(super) fn read<S: Source + ?Sized>(source: &S, end: &End) -> Result<Vec<Reco
             return Err(broken("what should be a record of the central directory is none"));
         }
         if records.len() as u64 == end.entries {
-            return Err(Refusal::new(Rule::EntryCount, "the central directory has more entries than it says"));
+            return Err(Refusal::new(
+                Rule::EntryCount,
+                "the central directory has more entries than it says",
+            ));
         }
         let lens = [28, 30, 32].map(|at| usize::from(u16_at(rest, at)));
         let [name_len, extra_len, comment_len] = lens;

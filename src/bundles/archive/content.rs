@@ -40,7 +40,8 @@ impl Totals {
         if self.entries <= self.limits.entries_max {
             return Ok(());
         }
-        let message = format!("has more than {} entries, archives within it included", self.limits.entries_max);
+        let message =
+            format!("has more than {} entries, archives within it included", self.limits.entries_max);
         Err(Refusal::new(Rule::Entries, message))
     }
 

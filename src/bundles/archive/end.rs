@@ -45,7 +45,8 @@ pub(super) fn read<S: Source + ?Sized>(source: &S) -> Result<End, Refusal> {
     }
     // A reader that looks for records from the other side would find them here.
     let hides = |signature: &[u8]| memchr::memmem::find(comment, signature).is_some();
-    if [&b"PK\x01\x02"[..], b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"].into_iter().any(hides) {
+    if [&b"PK\x01\x02"[..], b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"].into_iter().any(hides)
+    {
         return Err(Refusal::new(Rule::TrailingData, "the comment hides records of another archive"));
     }
     let end_at = tail_at + at as u64;

@@ -66,7 +66,10 @@ fn tile_one<S: Source + ?Sized>(
     read_at(source, &mut rest, record.offset + HEADER_BYTES)?;
     let (name, extra) = rest.split_at(name_len as usize);
     let mismatch = |what: &str| {
-        Err(Refusal::new(Rule::Mismatch, format!("its local header has another {what} than the central directory")))
+        Err(Refusal::new(
+            Rule::Mismatch,
+            format!("its local header has another {what} than the central directory"),
+        ))
     };
     if name != record.name {
         return mismatch("name");
@@ -77,8 +80,7 @@ fn tile_one<S: Source + ?Sized>(
     if u16_at(&header, 8) != record.method {
         return mismatch("method");
     }
-    let mut raw =
-        Raw { packed: u32_at(&header, 18).into(), size: u32_at(&header, 22).into(), offset: None };
+    let mut raw = Raw { packed: u32_at(&header, 18).into(), size: u32_at(&header, 22).into(), offset: None };
     read_extra(extra, &mut raw, name)?;
     let crc = u32_at(&header, 14);
     let has_descriptor = record.flags & DESCRIPTOR != 0;

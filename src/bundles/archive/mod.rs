@@ -154,3 +154,5 @@ fn entry(
     })
 }
 
+#[cfg(test)]
+mod tests;

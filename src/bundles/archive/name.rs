@@ -99,7 +99,8 @@ fn unsafe_name(name: &str) -> Option<&'static str> {
     }
     let stem = plain.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
     let is_port = |prefix: &str| {
-        stem.strip_prefix(prefix).is_some_and(|n| n.chars().count() == 1 && n.chars().all(|c| c.is_ascii_digit()))
+        stem.strip_prefix(prefix)
+            .is_some_and(|n| n.chars().count() == 1 && n.chars().all(|c| c.is_ascii_digit()))
     };
     if WINDOWS_DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
         return Some("a name in its path is that of a device on Windows");
