@@ -1,0 +1,98 @@
+//! Images, fonts and sounds: whether a file is wholly what its name and its first bytes say.
+//!
+//! Such a file is inert: no agent runs it, and nothing is hidden in it, since each byte of it belongs to the structure of
+//! its format. A file with anything before, after or between is none: an archive behind an image, a script in a font.
+//! Parts that hold text for people (PNG `tEXt`, JPEG comments) are named, to be scanned like every other text.
+//!
+//! Only the structure is walked; pixels and outlines are not decoded. Time is linear in the file.
+
+mod font;
+mod gif;
+mod jpeg;
+mod mpeg;
+mod ogg;
+mod png;
+mod read;
+mod riff;
+
+use std::ops::Range;
+
+/// A format that is known to be inert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Media {
+    /// PNG (W3C PNG, third edition).
+    Png,
+    /// JPEG (ITU-T T.81).
+    Jpeg,
+    /// GIF (GIF89a specification).
+    Gif,
+    /// WebP (RFC 9649).
+    WebP,
+    /// TrueType and OpenType fonts (OpenType 1.9).
+    Font,
+    /// WOFF (W3C WOFF 1.0) and WOFF 2.
+    Woff,
+    /// WAVE sound (RIFF).
+    Wave,
+    /// MP3 sound (ISO/IEC 11172-3), with ID3 tags.
+    Mp3,
+    /// Ogg sound (RFC 3533).
+    Ogg,
+}
+
+/// What was found out about a file of such a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inert {
+    /// Its format.
+    pub media: Media,
+    /// Parts that hold text for people, as bytes of the file.
+    pub texts: Vec<Range<usize>>,
+}
+
+/// What stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotInert {
+    /// The name has no extension of such a format.
+    OtherName,
+    /// The first bytes are of another format than the name.
+    OtherMagic,
+    /// The structure is broken, or bytes belong to no part of it.
+    BrokenStructure,
+}
+
+/// Whether the file at `path` is wholly of the inert format that its extension names.
+///
+/// # Errors
+/// It is not, and why.
+pub fn inert(path: &str, bytes: &[u8]) -> Result<Inert, NotInert> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (_, extension) = name.rsplit_once('.').ok_or(NotInert::OtherName)?;
+    let (media, magics, walk) = format_of(&extension.to_ascii_lowercase()).ok_or(NotInert::OtherName)?;
+    if !magics.iter().any(|magic| bytes.starts_with(magic)) {
+        return Err(NotInert::OtherMagic);
+    }
+    let mut texts = Vec::new();
+    walk(bytes, &mut texts).map(|()| Inert { media, texts }).ok_or(NotInert::BrokenStructure)
+}
+
+/// Walks a file; `None` when a byte of it is out of place. Adds the parts that hold text.
+type Walk = fn(&[u8], &mut Vec<Range<usize>>) -> Option<()>;
+
+fn format_of(extension: &str) -> Option<(Media, &'static [&'static [u8]], Walk)> {
+    Some(match extension {
+        "png" => (Media::Png, &[b"\x89PNG\r\n\x1a\n"], png::walk),
+        "jpg" | "jpeg" => (Media::Jpeg, &[b"\xff\xd8\xff"], jpeg::walk),
+        "gif" => (Media::Gif, &[b"GIF87a", b"GIF89a"], gif::walk),
+        "webp" => (Media::WebP, &[b"RIFF"], riff::walk_webp),
+        "ttf" | "otf" => (Media::Font, &[b"\0\x01\0\0", b"OTTO", b"true"], font::walk),
+        "woff" => (Media::Woff, &[b"wOFF"], font::walk_woff),
+        "woff2" => (Media::Woff, &[b"wOF2"], font::walk_woff2),
+        "wav" => (Media::Wave, &[b"RIFF"], riff::walk_wave),
+        "mp3" => (Media::Mp3, &[b"ID3", b"\xff\xfb", b"\xff\xfa", b"\xff\xf3", b"\xff\xf2"], mpeg::walk),
+        "ogg" | "oga" | "opus" => (Media::Ogg, &[b"OggS"], ogg::walk),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! One small file of each format, and what becomes of it when something is added, cut off or renamed.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn big(value: usize) -> [u8; 4] {
+    (value as u32).to_be_bytes()
+}
+
+fn little(value: usize) -> [u8; 4] {
+    (value as u32).to_le_bytes()
+}
+
+fn png() -> Vec<u8> {
+    let chunk = |kind: &[u8], body: &[u8]| {
+        let sum = crc32fast::hash(&[kind, body].concat()) as usize;
+        [&big(body.len())[..], kind, body, &big(sum)].concat()
+    };
+    let header = [&big(1)[..], &big(1), &[8, 0, 0, 0, 0]].concat();
+    let chunks = [
+        chunk(b"IHDR", &header),
+        chunk(b"tEXt", b"Comment\0hello"),
+        chunk(b"IDAT", b"\x78\x9c\x63\0\0\0\x02\0\x01"),
+        chunk(b"IEND", b""),
+    ];
+    [b"\x89PNG\r\n\x1a\n".to_vec(), chunks.concat()].concat()
+}
+
+fn jpeg() -> Vec<u8> {
+    b"\xff\xd8\xff\xfe\x00\x07hello\xff\xda\x00\x02\x12\xff\x00\x34\xff\xd0\x56\xff\xd9".to_vec()
+}
+
+fn gif() -> Vec<u8> {
+    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff\x21\xfe\x05hello\0\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b"
+        .to_vec()
+}
+
+fn riff(form: &[u8], chunks: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut body = form.to_vec();
+    for (kind, data) in chunks {
+        body.extend([kind, &little(data.len())[..], data].concat());
+        body.extend(vec![0; data.len() % 2]);
+    }
+    [b"RIFF", &little(body.len())[..], &body].concat()
+}
+
+fn font() -> Vec<u8> {
+    let header = b"\0\x01\0\0\0\x01\0\0\0\0\0\0";
+    let record = [b"name", &big(0)[..], &big(28), &big(5)].concat();
+    [&header[..], &record, b"hello\0\0\0"].concat()
+}
+
+fn woff2() -> Vec<u8> {
+    let mut out =
+        [b"wOF2", &b"\0\x01\0\0"[..], &big(56), &[0, 1, 0, 0], &big(40), &big(6), &[0, 1, 0, 0]].concat();
+    out.extend([0; 20]);
+    out.extend(b"\x05\x05packed");
+    out
+}
+
+fn ogg() -> Vec<u8> {
+    let mut page = [b"OggS\0\x02", &[0; 20][..], &[1, 5], b"hello"].concat();
+    let sum = ogg::checksum(&page);
+    page[22..26].copy_from_slice(&sum.to_le_bytes());
+    page
+}
+
+fn mp3() -> Vec<u8> {
+    // 128 kbit/s at 44,100 Hz: frames of 417 bytes.
+    let frame = [&[0xFF, 0xFB, 0x90, 0x00][..], &[0x55; 413]].concat();
+    [&b"ID3\x04\0\0\0\0\0\x05hello"[..], &frame, &frame].concat()
+}
+
+/// Path, bytes, and the text for people in it.
+fn files() -> Vec<(&'static str, Vec<u8>, &'static [u8])> {
+    vec![
+        ("a/b.PNG", png(), b"Comment\0hello"),
+        ("x.jpg", jpeg(), b"hello"),
+        ("x.gif", gif(), b"\x05hello\0"),
+        ("x.webp", riff(b"WEBP", &[(b"VP8 ", b"data"), (b"XMP ", b"hello")]), b"hello"),
+        ("x.wav", riff(b"WAVE", &[(b"fmt ", &[1; 16]), (b"LIST", b"hello"), (b"data", b"abc")]), b"hello"),
+        ("x.ttf", font(), b"hello"),
+        ("x.woff2", woff2(), b""),
+        ("x.ogg", ogg(), b"hello"),
+        ("x.mp3", mp3(), b"hello"),
+    ]
+}
+
+#[test]
+fn whole_files_are_inert_and_their_texts_are_named() {
+    for (path, bytes, text) in files() {
+        let found = inert(path, &bytes).unwrap_or_else(|error| panic!("{path}: {error:?}"));
+        let texts: Vec<u8> = found.texts.into_iter().flat_map(|range| bytes[range].to_vec()).collect();
+        assert_eq!(texts, text, "{path}");
+    }
+}
+
+#[test]
+fn what_is_added_or_missing_shows() {
+    let script = b"\n#!/bin/sh\necho hello\n";
+    for (path, bytes, _) in files() {
+        let with_tail = [&bytes[..], script].concat();
+        assert_eq!(inert(path, &with_tail), Err(NotInert::BrokenStructure), "{path}, something after");
+        let with_head = [script, &bytes[..]].concat();
+        assert_eq!(inert(path, &with_head), Err(NotInert::OtherMagic), "{path}, something before");
+        // Padding at the end may be missing.
+        let whole = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for len in 0..whole {
+            assert!(inert(path, &bytes[..len]).is_err(), "{path}, cut after {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_name_is_not_enough_and_magic_is_not_either() {
+    for (path, wanted) in [
+        ("x.sh", NotInert::OtherName),
+        ("png", NotInert::OtherName),
+        ("x.png.js", NotInert::OtherName),
+        ("x.jpg", NotInert::OtherMagic),
+        ("x.woff", NotInert::OtherMagic),
+    ] {
+        assert_eq!(inert(path, &png()), Err(wanted), "{path}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end(at in 0..9_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let (path, mut bytes, _) = files().swap_remove(at);
+        for (index, to) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = to;
+        }
+        if let Ok(found) = inert(path, &bytes) {
+            prop_assert!(found.texts.iter().all(|range| bytes.get(range.clone()).is_some()));
+        }
+    }
+}
