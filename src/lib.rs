@@ -2,11 +2,12 @@
 //!
 //! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`, and `paths` <- `shell` <- `commands`.
 //! These are the core: they do no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and
-//! `telemetry` stand on them, the engines (`messages`, `tools`, `monitor`) on all of these, `grpc` and `http` on the
-//! engines, and `app` puts everything together. `eval` measures the engines, and `cli` sees all.
+//! `telemetry` stand on them, the engines (`messages`, `tools`, `monitor`, `bundles`) on all of these, `grpc` and `http`
+//! on the engines, and `app` puts everything together. `eval` measures the engines, and `cli` sees all.
 
 pub mod app;
 pub mod audit;
+pub mod bundles;
 pub mod cli;
 pub mod commands;
 pub mod config;

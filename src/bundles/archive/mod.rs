@@ -22,7 +22,7 @@ mod source;
 
 pub use content::{Content, Totals};
 pub use refusal::{Refusal, Rule};
-pub use source::Source;
+pub use source::{FileSource, Source};
 
 use central::Record;
 
