@@ -157,6 +157,9 @@ pub(super) fn last_chars(text: &str, chars: usize) -> &str {
     if text.len() <= chars {
         return text;
     }
+    if text.is_ascii() {
+        return &text[text.len() - chars..];
+    }
     let start = text.char_indices().rev().nth(chars.saturating_sub(1)).map_or(0, |(at, _)| at);
     if chars == 0 { "" } else { &text[start..] }
 }

@@ -56,6 +56,12 @@ impl Signs {
     }
 }
 
+/// A place where a command may stand, and the most that it can mean.
+struct Trigger {
+    range: Range<usize>,
+    severity: Severity,
+}
+
 /// A rule that holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
@@ -160,14 +166,14 @@ impl StreamRules {
         debug_assert!(scanned.is_ok(), "an unlimited budget is never spent");
         let mut found = Vec::new();
         let first = command::first_line(text, line);
-        let mut triggers: Vec<Range<usize>> = Vec::new();
+        let mut triggers: Vec<Trigger> = Vec::new();
         for Match { rule, range } in matches {
             let compiled = &self.set.rules()[rule as usize];
             if compiled.def.commands.is_empty() {
                 let (severity, confidence) = (compiled.info.severity, compiled.info.confidence);
                 found.push(Found { rule, range, severity, confidence });
             } else if with_commands && range.end > first {
-                triggers.push(range);
+                triggers.push(Trigger { range, severity: compiled.info.severity });
             }
         }
         if !triggers.is_empty() {
@@ -176,16 +182,11 @@ impl StreamRules {
         found
     }
 
-    fn look_at_commands(
-        &self,
-        text: &str,
-        line: usize,
-        mut triggers: Vec<Range<usize>>,
-        found: &mut Vec<Found>,
-    ) {
-        triggers.sort_by_key(|range| (range.start, range.end));
+    fn look_at_commands(&self, text: &str, line: usize, mut triggers: Vec<Trigger>, found: &mut Vec<Found>) {
+        // Of those at one place the one that may count most.
+        triggers.sort_by_key(|trigger| (trigger.range.start, std::cmp::Reverse(trigger.severity)));
         let mut seen: Vec<Range<usize>> = Vec::new();
-        for trigger in triggers {
+        for Trigger { range: trigger, severity } in triggers {
             if seen.len() >= COMMANDS_MAX {
                 break;
             }
@@ -193,6 +194,10 @@ impl StreamRules {
                 continue;
             }
             let Some(one) = command::around(text, line, trigger.clone()) else { continue };
+            // What is only spoken of counts when it is critical: nothing to look at otherwise.
+            if one.form == Form::Mention && severity < Severity::Critical {
+                continue;
+            }
             let one = Command { trigger: trigger.start.saturating_sub(one.range.start), ..one };
             seen.push(one.range.clone());
             let place = Place { cwd: "", home: "", os: Os::Linux };

@@ -63,9 +63,22 @@ struct Past {
     lines_left: u8,
     /// Whether the last line was cut: the next belongs to it.
     after_cut: bool,
+    /// Whether the last line held a sign of a command that may go on in this one.
+    after_command: bool,
     /// The latest hits.
     remembered: Vec<Remembered>,
     next_remembered: usize,
+}
+
+/// Why a line is looked at.
+#[derive(Clone, Copy, Debug)]
+struct Reason {
+    /// It, or one before it, holds a literal.
+    is_due: bool,
+    /// Something may come over from the lines before it.
+    joins: bool,
+    /// A literal stands across its beginning.
+    wrapped: bool,
 }
 
 /// A hit that was reported: its rule, and the first and last raw byte.
@@ -184,7 +197,7 @@ impl Past {
         // `done` is where the recent text ends, `at` where the next line begins.
         let (mut done, mut at, mut next) = (0, 0, 0);
         loop {
-            if self.lines_left == 0 && !self.after_cut && !every_line {
+            if self.lines_left == 0 && !self.after_cut && !self.after_command && !every_line {
                 // On to the next line with a mark.
                 while next < marks.len() && marks[next] < at {
                     next += 1;
@@ -235,20 +248,24 @@ impl Past {
     /// Takes note of a line, and looks at it where there is reason to.
     fn line(&mut self, line: &Mapped, end: End, signs: Signs, plan: &Plan, hits: &mut Vec<Hit>) {
         let wrapped = !line.is_empty() && self.is_seam(line.as_str().as_bytes(), &plan.rules);
-        let is_due = signs.any() || wrapped || self.lines_left > 0 || self.after_cut;
+        let goes_over = self.lines_left > 0 || self.after_cut || self.after_command;
+        let is_due = signs.any() || wrapped || goes_over;
         if is_due || plan.families() != 0 {
-            self.look(line, end, is_due, plan, hits);
+            let joins = wrapped || goes_over || signs.text;
+            self.look(line, end, Reason { is_due, joins, wrapped }, plan, hits);
         }
         if !end.is_final() {
             return;
         }
         self.lines_left = match () {
-            () if signs.text || wrapped || (signs.command && goes_on(line.as_str(), end)) => LINES_AFTER,
+            () if signs.text || wrapped => LINES_AFTER,
             // Empty lines part nothing.
             () if line.is_empty() => self.lines_left,
             () => self.lines_left.saturating_sub(1),
         };
         self.after_cut = end == End::Cut;
+        self.after_command = (signs.command || self.after_command) && goes_on(line.as_str())
+            || signs.command && end == End::CarriageReturn;
         self.recent.push_from(line, 0..line.len());
         let raw = line.raw_of(line.len().saturating_sub(1)) + 1;
         match end {
@@ -272,6 +289,7 @@ impl Past {
         self.cut_back();
         self.lines_left = 0;
         self.after_cut = false;
+        self.after_command = false;
     }
 
     fn cut_back(&mut self) {
@@ -284,9 +302,12 @@ impl Past {
         }
     }
 
-    fn look(&mut self, line: &Mapped, end: End, is_due: bool, plan: &Plan, hits: &mut Vec<Hit>) {
+    /// Looks at a line.
+    fn look(&mut self, line: &Mapped, end: End, reason: Reason, plan: &Plan, hits: &mut Vec<Hit>) {
+        let Reason { is_due, joins, wrapped } = reason;
         let mut window = Mapped::default();
-        let start = self.recent.tail_start(CONTEXT_BYTES);
+        let context = if joins || plan.families() != 0 { CONTEXT_BYTES } else { 0 };
+        let start = self.recent.tail_start(context);
         window.push_from(&self.recent, start..self.recent.len());
         let line_start = window.len();
         window.push_from(line, 0..line.len());
@@ -308,12 +329,14 @@ impl Past {
                 self.hit(&window, found.range, info(found.rule), certainty, line, hits);
             }
         }
-        if window.as_str().contains("\r\n") {
+        if joins && window.as_str().contains("\r\n") {
             let (joined, seams) = window.unwrapped();
-            let line_start = joined.len() - line.len().min(joined.len());
             let last = seams.last().copied().unwrap_or_default();
-            let first = first_of_wrapped(&joined, &seams, line_start);
-            for found in plan.rules.find(joined.as_str(), first, with_commands) {
+            // A command is wrapped once or twice, not over all of what came before.
+            let first = seams.iter().rev().nth(2).copied().unwrap_or_default();
+            for found in
+                plan.rules.find(joined.as_str(), first, with_commands && (self.after_command || wrapped))
+            {
                 let range = found.range;
                 let crosses = seams.iter().any(|seam| range.start < *seam && *seam < range.end);
                 let (first, end) = (joined.raw_of(range.start), joined.raw_of(range.end - 1));
@@ -381,16 +404,10 @@ impl Past {
     }
 }
 
-/// Where the command line begins that wraps into the last line of a text: the first of the lines that were joined.
-fn first_of_wrapped(joined: &Mapped, seams: &[usize], line_start: usize) -> usize {
-    let before = joined.as_str()[..line_start].rfind('\n').map_or(0, |nl| nl + 1);
-    seams.iter().copied().find(|seam| *seam >= before).map_or(line_start, |_| before)
-}
-
 /// Whether a command goes on in the next line.
-fn goes_on(line: &str, end: End) -> bool {
+fn goes_on(line: &str) -> bool {
     let line = line.trim_end();
-    end == End::CarriageReturn || line.ends_with('\\') || line.ends_with('|') || line.ends_with("&&")
+    line.ends_with('\\') || line.ends_with('|') || line.ends_with("&&")
 }
 
 /// Whether a literal begins at the end of `before` and ends in `after`.
