@@ -289,14 +289,15 @@ impl<X> Driver<'_, X> {
         }
     }
 
-    /// What the client is to be told goes first, and is on its way before anything is kept or recorded: the task that
-    /// writes to the connection runs only when this one lets it.
+    /// What the client is to be told is on its way before anything is logged or recorded: the task that writes to the
+    /// connection runs only when this one lets it. What is to be kept is handed over before, so that a client can ask for
+    /// an incident as soon as it was told.
     async fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
-        effects.sort_by_key(|effect| !is_told(effect));
-        let told = effects.partition_point(is_told);
+        effects.sort_by_key(turn);
+        let urgent = effects.partition_point(|effect| turn(effect) < LATER);
         let mut reported: Vec<Arc<Incident>> = Vec::new();
-        for effect in effects.drain(..told) {
+        for effect in effects.drain(..urgent) {
             if let Effect::Incident(incident) = &effect {
                 reported.push(incident.clone());
             }
@@ -350,12 +351,16 @@ impl<X> Driver<'_, X> {
     }
 }
 
-/// Whether an effect is a message to the client.
-fn is_told(effect: &Effect) -> bool {
+/// Turn of effects that can wait until the client was told.
+const LATER: u8 = 2;
+
+/// When an effect has its turn: messages to the client first, then what is to be kept, then the rest.
+fn turn(effect: &Effect) -> u8 {
     match effect {
-        Effect::Attached { .. } | Effect::Ack { .. } | Effect::Incident(_) | Effect::Verdict(_) => true,
+        Effect::Attached { .. } | Effect::Ack { .. } | Effect::Incident(_) | Effect::Verdict(_) => 0,
+        Effect::Save(_) => 1,
         // The summary waits until everything is kept.
-        Effect::Ask(_) | Effect::Save(_) | Effect::Summary(_) | Effect::End(_) => false,
+        Effect::Ask(_) | Effect::Summary(_) | Effect::End(_) => LATER,
     }
 }
 
