@@ -20,11 +20,6 @@ pub(super) fn big32(bytes: &[u8], at: usize) -> Option<usize> {
     run(bytes, at, 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
 }
 
-/// Two bytes, the low one first.
-pub(super) fn little16(bytes: &[u8], at: usize) -> Option<usize> {
-    run(bytes, at, 2).map(|b| usize::from(u16::from_le_bytes([b[0], b[1]])))
-}
-
 /// Four bytes, the lowest one first.
 pub(super) fn little32(bytes: &[u8], at: usize) -> Option<usize> {
     run(bytes, at, 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)

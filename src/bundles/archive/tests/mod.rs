@@ -7,8 +7,11 @@ use proptest::prelude::*;
 use super::*;
 use zip::{Part, Zip, build, file, folder};
 
-/// Reads an archive to its end: every path with its contents, `None` for folders.
-fn read(bytes: &[u8], limits: ArchiveLimits) -> Result<Vec<(String, Option<Vec<u8>>)>, Refusal> {
+/// Every path with its contents, `None` for folders.
+type Contents = Vec<(String, Option<Vec<u8>>)>;
+
+/// Reads an archive to its end.
+fn read(bytes: &[u8], limits: ArchiveLimits) -> Result<Contents, Refusal> {
     let archive = Archive::open(bytes, &limits)?;
     let mut totals = Totals::new(limits, bytes.len() as u64);
     totals.add_entries(archive.entries().len())?;
