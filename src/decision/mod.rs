@@ -3,12 +3,17 @@
 //! Pure: values and the functions between them, no IO and no clock. Every engine (messages, tools, monitor, bundles)
 //! speaks these types, so that one threshold means the same for all four.
 
+mod bundle;
 mod finding;
 mod hook;
 mod incident;
 mod risk;
 mod unjudged;
 
+pub use bundle::{
+    BundleChecks, BundleKind, Capability, CheckFinding, CheckResult, CheckStatus, FileCoverage, HoldReason,
+    LlmReview, SubmissionStatus, Visibility,
+};
 pub use finding::{Category, Finding, Severity, SpanRef};
 pub use hook::{Hook, InterceptorOutcome};
 pub use incident::{Caller, Incident, IncidentAction, OutputStream, VerdictKind, VerdictSource, WorkContext};

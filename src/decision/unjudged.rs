@@ -96,7 +96,7 @@ impl Reason {
 }
 
 /// One check that did not run to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unjudged {
     /// Plugin, interceptor or check that could not judge.
     pub plugin: Arc<str>,
