@@ -4,13 +4,18 @@
 //! on the disk: a kill at any moment loses nothing of it. Processes that share the database see each other's changes by
 //! a revision that every change raises, and ids are kept unique by the database, not by whoever asked first.
 
+mod audit_events;
+mod bytes;
 mod config;
 mod error;
 mod incident_writer;
 mod incidents;
 mod interceptors;
 mod sqlite;
+mod submissions;
 
+pub use audit_events::{AuditFilter, AuditPage, AuditQuery, AuditStore, ChainReport, NewAuditEvent};
+pub use bytes::{BundleBytes, BytesError, KeptBytes};
 pub use config::Config;
 pub use error::StoreError;
 pub use incident_writer::{IncidentWriter, WriterHooks};
@@ -20,6 +25,13 @@ pub use incidents::{
 };
 pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
 pub use sqlite::SqliteStore;
+pub use submissions::{
+    AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, EntityFilter, EntityKey, EntityPage,
+    EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,
+    PURGED_STATUSES, Place, QUOTA_STATUSES, Quota, StatusCount, StoredAttempt, StoredEntity,
+    StoredSubmission, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery, SubmissionStore,
+    SubmissionWrite, VerdictEntry, VerdictKey, WAITING_STATUSES,
+};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -62,6 +62,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("tonic", &["grpc", "extension", "client.rs", "cli/remote.rs"]),
     ("reqwest", &["judge", "messages/http_plugin.rs", "extension"]),
     ("sqlx", &["store"]),
+    ("object_store", &["store"]),
 ];
 
 /// What the core does without: IO, clocks and everything asynchronous. The environment has a test of its own.
