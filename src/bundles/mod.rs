@@ -4,4 +4,5 @@
 
 pub mod archive;
 pub mod media;
+pub mod pack;
 pub mod spool;
