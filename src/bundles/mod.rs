@@ -1,8 +1,11 @@
-//! What a bundle is made of: the gate of archives, and files that are inert.
+//! What a bundle is made of, and its life after the upload.
 //!
-//! Pure and synchronous. `ReviewBundle` will stand on it; no call of this release does.
+//! `archive` and `media` are pure and synchronous, and so is `life`, the table of everything that can happen to a
+//! submission. `service` performs it over the store.
 
 pub mod archive;
+pub mod life;
 pub mod media;
 pub mod pack;
+pub mod service;
 pub mod spool;
