@@ -257,7 +257,7 @@ impl RuleSet {
     pub fn revision_of(sources: &[RuleSource]) -> String {
         let mut hash = Sha256::new();
         for source in sources {
-            for part in [&source.name, &source.text] {
+            for part in [source.name.as_str(), &source.text] {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part.as_bytes());
             }

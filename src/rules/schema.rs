@@ -23,6 +23,28 @@ pub(super) struct RuleFile {
     pub rules: Vec<Spanned<RuleDef>>,
 }
 
+/// A rule file as the build script writes it for those that ship with the binary.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinedFile {
+    /// As in [`RuleFile`].
+    pub plugin: Option<String>,
+    /// As in [`RuleFile`].
+    pub define: BTreeMap<String, String>,
+    /// The rules, each with its place.
+    pub rules: Vec<LinedRule>,
+}
+
+/// A rule and where it stands.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinedRule {
+    /// 1-based line of its `[[rule]]`.
+    pub line: usize,
+    /// The rule.
+    pub rule: RuleDef,
+}
+
 /// Who speaks in a message, as rules see it. Aliases of the wire (`human`, `developer`, `function`, …) are mapped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -102,7 +102,7 @@ impl Prepare for ToolPreparer {
     fn rules(&self, folders: &[PathBuf]) -> Result<Box<dyn PrepareRules>, RuleProblems> {
         let mut problems = Vec::new();
         let mut read = |kind| match load_kind(folders, kind) {
-            Ok(files) => files.into_iter().map(|file| (file.name, file.text)).collect(),
+            Ok(files) => files.into_iter().map(|file| (file.name, file.text.into_owned())).collect(),
             Err(RuleProblems(found)) => {
                 problems.extend(found);
                 Vec::new()

@@ -127,11 +127,12 @@ impl Guards {
 
 /// The built-in files of the guards.
 pub(super) fn builtin_files() -> impl Iterator<Item = RuleSource> {
-    let file = |name: &str, kind: &str, text: &str| RuleSource {
+    let file = |name: &str, kind: &str, text: &'static str| RuleSource {
         name: name.to_owned(),
         default_plugin: kind.to_owned(),
-        text: text.to_owned(),
+        text: text.into(),
         is_builtin: true,
+        json: None,
     };
     let commands = builtin_command_sources().map(move |s| file(s.file, COMMANDS, s.text));
     let paths = builtin_path_sources().map(move |s| file(s.file, PATHS, s.text));

@@ -173,6 +173,8 @@ impl Engine<'_> {
                 let cwd = self.cwd();
                 if cwd.is_empty() { ".".to_owned() } else { cwd }
             }
+            // Where most systems have it; only so is it known what `$TMPDIR/..` leads to.
+            "TMPDIR" => "/tmp".to_owned(),
             // Absolute, and what follows the first slash is not known.
             "PATH" | "OLDPWD" => format!("/{HOLE}"),
             "SHELL" | "BASH" => "/bin/bash".to_owned(),
