@@ -75,7 +75,7 @@ fn contract_files() -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Folders of `rules/` that do not hold detectors of text: each becomes `builtin_<folder>.rs`, (name, text) a file.
-const OTHER_RULES: [&str; 3] = ["commands", "paths", "streams"];
+const OTHER_RULES: [&str; 4] = ["bundles", "commands", "paths", "streams"];
 
 /// Writes `builtin_rules.rs`: every `rules/<plugin>/*.toml` as (name, plugin, text), in the order of their paths; and one
 /// file like it for each of [`OTHER_RULES`].

@@ -5,12 +5,14 @@
 //! submission. `service` performs it over the store.
 
 pub mod archive;
+pub mod code;
 mod coverage;
 mod inspect;
 mod inspection;
 pub mod life;
 pub mod media;
 pub mod pack;
+pub mod rules;
 pub mod service;
 pub mod spool;
 mod tree;

@@ -1,0 +1,284 @@
+//! Python brought to the common tree: statements.
+//!
+//! A file with syntax errors still gives the statements around them.
+
+use std::rc::Rc;
+
+use ruff_python_ast::{self as ast, Expr, Stmt};
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::Ranged;
+
+use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
+
+/// What came of a text.
+pub(super) struct Parsed {
+    /// The statements that could be parsed.
+    pub body: Vec<Statement>,
+    /// Whether all of it is Python 3.
+    pub is_whole: bool,
+    /// Whether something was left out for its depth.
+    pub is_cut: bool,
+}
+
+/// Parses a module.
+pub(super) fn parse(text: &str) -> Parsed {
+    let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
+    let is_whole = parsed.errors().is_empty();
+    let ast::Mod::Module(module) = parsed.into_syntax() else {
+        return Parsed { body: Vec::new(), is_whole: false, is_cut: false };
+    };
+    let mut lower = Lower { depth: 0, is_cut: false };
+    let body = lower.statements(&module.body);
+    Parsed { body, is_whole, is_cut: lower.is_cut }
+}
+
+/// The state of the way down.
+pub(super) struct Lower {
+    pub depth: usize,
+    pub is_cut: bool,
+}
+
+/// Levels of the common tree.
+pub(super) const DEPTH_MAX: usize = 600;
+
+impl Lower {
+    /// Goes one level down; `None` when that is too deep.
+    pub fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.depth >= DEPTH_MAX {
+            self.is_cut = true;
+            return None;
+        }
+        self.depth += 1;
+        let out = run(self);
+        self.depth -= 1;
+        Some(out)
+    }
+
+    fn statements(&mut self, body: &[Stmt]) -> Vec<Statement> {
+        let mut out = Vec::with_capacity(body.len());
+        self.deeper(|lower| body.iter().for_each(|statement| lower.statement(statement, &mut out)));
+        out
+    }
+
+    fn block(&mut self, body: &[Stmt], out: &mut Vec<Statement>) {
+        let body = self.statements(body);
+        out.push(Statement::Block(body, false));
+    }
+
+    fn statement(&mut self, statement: &Stmt, out: &mut Vec<Statement>) {
+        match statement {
+            Stmt::FunctionDef(def) => self.function(def, out),
+            Stmt::ClassDef(def) => self.class(def, out),
+            Stmt::Return(given) => {
+                let value = given.value.as_deref().map(|value| self.expression(value));
+                out.push(Statement::Return(value));
+            }
+            Stmt::Assign(assign) => {
+                let value = self.expression(&assign.value);
+                let mut patterns: Vec<_> = assign.targets.iter().map(|t| self.pattern(t)).collect();
+                let Some(last) = patterns.pop() else { return };
+                let at = value.at;
+                let value = patterns.into_iter().fold(value, |value, pattern| {
+                    Node::new(Kind::Assign(Box::new(pattern), Box::new(value)), at)
+                });
+                out.push(Statement::Assign(last, value));
+            }
+            Stmt::AugAssign(assign) => {
+                let value = self.expression(&assign.value);
+                let target = self.pattern(&assign.target);
+                match assign.op {
+                    ast::Operator::Add => out.push(Statement::Append(target, value)),
+                    _ => {
+                        let old = self.expression(&assign.target);
+                        let at = value.at;
+                        let value = Node::new(Kind::Unknown(vec![old, value]), at);
+                        out.push(Statement::Assign(target, value));
+                    }
+                }
+            }
+            Stmt::AnnAssign(assign) => {
+                let target = self.pattern(&assign.target);
+                if let Some(value) = &assign.value {
+                    let value = self.expression(value);
+                    out.push(Statement::Assign(target, value));
+                }
+            }
+            Stmt::For(looped) => {
+                let iterable = self.expression(&looped.iter);
+                let target = self.pattern(&looped.target);
+                let mut body = self.statements(&looped.body);
+                body.extend(self.statements(&looped.orelse));
+                out.push(Statement::Loop { target, iterable: Some(iterable), body });
+            }
+            Stmt::While(looped) => {
+                out.push(Statement::Expression(self.expression(&looped.test)));
+                let mut body = self.statements(&looped.body);
+                body.extend(self.statements(&looped.orelse));
+                out.push(Statement::Loop { target: Pattern::Nothing, iterable: None, body });
+            }
+            Stmt::If(branch) => {
+                out.push(Statement::Expression(self.expression(&branch.test)));
+                self.block(&branch.body, out);
+                for clause in &branch.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        out.push(Statement::Expression(self.expression(test)));
+                    }
+                    self.block(&clause.body, out);
+                }
+            }
+            Stmt::With(with) => {
+                for item in &with.items {
+                    let value = self.expression(&item.context_expr);
+                    let at = value.at;
+                    // What `with` binds is what entering gives, which is the thing itself as a rule.
+                    out.push(match &item.optional_vars {
+                        Some(target) => Statement::Assign(self.pattern(target), value),
+                        None => Statement::Expression(Node::new(Kind::Await(Box::new(value)), at)),
+                    });
+                }
+                self.block(&with.body, out);
+            }
+            Stmt::Match(matched) => {
+                out.push(Statement::Expression(self.expression(&matched.subject)));
+                for case in &matched.cases {
+                    if let Some(guard) = &case.guard {
+                        out.push(Statement::Expression(self.expression(guard)));
+                    }
+                    self.block(&case.body, out);
+                }
+            }
+            Stmt::Try(tried) => {
+                self.block(&tried.body, out);
+                for ast::ExceptHandler::ExceptHandler(handler) in &tried.handlers {
+                    self.block(&handler.body, out);
+                }
+                self.block(&tried.orelse, out);
+                self.block(&tried.finalbody, out);
+            }
+            Stmt::Raise(raised) => {
+                let parts = raised.exc.iter().chain(&raised.cause);
+                out.extend(parts.map(|part| Statement::Expression(self.expression(part))));
+            }
+            Stmt::Assert(assert) => {
+                out.push(Statement::Expression(self.expression(&assert.test)));
+                out.extend(assert.msg.iter().map(|part| Statement::Expression(self.expression(part))));
+            }
+            Stmt::Delete(deleted) => {
+                out.extend(deleted.targets.iter().map(|t| Statement::Expression(self.expression(t))));
+            }
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let module = alias.name.as_str();
+                    let at = alias.range.start().to_u32();
+                    let first = module.split('.').next().unwrap_or_default();
+                    // `import a.b` binds `a`, `import a.b as c` binds the whole to `c`.
+                    let (local, module) = match &alias.asname {
+                        Some(name) => (name.as_str(), module),
+                        None => (first, first),
+                    };
+                    out.push(Statement::Import { local: Rc::from(local), module: Rc::from(module), at });
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let dots = ".".repeat(import.level as usize);
+                let module = format!("{dots}{}", import.module.as_ref().map_or("", |name| name.as_str()));
+                for alias in &import.names {
+                    let name = alias.name.as_str();
+                    let local = alias.asname.as_ref().map_or(name, |name| name.as_str());
+                    out.push(Statement::ImportFrom {
+                        local: Rc::from(local),
+                        module: Rc::from(module.as_str()),
+                        name: Rc::from(name),
+                        at: alias.range.start().to_u32(),
+                    });
+                }
+            }
+            Stmt::Expr(expression) => out.push(Statement::Expression(self.expression(&expression.value))),
+            Stmt::TypeAlias(_)
+            | Stmt::Global(_)
+            | Stmt::Nonlocal(_)
+            | Stmt::Pass(_)
+            | Stmt::Break(_)
+            | Stmt::Continue(_)
+            | Stmt::IpyEscapeCommand(_) => {}
+        }
+    }
+
+    fn function(&mut self, def: &ast::StmtFunctionDef, out: &mut Vec<Statement>) {
+        let (parameters, rest) = self.parameters(&def.parameters);
+        let body = self.statements(&def.body);
+        let name: Rc<str> = Rc::from(def.name.as_str());
+        let at = def.range.start().to_u32();
+        let function = Function { name: Some(name.clone()), parameters, rest, body, at };
+        out.push(Statement::Function(Rc::new(function)));
+        // `@decorate` is a call of `decorate` with the function.
+        for decorator in def.decorator_list.iter().rev() {
+            let callee = self.expression(&decorator.expression);
+            let value = Node::new(Kind::Name(name.clone()), at);
+            let arguments = vec![super::tree::Argument { name: None, value, is_spread: false }];
+            let call = Kind::Call { callee: Box::new(callee), arguments, is_new: false };
+            out.push(Statement::Expression(Node::new(call, at)));
+        }
+    }
+
+    /// Parameters in the order in which arguments are given to them.
+    pub fn parameters(&mut self, parameters: &ast::Parameters) -> (Vec<Pattern>, Option<usize>) {
+        let mut out = Vec::new();
+        for parameter in parameters.posonlyargs.iter().chain(&parameters.args) {
+            out.push(self.parameter(parameter));
+        }
+        let rest = parameters.vararg.as_ref().map(|rest| {
+            out.push(Pattern::Name(Rc::from(rest.name.as_str())));
+            out.len() - 1
+        });
+        for parameter in &parameters.kwonlyargs {
+            out.push(self.parameter(parameter));
+        }
+        if let Some(rest) = &parameters.kwarg {
+            out.push(Pattern::Name(Rc::from(rest.name.as_str())));
+        }
+        (out, rest)
+    }
+
+    fn parameter(&mut self, parameter: &ast::ParameterWithDefault) -> Pattern {
+        let name = Pattern::Name(Rc::from(parameter.parameter.name.as_str()));
+        match &parameter.default {
+            Some(value) => Pattern::Default(Box::new(name), Box::new(self.expression(value))),
+            None => name,
+        }
+    }
+
+    fn class(&mut self, def: &ast::StmtClassDef, out: &mut Vec<Statement>) {
+        let bases = def.arguments.iter().flat_map(|arguments| {
+            arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value))
+        });
+        let mut bases: Vec<Node> = bases.map(|base| self.expression(base)).collect();
+        bases.extend(def.decorator_list.iter().map(|decorator| self.expression(&decorator.expression)));
+        let body = self.statements(&def.body);
+        let name = Some(Rc::from(def.name.as_str()));
+        out.push(Statement::Class(Rc::new(Class { name, bases, body })));
+    }
+
+    /// What an expression is as the target of an assignment.
+    pub fn pattern(&mut self, target: &Expr) -> Pattern {
+        match target {
+            Expr::Name(name) => Pattern::Name(Rc::from(name.id.as_str())),
+            Expr::List(list) => self.pattern_list(&list.elts),
+            Expr::Tuple(tuple) => self.pattern_list(&tuple.elts),
+            Expr::Starred(starred) => {
+                self.deeper(|lower| lower.pattern(&starred.value)).unwrap_or(Pattern::Nothing)
+            }
+            other => Pattern::Place(self.expression(other)),
+        }
+    }
+
+    fn pattern_list(&mut self, targets: &[Expr]) -> Pattern {
+        let list = self.deeper(|lower| targets.iter().map(|target| lower.pattern(target)).collect());
+        Pattern::List(list.unwrap_or_default())
+    }
+}
+
+/// Where an expression begins.
+pub(super) fn start(expression: &Expr) -> u32 {
+    expression.range().start().to_u32()
+}

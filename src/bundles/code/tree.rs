@@ -1,0 +1,151 @@
+//! The tree that both languages are brought to: what matters of an expression or statement for following names and values.
+//!
+//! Types, annotations and operators without meaning for text are left out, but never a call: what has no form of its own
+//! keeps its parts.
+
+use std::rc::Rc;
+
+/// An expression, and where it begins.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub kind: Kind,
+    /// Byte offset in the source.
+    pub at: u32,
+}
+
+/// Kinds of expressions.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Text(Rc<str>),
+    Bytes(Rc<[u8]>),
+    Number(f64),
+    Bool(bool),
+    Null,
+    Name(Rc<str>),
+    Member(Box<Node>, Rc<str>),
+    Index(Box<Node>, Box<Node>),
+    /// Of a text or list: from, to, step.
+    Slice(Box<Node>, [Option<Box<Node>>; 3]),
+    Call {
+        callee: Box<Node>,
+        arguments: Vec<Argument>,
+        is_new: bool,
+    },
+    /// Operands of a row of `+`.
+    Sum(Vec<Node>),
+    Binary(Operator, Box<Node>, Box<Node>),
+    Not(Box<Node>),
+    Minus(Box<Node>),
+    /// Pieces of an interpolated text.
+    Template(Vec<Node>),
+    List(Vec<Node>),
+    /// Entries; those without a key are spread.
+    Map(Vec<(Option<Node>, Node)>),
+    Function(Rc<Function>),
+    Class(Rc<Class>),
+    /// One of these, whichever.
+    Choice(Vec<Node>),
+    /// All of these; the value of the last.
+    Sequence(Vec<Node>),
+    /// Element, then `for target in iterable if tests`.
+    Comprehension(Box<Node>, Vec<(Pattern, Node, Vec<Node>)>),
+    Assign(Box<Pattern>, Box<Node>),
+    Await(Box<Node>),
+    Spread(Box<Node>),
+    /// A value of which nothing is known, made of these.
+    Unknown(Vec<Node>),
+}
+
+/// An argument of a call.
+#[derive(Debug)]
+pub(super) struct Argument {
+    pub name: Option<Rc<str>>,
+    pub value: Node,
+    pub is_spread: bool,
+}
+
+/// Operators with a meaning for text and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    Xor,
+    And,
+    Or,
+    ShiftLeft,
+    ShiftRight,
+    Compare,
+}
+
+/// What is assigned to.
+#[derive(Debug)]
+pub(super) enum Pattern {
+    Name(Rc<str>),
+    /// A member or an element of something.
+    Place(Node),
+    List(Vec<Pattern>),
+    /// Keys and what they are bound to; the value of an unknown key is the whole.
+    Map(Vec<(Option<Rc<str>>, Pattern)>),
+    /// With a default.
+    Default(Box<Pattern>, Box<Node>),
+    Nothing,
+}
+
+/// A function of any form.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub name: Option<Rc<str>>,
+    pub parameters: Vec<Pattern>,
+    /// Index of the parameter that takes the remaining arguments.
+    pub rest: Option<usize>,
+    pub body: Vec<Statement>,
+    pub at: u32,
+}
+
+/// A class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub name: Option<Rc<str>>,
+    pub bases: Vec<Node>,
+    pub body: Vec<Statement>,
+}
+
+/// Statements.
+#[derive(Debug)]
+pub(super) enum Statement {
+    Expression(Node),
+    Assign(Pattern, Node),
+    /// `target += value`.
+    Append(Pattern, Node),
+    /// `import module as local`: the local name, the module, and whether the name is that of its first part only.
+    Import {
+        local: Rc<str>,
+        module: Rc<str>,
+        at: u32,
+    },
+    /// `from module import name as local`.
+    ImportFrom {
+        local: Rc<str>,
+        module: Rc<str>,
+        name: Rc<str>,
+        at: u32,
+    },
+    Function(Rc<Function>),
+    Class(Rc<Class>),
+    /// Statements of which all, some or none run. Whether it was written as a block in a block.
+    Block(Vec<Statement>, bool),
+    Loop {
+        target: Pattern,
+        iterable: Option<Node>,
+        body: Vec<Statement>,
+    },
+    Return(Option<Node>),
+}
+
+impl Node {
+    pub fn new(kind: Kind, at: u32) -> Self {
+        Self { kind, at }
+    }
+}

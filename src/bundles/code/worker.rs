@@ -1,0 +1,117 @@
+//! The thread on which a file is parsed and followed: its stack, and what is refused before a parser sees it.
+//!
+//! The parsers go down one level of stack for each level of the text. Brackets and signs in a row are counted before, and
+//! the stack has room for every sign and word of the text to be one level: pages that are not touched cost nothing.
+
+use super::{Language, NotParsed, Report};
+use crate::bundles::rules::BundleRules;
+use crate::commands::CommandRules;
+
+/// Stack below all levels.
+const STACK_BASE: usize = 16 << 20;
+/// Stack for one level. Seen: less than 2 KiB with optimised parsers.
+const STACK_PER_LEVEL: usize = 4 << 10;
+/// The largest stack.
+const STACK_MAX: usize = 3 << 30;
+/// Brackets in brackets, or signs in a row. Real code has less than 100.
+const NESTING_MAX: usize = 1_000;
+
+/// Looks at a file on a thread of its own.
+pub(super) fn run(
+    language: Language,
+    path: &str,
+    text: &str,
+    rules: &BundleRules,
+    commands: &CommandRules,
+) -> Report {
+    let too_deep = || Report { not_parsed: Some(NotParsed::TooDeep), ..Report::default() };
+    let shape = Shape::of(language, text);
+    if shape.nesting > NESTING_MAX {
+        return too_deep();
+    }
+    let stack = (STACK_BASE + shape.levels_max * STACK_PER_LEVEL).min(STACK_MAX);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("bundle-code".to_owned()).stack_size(stack);
+        let work = move || super::follow::scan(language, path, text, rules, commands);
+        // No room for the stack, or a parser that panicked: nothing is known of the file, and the report says so.
+        match thread.spawn_scoped(scope, work) {
+            Ok(handle) => handle
+                .join()
+                .unwrap_or_else(|_| Report { not_parsed: Some(NotParsed::Syntax), ..Report::default() }),
+            Err(_) => too_deep(),
+        }
+    })
+}
+
+/// What is known of a text before it is parsed.
+#[derive(Debug, Default)]
+struct Shape {
+    /// Levels of brackets, or signs in a row.
+    nesting: usize,
+    /// Signs and words: no parser can go down more levels.
+    levels_max: usize,
+}
+
+impl Shape {
+    fn of(language: Language, text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut shape = Self::default();
+        let (mut depth, mut row, mut at, mut was_word) = (0_usize, 0_usize, 0, false);
+        for byte in bytes {
+            let is_word = byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+            shape.levels_max += usize::from((is_word && !was_word) || byte.is_ascii_punctuation());
+            was_word = is_word;
+        }
+        while at < bytes.len() {
+            match bytes[at] {
+                b'(' | b'[' | b'{' => {
+                    depth += 1;
+                    row = 0;
+                }
+                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                b'!' | b'~' | b'-' | b'+' => row += 1,
+                b' ' | b'\t' => {}
+                b'"' | b'\'' | b'`' => {
+                    at = after_quote(language, bytes, at);
+                    row = 0;
+                    continue;
+                }
+                b'#' if language == Language::Python => {
+                    at += memchr::memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
+                    continue;
+                }
+                b'/' if language == Language::JavaScript && bytes.get(at + 1) == Some(&b'/') => {
+                    at += memchr::memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
+                    continue;
+                }
+                _ => row = 0,
+            }
+            shape.nesting = shape.nesting.max(depth).max(row);
+            at += 1;
+        }
+        shape
+    }
+}
+
+/// The first byte after a quoted text that begins at `at`. A template of JavaScript is not left out: it holds code.
+fn after_quote(language: Language, bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    if quote == b'`' {
+        return at + 1;
+    }
+    let triple = [quote; 3];
+    let is_triple = language == Language::Python && bytes[at..].starts_with(&triple);
+    let mut next = at + if is_triple { 3 } else { 1 };
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 1,
+            b'\n' if !is_triple => return next,
+            byte if byte == quote && (!is_triple || bytes[next..].starts_with(&triple)) => {
+                return next + if is_triple { 3 } else { 1 };
+            }
+            _ => {}
+        }
+        next += 1;
+    }
+    bytes.len()
+}

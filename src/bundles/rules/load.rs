@@ -1,0 +1,307 @@
+//! Rule files: their shape, and what must hold of every rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex_automata::meta::Regex;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::BundleRules;
+use super::problem::{BundleRuleProblem, BundleRuleProblems};
+use super::rule::{Api, BundleRule, CallCondition, Example, Matcher, TextCondition};
+use crate::bundles::code::Taint;
+use crate::decision::Severity;
+use crate::text::line_of;
+
+/// A file of bundle rules.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRuleSource<'a> {
+    /// Its name, for messages.
+    pub file: &'a str,
+    /// Its text, TOML.
+    pub text: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    #[serde(default, rename = "api")]
+    apis: Vec<Spanned<ApiDef>>,
+    #[serde(default, rename = "rule")]
+    rules: Vec<Spanned<RuleDef>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApiDef {
+    class: String,
+    names: Vec<String>,
+    #[serde(default)]
+    returns: Vec<String>,
+    #[serde(default)]
+    clean: bool,
+    #[serde(default)]
+    value: bool,
+    #[serde(default)]
+    capability: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleDef {
+    id: String,
+    category: String,
+    severity: Severity,
+    description: String,
+    fix: String,
+    #[serde(default)]
+    references: Vec<String>,
+    call: Option<CallDef>,
+    text: Option<TextDef>,
+    examples: Vec<ExampleDef>,
+    negative_examples: Vec<ExampleDef>,
+    #[serde(default)]
+    known_misses: Vec<ExampleDef>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallDef {
+    of: Vec<String>,
+    #[serde(default)]
+    taints: Vec<String>,
+    #[serde(default)]
+    and_taints: Vec<String>,
+    #[serde(default)]
+    not_taints: Vec<String>,
+    #[serde(default)]
+    taints_min: u32,
+    text: Option<String>,
+    not_text: Option<String>,
+    hidden: Option<bool>,
+    #[serde(default)]
+    with: Vec<String>,
+    #[serde(default)]
+    without: Vec<String>,
+    #[serde(default)]
+    keywords: BTreeMap<String, String>,
+    #[serde(default)]
+    files: Vec<String>,
+    argument: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextDef {
+    surfaces: Vec<String>,
+    pattern: String,
+    unless: Option<String>,
+}
+
+/// One example: the key says what it is written in.
+type ExampleDef = BTreeMap<String, String>;
+
+/// Reads files; every problem of every file is told.
+pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, BundleRuleProblems> {
+    let mut out = BundleRules::default();
+    let mut problems = Vec::new();
+    let mut places: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    for source in sources {
+        let file: RuleFile = match toml::from_str(source.text) {
+            Ok(file) => file,
+            Err(error) => {
+                let line = error.span().map_or(0, |span| line_of(source.text, span.start));
+                problems.push(problem(source.file, line, "", error.message().to_owned()));
+                continue;
+            }
+        };
+        for spanned in file.apis {
+            let line = line_of(source.text, spanned.span().start);
+            match api(spanned.into_inner()) {
+                Ok(api) => out.add(api),
+                Err(message) => problems.push(problem(source.file, line, "", message)),
+            }
+        }
+        for spanned in file.rules {
+            let line = line_of(source.text, spanned.span().start);
+            let def = spanned.into_inner();
+            let id = def.id.clone();
+            if let Some((file, first)) = places.get(&id) {
+                let message = format!("the id is taken by {file}:{first}; give it another");
+                problems.push(problem(source.file, line, &id, message));
+                continue;
+            }
+            places.insert(id.clone(), (source.file.to_owned(), line));
+            match compile(def, source.file, line) {
+                Ok(rule) => out.rules.push(rule),
+                Err(messages) => {
+                    problems.extend(messages.into_iter().map(|text| problem(source.file, line, &id, text)));
+                }
+            }
+        }
+    }
+    check_classes(&out, &mut problems);
+    if problems.is_empty() { Ok(out) } else { Err(BundleRuleProblems(problems)) }
+}
+
+impl BundleRules {
+    fn add(&mut self, api: Api) {
+        let index = self.apis.len();
+        for name in &api.names {
+            match name.strip_prefix("*.") {
+                Some(method) => self.by_method.entry(method.to_owned()).or_default().push(index),
+                None => self.by_name.entry(name.clone()).or_default().push(index),
+            }
+        }
+        self.apis.push(api);
+    }
+}
+
+/// A name that no entry gives would make a rule that can never hold.
+fn check_classes(rules: &BundleRules, problems: &mut Vec<BundleRuleProblem>) {
+    let known: BTreeSet<&str> = rules.apis.iter().map(|api| api.class.as_str()).collect();
+    for rule in &rules.rules {
+        let Matcher::Call(call) = &rule.matcher else { continue };
+        let classes =
+            call.of.iter().filter(|name| !name.contains('.')).chain(&call.with).chain(&call.without);
+        for class in classes.filter(|class| !known.contains(class.as_str())) {
+            let message = format!("class `{class}` is given by no [[api]]; a name of a function has a dot");
+            problems.push(problem(&rule.file, rule.line, &rule.id, message));
+        }
+    }
+}
+
+fn problem(file: &str, line: usize, rule_id: &str, message: String) -> BundleRuleProblem {
+    BundleRuleProblem { file: file.to_owned(), line, rule_id: rule_id.to_owned(), message }
+}
+
+fn api(def: ApiDef) -> Result<Api, String> {
+    if def.names.is_empty() {
+        return Err(format!("api `{}` has no names; give at least one", def.class));
+    }
+    if !is_id(&def.class) || def.class.contains('.') {
+        return Err(format!("class {:?} must be lower-case letters, digits, `-`, `_`", def.class));
+    }
+    let returns = taints(&def.returns)?;
+    let ApiDef { class, names, clean, value, capability, .. } = def;
+    Ok(Api { class, names, returns, is_clean: clean, is_value: value, capability })
+}
+
+fn taints(names: &[String]) -> Result<Taint, String> {
+    names.iter().try_fold(Taint::NONE, |all, name| {
+        Taint::named(name).map(|taint| all | taint).ok_or_else(|| {
+            format!("taint `{name}` is unknown; known are {}", Taint::names().collect::<Vec<_>>().join(", "))
+        })
+    })
+}
+
+fn is_id(text: &str) -> bool {
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'_'))
+}
+
+/// Compiles a rule, or says everything that is wrong with it.
+fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<String>> {
+    let mut wrong = Vec::new();
+    if !is_id(&def.id) {
+        wrong.push(format!("id {:?} must be lower-case letters, digits, `.`, `-`, `_`", def.id));
+    }
+    if !is_id(&def.category) {
+        wrong.push(format!("category {:?} must be lower-case letters, digits, `.`, `-`, `_`", def.category));
+    }
+    for (field, is_empty) in [
+        ("description", def.description.trim().is_empty()),
+        ("fix", def.fix.trim().is_empty()),
+        ("examples", def.examples.is_empty()),
+        ("negative_examples", def.negative_examples.is_empty()),
+    ] {
+        if is_empty {
+            wrong.push(format!("{field} is empty"));
+        }
+    }
+    let is_code = def.call.is_some();
+    let matcher = match (def.call, def.text) {
+        (Some(call), None) => call_condition(call, &mut wrong).map(Matcher::Call),
+        (None, Some(text)) => text_condition(text, &mut wrong).map(Matcher::Text),
+        _ => {
+            wrong.push("give either [rule.call] or [rule.text]".to_owned());
+            None
+        }
+    };
+    let mut examples = |defs: Vec<ExampleDef>| -> Vec<Example> {
+        let mut out = Vec::new();
+        for (language, text) in defs.into_iter().flatten() {
+            if is_code && !matches!(language.as_str(), "python" | "javascript") {
+                wrong.push(format!("an example of code is `python` or `javascript`, not `{language}`"));
+            }
+            out.push(Example { language, text });
+        }
+        out
+    };
+    let (found, not_found) = (examples(def.examples), examples(def.negative_examples));
+    let known_misses = examples(def.known_misses);
+    match matcher {
+        Some(matcher) if wrong.is_empty() => Ok(BundleRule {
+            id: def.id,
+            category: def.category,
+            severity: def.severity,
+            description: def.description,
+            fix: def.fix,
+            references: def.references,
+            matcher,
+            examples: found,
+            negative_examples: not_found,
+            known_misses,
+            file: file.to_owned(),
+            line,
+        }),
+        _ => Err(wrong),
+    }
+}
+
+fn pattern(text: &str, field: &str, wrong: &mut Vec<String>) -> Option<Regex> {
+    Regex::new(text).map_err(|error| wrong.push(format!("{field}: {error}"))).ok()
+}
+
+fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition> {
+    if def.of.is_empty() {
+        wrong.push("call.of has none; give a class or a name".to_owned());
+    }
+    let mut taint = |names: &[String]| {
+        taints(names).map_err(|message| wrong.push(format!("call: {message}"))).unwrap_or_default()
+    };
+    let (all, and_taints, not_taints) = (taint(&def.taints), taint(&def.and_taints), taint(&def.not_taints));
+    let text = def.text.as_deref().map(|text| pattern(text, "call.text", wrong));
+    let not_text = def.not_text.as_deref().map(|text| pattern(text, "call.not_text", wrong));
+    Some(CallCondition {
+        of: def.of,
+        taints: all,
+        and_taints,
+        not_taints,
+        taints_min: def.taints_min,
+        text: text.flatten(),
+        not_text: not_text.flatten(),
+        is_hidden: def.hidden,
+        with: def.with,
+        without: def.without,
+        keywords: def.keywords.into_iter().collect(),
+        files: def.files,
+        argument: def.argument,
+    })
+}
+
+fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition> {
+    if def.surfaces.is_empty() {
+        wrong.push("text.surfaces has none; give at least one".to_owned());
+    }
+    let unless = def.unless.as_deref().map(|text| pattern(text, "text.unless", wrong));
+    let compiled = pattern(&def.pattern, "text.pattern", wrong)?;
+    Some(TextCondition {
+        surfaces: def.surfaces,
+        pattern: compiled,
+        pattern_text: def.pattern,
+        unless: unless.flatten(),
+    })
+}

@@ -1,0 +1,54 @@
+//! The rules of the static scan of bundles as data: what calls mean, which of them are findings, and patterns over texts.
+//!
+//! Files lie in `rules/bundles` and make one set. An `[[api]]` gives the functions of libraries classes and says what they
+//! return; a `[[rule]]` looks at calls (`[rule.call]`, over parsed Python and JavaScript) or at text (`[rule.text]`, over
+//! documents and configuration). Loading is pure; the engines beside this module do the looking.
+
+mod builtin;
+mod load;
+mod problem;
+mod rule;
+mod selfcheck;
+
+use std::collections::HashMap;
+
+pub use builtin::builtin_bundle_sources;
+pub use load::BundleRuleSource;
+pub use problem::{BundleRuleProblem, BundleRuleProblems};
+pub use rule::{Api, BundleRule, CallCondition, Example, Matcher, TextCondition};
+pub use selfcheck::BundleSelfCheck;
+
+/// A set of rules and of facts about libraries, ready to use.
+#[derive(Debug, Default)]
+pub struct BundleRules {
+    rules: Vec<BundleRule>,
+    apis: Vec<Api>,
+    /// Entries of `apis` by canonical name, in the order of files.
+    by_name: HashMap<String, Vec<usize>>,
+    /// Entries of `apis` by the last part of a name whose owner may be anything (`*.name`).
+    by_method: HashMap<String, Vec<usize>>,
+}
+
+impl BundleRules {
+    /// Compiles rule files. Several files are one set: ids are unique over all of them, and a rule may name a class of
+    /// another file.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with any of them, with file and line.
+    pub fn load(sources: &[BundleRuleSource<'_>]) -> Result<Self, BundleRuleProblems> {
+        load::load(sources)
+    }
+
+    /// Every rule, in the order of files and lines.
+    pub fn rules(&self) -> &[BundleRule] {
+        &self.rules
+    }
+
+    /// What is known of a function, by its canonical name such as `os.system`; several entries may speak of one.
+    pub fn apis_of(&self, name: &str) -> impl Iterator<Item = &Api> {
+        let exact = self.by_name.get(name).into_iter();
+        let method = name.rsplit('.').next().and_then(|method| self.by_method.get(method)).into_iter();
+        exact.chain(method).flatten().map(|index| &self.apis[*index])
+    }
+}

@@ -1,0 +1,114 @@
+//! What a rule about bundles says, and what is known of the functions of libraries.
+
+use regex_automata::meta::Regex;
+
+use crate::bundles::code::Taint;
+use crate::decision::Severity;
+
+/// What is known of some functions.
+#[derive(Debug)]
+pub struct Api {
+    /// What they do, such as `evaluate` or `send`; rules name it.
+    pub class: String,
+    /// Canonical names: `os.system`, `child_process.exec`; `*.name` is a method whose owner is not known.
+    pub names: Vec<String>,
+    /// What their result is tainted with.
+    pub returns: Taint,
+    /// Whether the result is tainted with nothing else: what went in does not come out.
+    pub is_clean: bool,
+    /// Whether a use of the name is enough, without a call: `process.env`.
+    pub is_value: bool,
+    /// The capability that a call shows, such as `network` or `process`; empty for none.
+    pub capability: String,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub struct BundleRule {
+    /// Stable id: dashboards and suppressions name it.
+    pub id: String,
+    /// What kind of thing it finds, such as `code_exec`.
+    pub category: String,
+    /// How bad it is. HIGH and CRITICAL block.
+    pub severity: Severity,
+    /// What is wrong, one sentence for the uploader.
+    pub description: String,
+    /// What to do about it.
+    pub fix: String,
+    /// Where this is described.
+    pub references: Vec<String>,
+    /// What it looks at.
+    pub matcher: Matcher,
+    /// What it must find.
+    pub examples: Vec<Example>,
+    /// What it must not find.
+    pub negative_examples: Vec<Example>,
+    /// What it ought to find and does not yet.
+    pub known_misses: Vec<Example>,
+    /// The file that the rule comes from.
+    pub file: String,
+    /// 1-based line where it begins.
+    pub line: usize,
+}
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub enum Matcher {
+    /// Calls in parsed code.
+    Call(CallCondition),
+    /// Text.
+    Text(TextCondition),
+}
+
+/// A condition on one call. Everything that is given must hold.
+#[derive(Debug, Default)]
+pub struct CallCondition {
+    /// Classes or canonical names, one of which the call has.
+    pub of: Vec<String>,
+    /// Taints, one of which an argument has; empty asks for nothing.
+    pub taints: Taint,
+    /// More taints, one of which an argument has.
+    pub and_taints: Taint,
+    /// Taints that no argument may have.
+    pub not_taints: Taint,
+    /// How many different ones of `taints` there must be at least.
+    pub taints_min: u32,
+    /// Pattern that the text of the arguments must match.
+    pub text: Option<Regex>,
+    /// Pattern that the text of the arguments must not match.
+    pub not_text: Option<Regex>,
+    /// Whether the name of the function was put together or computed.
+    pub is_hidden: Option<bool>,
+    /// Classes all of which occur somewhere in the file.
+    pub with: Vec<String>,
+    /// Classes none of which occur in the file.
+    pub without: Vec<String>,
+    /// Named arguments and their texts: `verify = "false"`.
+    pub keywords: Vec<(String, String)>,
+    /// Base names of files that it is looked for in; empty for any.
+    pub files: Vec<String>,
+    /// The one positional argument that `taints`, `text` and so on look at; `None` for all.
+    pub argument: Option<usize>,
+}
+
+/// A condition on text. The engine that reads documents and configuration looks for it.
+#[derive(Debug)]
+pub struct TextCondition {
+    /// Kinds of text that it is looked for in, such as `document`, `config` or `script`.
+    pub surfaces: Vec<String>,
+    /// The pattern.
+    pub pattern: Regex,
+    /// The pattern as written.
+    pub pattern_text: String,
+    /// A pattern that takes the finding back where it matches the same line.
+    pub unless: Option<Regex>,
+}
+
+/// Something that a rule must find, or must not.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// `python`, `javascript`, or the surface of a text.
+    pub language: String,
+    /// The text.
+    pub text: String,
+}
