@@ -13,7 +13,17 @@ const PREFIX: &str = "PORTCULLIS_";
 const CONFIG_FILE: &str = "PORTCULLIS_CONFIG";
 
 /// Names without our prefix, and what they set.
-const FOREIGN: [(&str, &str); 12] = [
+const FOREIGN: [(&str, &str); 21] = [
+    ("AWS_ACCESS_KEY_ID", "store.s3.access_key_id"),
+    // Of two names for one setting the later one wins, as with the tools of AWS.
+    ("AWS_DEFAULT_REGION", "store.s3.region"),
+    ("AWS_ENDPOINT_URL", "store.s3.endpoint"),
+    ("AWS_ENDPOINT_URL_S3", "store.s3.endpoint"),
+    ("AWS_REGION", "store.s3.region"),
+    ("AWS_ROLE_ARN", "store.s3.role_arn"),
+    ("AWS_SECRET_ACCESS_KEY", "store.s3.secret_access_key"),
+    ("AWS_SESSION_TOKEN", "store.s3.session_token"),
+    ("AWS_WEB_IDENTITY_TOKEN_FILE", "store.s3.web_identity_token_file"),
     ("ANTHROPIC_API_KEY", "llm.anthropic_api_key"),
     ("GEMINI_API_KEY", "llm.gemini_api_key"),
     ("LLAMAGUARD_ENABLED", "llama_guard.enabled"),

@@ -229,9 +229,14 @@ impl Settings {
         }
     }
 
-    /// The database: `store.path`, or its place below `data_dir`.
+    /// The SQLite file when `store` names no database: its place below `data_dir`.
     pub fn store_path(&self) -> PathBuf {
-        self.store.path.clone().unwrap_or_else(|| self.data_dir.join("portcullis.db"))
+        self.data_dir.join("portcullis.db")
+    }
+
+    /// The folder of bundle bytes when `store.bundles` names no place: below `data_dir`.
+    pub fn bundles_path(&self) -> PathBuf {
+        self.data_dir.join("bundles")
     }
 
     /// The file of the audit log: `audit.path`, or its place below `data_dir`.
@@ -242,11 +247,12 @@ impl Settings {
 
 /// Secrets in the settings file end up in backups and repositories, those of flags in the list of processes.
 fn check_secrets(sources: &Sources, problems: &mut Vec<Problem>) {
-    for name in crate::judge::Config::SECRETS {
-        let key = format!("llm.{name}");
+    const LLM: &str = "is a secret: give it in the environment, or name a file with it in `llm.api_key_file`";
+    const STORE: &str = "is a secret: give it in the environment, such as AWS_SECRET_ACCESS_KEY";
+    let of_llm = crate::judge::Config::SECRETS.iter().map(|name| (format!("llm.{name}"), LLM));
+    let of_store = crate::store::Config::SECRETS.iter().map(|name| (format!("store.{name}"), STORE));
+    for (key, message) in of_llm.chain(of_store) {
         if matches!(sources.get(&key), Source::File { .. } | Source::Flag { .. }) {
-            let message =
-                "is a secret: give it in the environment, or name a file with it in `llm.api_key_file`";
             problems.push(Problem::new(key, message));
         }
     }

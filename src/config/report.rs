@@ -71,7 +71,9 @@ fn mask(key: &str, value: Value) -> Value {
 /// Masks the user and password of a URL: `http://***@host:4317`.
 fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // A password that was not escaped may hold any of these; whoever reads one as the end shows the rest of it.
+    let is_database = scheme.starts_with("postgres");
+    let authority_end = rest.find(['/', '?', '#']).filter(|_| !is_database).unwrap_or(rest.len());
     match rest[..authority_end].rfind('@') {
         Some(at) => format!("{scheme}://{MASK}{}", &rest[at..]),
         None => text.to_owned(),

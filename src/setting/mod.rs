@@ -11,5 +11,7 @@ pub mod count;
 pub mod duration;
 mod problem;
 pub mod ratio;
+mod secret;
 
 pub use problem::{Problem, check_section};
+pub use secret::Secret;

@@ -233,7 +233,7 @@ mod tests {
                 let is_failing =
                     self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok();
                 if is_failing || incidents.iter().any(|one| &*one.incident.id == "poison") {
-                    return Err(StoreError::Busy { path: "x".into(), cause: "of the test".into() });
+                    return Err(StoreError::Busy { place: "x".into(), cause: "of the test".into() });
                 }
                 let mut saved = self.saved.lock().expect("no test panics with it");
                 saved.extend(

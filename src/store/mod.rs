@@ -1,7 +1,7 @@
 //! What outlives the process: repositories over a database, which nobody outside of here names.
 //!
-//! A repository is a trait in terms of the domain; [`open`] gives the one over embedded SQLite. What it acknowledged is
-//! on the disk: a kill at any moment loses nothing of it. Processes that share the database see each other's changes by
+//! A repository is a trait in terms of the domain; [`open`] gives those over embedded SQLite or PostgreSQL, [`open_bytes`]
+//! the place of bundle bytes. What they acknowledged is on the disk: a kill at any moment loses nothing of it. Processes that share the database see each other's changes by
 //! a revision that every change raises, and ids are kept unique by the database, not by whoever asked first.
 
 mod audit_events;
@@ -11,11 +11,11 @@ mod error;
 mod incident_writer;
 mod incidents;
 mod interceptors;
-mod sqlite;
+mod sql;
 mod submissions;
 
 pub use audit_events::{AuditFilter, AuditPage, AuditQuery, AuditStore, ChainReport, NewAuditEvent};
-pub use bytes::{BundleBytes, BytesError, KeptBytes};
+pub use bytes::{BundleBytes, BytesError, KeptBytes, S3Config, open as open_bytes};
 pub use config::Config;
 pub use error::StoreError;
 pub use incident_writer::{IncidentWriter, WriterHooks};
@@ -24,7 +24,7 @@ pub use incidents::{
     IncidentsConfig, KeptIncident, KeyValue, RuleCounts, StatsQuery,
 };
 pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
-pub use sqlite::SqliteStore;
+pub use sql::SqlStore;
 pub use submissions::{
     AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, EntityFilter, EntityKey, EntityPage,
     EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,
@@ -43,13 +43,23 @@ pub struct Repositories {
     pub interceptors: Arc<dyn InterceptorStore>,
     /// Incidents of the stream monitor.
     pub incidents: Arc<dyn IncidentStore>,
+    /// Submissions, their attempts and their entities.
+    pub submissions: Arc<dyn SubmissionStore>,
+    /// Administrative events.
+    pub audit: Arc<dyn AuditStore>,
 }
 
-/// Opens the database in `path`, makes it if it is missing, and brings it to the form that this release needs.
+/// Opens the database of the settings, and brings it to the form that this release needs. `default` is the SQLite file if
+/// they name none; one that is missing is made.
 ///
 /// # Errors
-/// The file cannot be made, read or written, is damaged, or was written by a newer release.
-pub async fn open(config: &Config, path: &Path) -> Result<Repositories, StoreError> {
-    let store = Arc::new(SqliteStore::open(config, path).await?);
-    Ok(Repositories { interceptors: store.clone(), incidents: store })
+/// The database cannot be made, reached, read or written, is damaged, or was written by a newer release.
+pub async fn open(config: &Config, default: &Path) -> Result<Repositories, StoreError> {
+    let store = Arc::new(SqlStore::open(config, default).await?);
+    Ok(Repositories {
+        interceptors: store.clone(),
+        incidents: store.clone(),
+        submissions: store.clone(),
+        audit: store,
+    })
 }

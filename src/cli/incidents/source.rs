@@ -33,11 +33,11 @@ impl Source {
         let settings = context.settings()?;
         let path = settings.store_path();
         // Looking for incidents must not leave an empty database behind in the wrong folder.
-        if !path.exists() {
+        if let Some(missing) = settings.store.sqlite_path(&path).filter(|path| !path.exists()) {
             return Err(Failure::configuration(format_args!(
                 "{}: there is no store; run this where the service runs, name its settings with --config, or ask a \
                  server with --server",
-                path.display()
+                missing.display()
             )));
         }
         let runtime =

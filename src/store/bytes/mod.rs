@@ -1,6 +1,14 @@
 //! The bytes of bundles: archives exactly as they were uploaded, keyed by submission.
 
-use std::path::PathBuf;
+mod config;
+mod objects;
+#[cfg(test)]
+mod tests;
+
+pub use config::S3Config;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -47,7 +55,7 @@ pub enum BytesError {
     },
     /// The place where they are kept does not do what it was asked to.
     #[error(
-        "bundle store `{place}`: {cause}; check `bundles.store_url`, its credentials and that it can be reached"
+        "bundle store `{place}`: {cause}; check `store.bundles`, its credentials and that it can be reached"
     )]
     Access {
         /// Folder or URL, without credentials.
@@ -55,6 +63,57 @@ pub enum BytesError {
         /// What it said.
         cause: String,
     },
+}
+
+/// Where bytes are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Place {
+    /// A folder of this machine, or one that several share.
+    Folder(PathBuf),
+    /// S3, or what speaks like it.
+    S3 {
+        /// The bucket.
+        bucket: String,
+        /// What comes before each name; may be empty, no `/` at its ends.
+        prefix: String,
+    },
+}
+
+impl Place {
+    /// Reads a `store.bundles`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(in crate::store) fn parse(text: &str) -> Result<Self, &'static str> {
+        const FORMS: &str = "must name a folder, or a bucket as s3://bucket/prefix";
+        let Some(rest) = text.strip_prefix("s3://") else {
+            let is_folder = !text.trim().is_empty() && !text.contains("://");
+            return if is_folder { Ok(Self::Folder(text.into())) } else { Err(FORMS) };
+        };
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let is_prefix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+        if bucket.is_empty() || !bucket.chars().all(is_name) || !prefix.chars().all(is_prefix) {
+            return Err(FORMS);
+        }
+        Ok(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
+    }
+}
+
+/// Opens the place of the settings, `default` if they name none; makes a folder that is missing, for its owner alone.
+///
+/// # Errors
+/// The folder cannot be made, or the settings of S3 cannot be used. S3 itself is not asked.
+pub fn open(config: &super::Config, default: &Path) -> Result<Arc<dyn BundleBytes>, BytesError> {
+    let place = match config.bundles.as_deref().map(Place::parse) {
+        None => Place::Folder(default.to_owned()),
+        Some(Ok(place)) => place,
+        Some(Err(cause)) => {
+            let place = config.bundles.clone().unwrap_or_default();
+            return Err(BytesError::Access { place, cause: cause.to_owned() });
+        }
+    };
+    Ok(Arc::new(objects::Objects::open(place, &config.s3)?))
 }
 
 /// Keeps the bytes of bundles. What was answered with `Ok` is durable. No method holds a whole archive in memory.

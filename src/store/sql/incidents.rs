@@ -1,8 +1,4 @@
-//! Incidents in SQLite.
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;
+//! Incidents in the database.
 
 use std::time::Duration;
 
@@ -11,10 +7,10 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Error, QueryBuilder, Row, Sqlite};
+use sqlx::Error;
 
-use super::SqliteStore;
+use super::rows::{as_number, count, decode, timestamp};
+use super::{Row, SqlStore, Statement, rows};
 use crate::decision::{
     Category, Incident, IncidentAction, OutputStream, Severity, VerdictKind, VerdictSource,
 };
@@ -41,12 +37,12 @@ const PURGE_ROWS: i64 = 1_000;
 /// Stands for the latency of an incident without a verdict.
 const NO_LATENCY: i64 = -1;
 
-impl SqliteStore {
+impl SqlStore {
     async fn save_now(&self, incidents: Vec<KeptIncident>) -> Result<(), StoreError> {
-        let mut write = self.write().await?;
+        let mut write = self.database.write().await?;
         for KeptIncident { tenant, incident } in &incidents {
             let agent_id = incident.context.as_ref().map_or("", |context| &context.agent_id);
-            sqlx::query(INSERT)
+            let insert = Statement::new(INSERT)
                 .bind(&**tenant)
                 .bind(agent_id)
                 .bind(&*incident.id)
@@ -64,53 +60,39 @@ impl SqliteStore {
                 .bind(incident.source.map_or("", VerdictSource::as_str))
                 .bind(incident.action.map_or("", IncidentAction::as_str))
                 .bind(incident.latency.map_or(NO_LATENCY, nanoseconds))
-                .bind(json(incident.work.as_deref()))
-                .bind(json(incident.context.as_deref()))
+                .bind(&json(incident.work.as_deref()))
+                .bind(&json(incident.context.as_deref()))
                 .bind(&*incident.decision_id)
                 .bind(&*incident.policy_revision)
                 .bind(as_number(incident.repeats))
-                .bind(i64::from(incident.shadow))
-                .bind(i64::from(incident.false_positive))
-                .bind(&*incident.false_positive_reason)
-                .execute(&mut *write)
-                .await
-                .map_err(|error| self.failed(&error))?;
+                .bind(incident.shadow)
+                .bind(incident.false_positive)
+                .bind(&*incident.false_positive_reason);
+            write.run(insert).await?;
         }
-        self.commit(write).await
+        write.commit().await
     }
 
     async fn incident_now(&self, tenant: &str, id: &str) -> Result<Option<Incident>, StoreError> {
-        let mut query =
-            QueryBuilder::<Sqlite>::new(format!("SELECT {COLUMNS} FROM incident WHERE tenant = "));
-        query.push_bind(tenant).push(" AND id = ").push_bind(id);
-        let row = query.build().fetch_optional(&self.pool).await.map_err(|error| self.failed(&error))?;
-        row.as_ref().map(stored).transpose().map_err(|error| self.failed(&error))
+        let select = Statement::new(format!("SELECT {COLUMNS} FROM incident WHERE tenant = ? AND id = ?"));
+        let row = self.database.row(select.bind(tenant).bind(id)).await?;
+        self.read(row.as_ref().map(stored).transpose())
     }
 
     async fn incidents_now(&self, query: IncidentQuery) -> Result<IncidentPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
-        let mut read = self.pool.begin().await.map_err(|error| self.failed(&error))?;
-        let mut counting = QueryBuilder::<Sqlite>::new("SELECT COUNT(*) FROM incident");
+        let mut read = self.database.read().await?;
+        let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
         push_filter(&mut counting, &query.tenant, &query.filter);
-        let total: i64 =
-            counting.build_query_scalar().fetch_one(&mut *read).await.map_err(|error| self.failed(&error))?;
-        let mut listing = QueryBuilder::<Sqlite>::new(format!("SELECT {COLUMNS} FROM incident"));
+        let total = read.number(counting, "total").await?;
+        let mut listing = Statement::new(format!("SELECT {COLUMNS} FROM incident"));
         push_filter(&mut listing, &query.tenant, &query.filter);
         let column = column_of(query.key);
         if let Some(IncidentPlace { value, id }) = &query.after {
-            let after = if query.is_descending { '<' } else { '>' };
-            listing.push(format!(" AND ({column} {after} "));
-            push_value(&mut listing, value);
-            listing.push(format!(" OR ({column} = "));
-            push_value(&mut listing, value);
-            listing.push(" AND id > ").push_bind(id.clone()).push("))");
+            listing.push_after(column, "id", query.is_descending, value, id);
         }
-        let direction = if query.is_descending { "DESC" } else { "ASC" };
-        let one_more = i64::try_from(query.limit).unwrap_or(i64::MAX).saturating_add(1);
-        listing.push(format!(" ORDER BY {column} {direction}, id ASC LIMIT ")).push_bind(one_more);
-        let rows = listing.build().fetch_all(&mut *read).await.map_err(|error| self.failed(&error))?;
-        let mut incidents: Vec<Incident> =
-            rows.iter().map(stored).collect::<Result<_, _>>().map_err(|error| self.failed(&error))?;
+        listing.push_order(column, "id", query.is_descending, query.limit);
+        let mut incidents = self.read_all(&read.rows(listing).await?, stored)?;
         let has_more = incidents.len() > query.limit;
         incidents.truncate(query.limit);
         let next = incidents.last().filter(|_| has_more).map(|last| place(last, query.key));
@@ -123,22 +105,21 @@ impl SqliteStore {
         id: &str,
         reason: Option<&str>,
     ) -> Result<Option<Incident>, StoreError> {
-        sqlx::query(
-            "UPDATE incident SET false_positive = ?, false_positive_reason = ? WHERE tenant = ? AND id = ?",
-        )
-        .bind(i64::from(reason.is_some()))
+        let update = Statement::new(format!(
+            "UPDATE incident SET false_positive = ?, false_positive_reason = ? WHERE tenant = ? AND id = ? \
+             RETURNING {COLUMNS}"
+        ))
+        .bind(reason.is_some())
         .bind(reason.unwrap_or_default())
         .bind(tenant)
-        .bind(id)
-        .execute(&self.pool)
-        .await
-        .map_err(|error| self.failed(&error))?;
-        self.incident_now(tenant, id).await
+        .bind(id);
+        let rows = self.database.write_one(update).await?;
+        self.read(rows.first().map(stored).transpose())
     }
 
     async fn stats_now(&self, query: StatsQuery) -> Result<Vec<RuleCounts>, StoreError> {
         let short = query.short_since.as_microsecond();
-        let mut counting = QueryBuilder::<Sqlite>::new("SELECT rule_id, MAX(category) AS category");
+        let mut counting = Statement::new("SELECT rule_id, MAX(category) AS category");
         for (name, since) in [("long", i64::MIN), ("short", short)] {
             for (counted, condition) in [
                 ("incidents", "1 = 1"),
@@ -148,12 +129,12 @@ impl SqliteStore {
                 ("kill", "verdict = 'KILL'"),
                 ("landed", "latency_ns >= 0"),
             ] {
-                counting.push(format!(", CAST(SUM(CASE WHEN {condition} AND time_us >= "));
-                counting.push_bind(since);
-                counting.push(format!(" THEN 1 ELSE 0 END) AS BIGINT) AS {name}_{counted}"));
+                counting.push(&format!(", CAST(SUM(CASE WHEN {condition} AND time_us >= "));
+                counting.push_value(since);
+                counting.push(&format!(" THEN 1 ELSE 0 END) AS BIGINT) AS {name}_{counted}"));
             }
-            counting.push(", CAST(SUM(CASE WHEN latency_ns >= 0 AND time_us >= ").push_bind(since);
-            counting.push(format!(" THEN latency_ns ELSE 0 END) AS BIGINT) AS {name}_latency_ns"));
+            counting.push(", CAST(SUM(CASE WHEN latency_ns >= 0 AND time_us >= ").push_value(since);
+            counting.push(&format!(" THEN latency_ns ELSE 0 END) AS BIGINT) AS {name}_latency_ns"));
         }
         counting.push(" FROM incident");
         let filter = IncidentFilter {
@@ -164,22 +145,18 @@ impl SqliteStore {
         };
         push_filter(&mut counting, &query.tenant, &filter);
         counting.push(" GROUP BY rule_id ORDER BY rule_id");
-        let rows = counting.build().fetch_all(&self.pool).await.map_err(|error| self.failed(&error))?;
-        rows.iter().map(rule_counts).collect::<Result<_, _>>().map_err(|error| self.failed(&error))
+        self.read_all(&self.database.rows(counting).await?, rule_counts)
     }
 
     async fn purge_now(&self, before: Timestamp) -> Result<u64, StoreError> {
         let mut purged = 0;
         loop {
-            let deleted = sqlx::query(
+            let delete = Statement::new(
                 "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE time_us < ? ORDER BY time_us LIMIT ?)",
-            )
-            .bind(before.as_microsecond())
-            .bind(PURGE_ROWS)
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(&error))?
-            .rows_affected();
+            );
+            let mut write = self.database.write().await?;
+            let deleted = write.run(delete.bind(before.as_microsecond()).bind(PURGE_ROWS)).await?;
+            write.commit().await?;
             purged += deleted;
             if deleted < PURGE_ROWS.unsigned_abs() {
                 return Ok(purged);
@@ -188,7 +165,7 @@ impl SqliteStore {
     }
 }
 
-impl IncidentStore for SqliteStore {
+impl IncidentStore for SqlStore {
     fn save(&self, incidents: Vec<KeptIncident>) -> BoxFuture<'_, Result<(), StoreError>> {
         self.save_now(incidents).boxed()
     }
@@ -231,7 +208,7 @@ fn column_of(key: IncidentKey) -> &'static str {
 }
 
 /// Where an incident stands in a list ordered by `key`.
-fn place(incident: &Incident, key: IncidentKey) -> IncidentPlace {
+pub(super) fn place(incident: &Incident, key: IncidentKey) -> IncidentPlace {
     let value = match key {
         IncidentKey::Time => KeyValue::Number(incident.time.as_microsecond()),
         IncidentKey::Severity => KeyValue::Number(incident.severity as i64),
@@ -242,15 +219,8 @@ fn place(incident: &Incident, key: IncidentKey) -> IncidentPlace {
     IncidentPlace { value, id: incident.id.to_string() }
 }
 
-fn push_value(query: &mut QueryBuilder<Sqlite>, value: &KeyValue) {
-    match value {
-        KeyValue::Number(number) => query.push_bind(*number),
-        KeyValue::Text(text) => query.push_bind(text.clone()),
-    };
-}
-
-fn push_filter(query: &mut QueryBuilder<Sqlite>, tenant: &str, filter: &IncidentFilter) {
-    query.push(" WHERE tenant = ").push_bind(tenant.to_owned());
+fn push_filter(query: &mut Statement, tenant: &str, filter: &IncidentFilter) {
+    query.push(" WHERE tenant = ").push_value(tenant);
     for (column, value) in [
         ("session_id", filter.session_id.as_str()),
         ("rule_id", &filter.rule_id),
@@ -260,43 +230,20 @@ fn push_filter(query: &mut QueryBuilder<Sqlite>, tenant: &str, filter: &Incident
         ("action", filter.action.map_or("", IncidentAction::as_str)),
     ] {
         if !value.is_empty() {
-            query.push(format!(" AND {column} = ")).push_bind(value.to_owned());
+            query.push(&format!(" AND {column} = ")).push_value(value);
         }
     }
     if !filter.category.is_empty() {
-        let below = format!("{}.", filter.category);
-        let length = i64::try_from(below.chars().count()).unwrap_or(i64::MAX);
-        query.push(" AND (category = ").push_bind(filter.category.clone());
-        query.push(" OR substr(category, 1, ").push_bind(length).push(") = ").push_bind(below).push(")");
+        query.push(" AND (category = ").push_value(&filter.category);
+        query.push(" OR ").push_prefix("category", &format!("{}.", filter.category)).push(")");
     }
     if let Some(severity) = filter.severity_min {
-        query.push(" AND severity >= ").push_bind(severity as i64);
+        query.push(" AND severity >= ").push_value(severity as i64);
     }
     if let Some(is_marked) = filter.false_positive {
-        query.push(" AND false_positive = ").push_bind(i64::from(is_marked));
+        query.push(" AND false_positive = ").push_value(is_marked);
     }
-    if let Some(start) = filter.start {
-        query.push(" AND time_us >= ").push_bind(microseconds_up(start));
-    }
-    if let Some(end) = filter.end {
-        query.push(" AND time_us < ").push_bind(microseconds_up(end));
-    }
-}
-
-/// The first whole microsecond at or after `time`: times are kept to the microsecond, bounds may be finer.
-fn microseconds_up(time: Timestamp) -> i64 {
-    let floor = time.as_nanosecond().div_euclid(1_000);
-    let is_whole = time.as_nanosecond().rem_euclid(1_000) == 0;
-    i64::try_from(floor + i128::from(!is_whole)).unwrap_or(i64::MAX)
-}
-
-/// A counter as the database keeps it; it has no unsigned numbers.
-fn as_number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn count(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
+    query.push_span("time_us", filter.start, filter.end);
 }
 
 fn nanoseconds(duration: Duration) -> i64 {
@@ -305,16 +252,11 @@ fn nanoseconds(duration: Duration) -> i64 {
 
 /// Empty for what is absent.
 fn json<T: Serialize>(value: Option<&T>) -> String {
-    value
-        .map(|value| serde_json::to_string(value).expect("texts and maps of texts have a JSON form"))
-        .unwrap_or_default()
+    value.map(rows::json).unwrap_or_default()
 }
 
 fn from_json<T: DeserializeOwned>(text: &str) -> Result<Option<T>, Error> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    serde_json::from_str(text).map(Some).map_err(|error| Error::Decode(error.into()))
+    if text.is_empty() { Ok(None) } else { rows::from_json(text).map(Some) }
 }
 
 /// The value of that name; `None` for the empty name.
@@ -323,19 +265,19 @@ fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Resu
         return Ok(None);
     }
     let found = all.iter().copied().find(|one| name_of(*one) == name);
-    found.map(Some).ok_or_else(|| Error::Decode(format!("unknown name `{name}`").into()))
+    found.map(Some).ok_or_else(|| decode(format!("unknown name `{name}`")))
 }
 
-fn stored(row: &SqliteRow) -> Result<Incident, Error> {
-    let text = |column: &str| row.try_get::<String, _>(column);
-    let number = |column: &str| row.try_get::<i64, _>(column);
+fn stored(row: &Row) -> Result<Incident, Error> {
+    let text = |column: &str| row.text(column);
+    let number = |column: &str| row.number(column);
     let severity = usize::try_from(number("severity")?).ok().and_then(|at| Severity::ALL.get(at).copied());
     let stream = named(&OutputStream::ALL, OutputStream::as_str, &text("stream")?)?;
-    let missing = |what: &str| Error::Decode(format!("no {what}").into());
+    let missing = |what: &str| decode(format!("no {what}"));
     Ok(Incident {
         id: text("id")?.into(),
         session_id: text("session_id")?.into(),
-        time: Timestamp::from_microsecond(number("time_us")?).map_err(|error| Error::Decode(error.into()))?,
+        time: timestamp(number("time_us")?)?,
         rule_id: text("rule_id")?.into(),
         category: Category::new(&text("category")?),
         severity: severity.ok_or_else(|| missing("severity"))?,
@@ -359,9 +301,9 @@ fn stored(row: &SqliteRow) -> Result<Incident, Error> {
     })
 }
 
-fn rule_counts(row: &SqliteRow) -> Result<RuleCounts, Error> {
+fn rule_counts(row: &Row) -> Result<RuleCounts, Error> {
     let counts = |name: &str| -> Result<IncidentCounts, Error> {
-        let of = |counted: &str| row.try_get::<i64, _>(format!("{name}_{counted}").as_str()).map(count);
+        let of = |counted: &str| row.number(&format!("{name}_{counted}")).map(count);
         Ok(IncidentCounts {
             incidents: of("incidents")?,
             false_positives: of("false_positives")?,
@@ -373,8 +315,8 @@ fn rule_counts(row: &SqliteRow) -> Result<RuleCounts, Error> {
         })
     };
     Ok(RuleCounts {
-        rule_id: row.try_get("rule_id")?,
-        category: row.try_get("category")?,
+        rule_id: row.text("rule_id")?,
+        category: row.text("category")?,
         long: counts("long")?,
         short: counts("short")?,
     })

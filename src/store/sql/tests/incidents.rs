@@ -1,10 +1,30 @@
+//! The repository of incidents.
+
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::*;
-use crate::decision::{Caller, WorkContext};
-use crate::store::Config;
+use crate::decision::{
+    Caller, Category, Incident, IncidentAction, OutputStream, Severity, VerdictKind, VerdictSource,
+    WorkContext,
+};
+use crate::store::sql::incidents::place as place_in_list;
+use crate::store::{
+    IncidentCounts, IncidentFilter, IncidentKey, IncidentQuery, IncidentStore, KeptIncident, KeyValue,
+    StatsQuery,
+};
+
+on_both!(
+    every_field_comes_back_after_a_reopening_and_a_later_state_takes_its_place,
+    a_tenant_sees_and_marks_its_own_only,
+    each_filter_passes_what_it_says,
+    pages_join_to_the_list_in_every_order,
+    stats_count_each_rule_over_both_spans,
+    a_purge_deletes_what_is_older_and_nothing_else,
+);
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -65,10 +85,6 @@ fn kept(tenant: &str, incident: &Incident) -> KeptIncident {
     KeptIncident { tenant: tenant.into(), incident: Arc::new(incident.clone()) }
 }
 
-async fn store(folder: &Path) -> SqliteStore {
-    SqliteStore::open(&Config::default(), &folder.join("portcullis.db")).await.expect("it opens")
-}
-
 fn query(filter: IncidentFilter) -> IncidentQuery {
     IncidentQuery {
         tenant: String::new(),
@@ -84,15 +100,13 @@ fn ids(incidents: &[Incident]) -> Vec<&str> {
     incidents.iter().map(|one| &*one.id).collect()
 }
 
-#[tokio::test]
-async fn every_field_comes_back_after_a_reopening_and_a_later_state_takes_its_place() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let first = store(folder.path()).await;
+async fn every_field_comes_back_after_a_reopening_and_a_later_state_takes_its_place(place: TestPlace) {
+    let first = place.open().await;
     let mut one = incident(5, "rule", 1_700_000_000_000_001);
     let bare = Incident { work: None, context: None, offset: u64::MAX >> 1, ..incident(6, "rule", 0) };
     first.save(vec![kept("", &one), kept("", &bare)]).await.expect("kept");
     drop(first);
-    let again = store(folder.path()).await;
+    let again = place.open().await;
     assert_eq!(again.incident(String::new(), one.id.to_string()).await.expect("read"), Some(one.clone()));
     assert_eq!(again.incident(String::new(), bare.id.to_string()).await.expect("read"), Some(bare));
     assert_eq!(again.incident(String::new(), "none".into()).await.expect("read"), None);
@@ -117,10 +131,8 @@ async fn every_field_comes_back_after_a_reopening_and_a_later_state_takes_its_pl
     assert!(!unmarked.false_positive && unmarked.false_positive_reason.is_empty());
 }
 
-#[tokio::test]
-async fn a_tenant_sees_and_marks_its_own_only() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = store(folder.path()).await;
+async fn a_tenant_sees_and_marks_its_own_only(place: TestPlace) {
+    let store = place.open().await;
     let one = incident(1, "rule", 10);
     store.save(vec![kept("acme", &one)]).await.expect("kept");
     let id = one.id.to_string();
@@ -130,10 +142,8 @@ async fn a_tenant_sees_and_marks_its_own_only() {
     assert_eq!(store.incident("acme".into(), id).await.expect("read"), Some(one));
 }
 
-#[tokio::test]
-async fn each_filter_passes_what_it_says() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = store(folder.path()).await;
+async fn each_filter_passes_what_it_says(place: TestPlace) {
+    let store = place.open().await;
     let all: Vec<Incident> =
         (0..12).map(|n| incident(n, if n < 6 { "a" } else { "b" }, i64::from(n) * 10)).collect();
     let mut kept_ones: Vec<KeptIncident> = all.iter().map(|one| kept("", one)).collect();
@@ -170,10 +180,8 @@ async fn each_filter_passes_what_it_says() {
     }
 }
 
-#[tokio::test]
-async fn pages_join_to_the_list_in_every_order() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = store(folder.path()).await;
+async fn pages_join_to_the_list_in_every_order(place: TestPlace) {
+    let store = place.open().await;
     let mut all = Vec::new();
     for n in 0..23 {
         let one = incident(n, ["a", "b", "c"][n as usize % 3], i64::from(n / 4));
@@ -196,7 +204,7 @@ async fn pages_join_to_the_list_in_every_order() {
             let query = IncidentQuery { key, is_descending, ..query(IncidentFilter::default()) };
             let whole = store.incidents(query.clone()).await.expect("read").incidents;
             let sorted = |pair: &[Incident]| {
-                let of = |one: &Incident| match place(one, key).value {
+                let of = |one: &Incident| match place_in_list(one, key).value {
                     KeyValue::Number(number) => (number, String::new()),
                     KeyValue::Text(text) => (0, text),
                 };
@@ -221,10 +229,8 @@ async fn pages_join_to_the_list_in_every_order() {
     }
 }
 
-#[tokio::test]
-async fn stats_count_each_rule_over_both_spans() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = store(folder.path()).await;
+async fn stats_count_each_rule_over_both_spans(place: TestPlace) {
+    let store = place.open().await;
     let now = 100 * DAY_US;
     let ms = Duration::from_millis;
     let all = [
@@ -273,10 +279,8 @@ async fn stats_count_each_rule_over_both_spans() {
     assert!(other.is_empty());
 }
 
-#[tokio::test]
-async fn a_purge_deletes_what_is_older_and_nothing_else() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = store(folder.path()).await;
+async fn a_purge_deletes_what_is_older_and_nothing_else(place: TestPlace) {
+    let store = place.open().await;
     let all: Vec<KeptIncident> = (0..2_500).map(|n| kept("", &incident(n, "a", i64::from(n)))).collect();
     store.save(all).await.expect("kept");
     let before = Timestamp::from_microsecond(2_400).expect("in range");

@@ -1,0 +1,222 @@
+//! Pages of submissions and entities.
+
+use std::collections::HashMap;
+
+use super::rows::{self, ENTITY, SUBMISSION, as_number, count, folded, microseconds, of_table};
+use super::{Row, SqlStore, Statement};
+use crate::decision::{BundleKind, SubmissionStatus, Visibility};
+use crate::store::{
+    ArchivedFilter, EntityKey, EntityPage, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
+    StoreError, StoredSubmission, SubmissionKey, SubmissionPage, SubmissionQuery,
+};
+
+const SUBMISSIONS: &str =
+    "FROM submission s LEFT JOIN entity e ON e.id = s.entity_id AND e.tenant = s.tenant";
+const ENTITIES: &str =
+    "FROM entity e LEFT JOIN submission l ON l.id = e.live_submission_id AND l.tenant = e.tenant";
+
+/// Submissions whose rows are fetched at once.
+const IDS_MAX: usize = 500;
+
+impl SqlStore {
+    pub(super) async fn submissions_now(&self, query: SubmissionQuery) -> Result<SubmissionPage, StoreError> {
+        // One transaction, so that the total is that of the moment of the rows.
+        let mut read = self.database.read().await?;
+        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total {SUBMISSIONS}"));
+        self.push_submission_filter(&mut counting, &query);
+        let total = count(read.number(counting, "total").await?);
+        let mut listing = Statement::new(format!(
+            "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id {SUBMISSIONS}",
+            of_table("s", SUBMISSION)
+        ));
+        self.push_submission_filter(&mut listing, &query);
+        let column = submission_column(query.key);
+        if let Some(Place { value, id }) = &query.after {
+            listing.push_after(column, "s.id", query.is_descending, value, id);
+        }
+        listing.push_order(column, "s.id", query.is_descending, query.limit);
+        let mut submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
+        let has_more = submissions.len() > query.limit;
+        submissions.truncate(query.limit);
+        let next = submissions.last().filter(|_| has_more).map(|last| submission_place(last, query.key));
+        Ok(SubmissionPage { submissions, next, total })
+    }
+
+    fn push_submission_filter(&self, select: &mut Statement, query: &SubmissionQuery) {
+        let filter = &query.filter;
+        select.push(" WHERE s.tenant = ").push_value(&query.tenant);
+        if let Some(viewer) = &filter.viewer {
+            select.push(" AND s.submitter = ").push_value(viewer);
+        }
+        if filter.statuses.is_empty() {
+            select.push(" AND s.status <> 'deleted'");
+        } else {
+            select.push_in("s.status", filter.statuses.iter().map(|status| status.as_str()));
+        }
+        if !filter.kinds.is_empty() {
+            select.push_in("s.kind", filter.kinds.iter().map(|kind| kind.as_str()));
+        }
+        for (column, value) in [
+            ("s.submitter", filter.submitter.clone()),
+            ("s.entity_id", filter.entity_id.clone()),
+            ("s.bundle_sha256", filter.bundle_sha256.to_ascii_lowercase()),
+        ] {
+            if !value.is_empty() {
+                select.push(&format!(" AND {column} = ")).push_value(&value);
+            }
+        }
+        match filter.archived {
+            ArchivedFilter::Include => {}
+            ArchivedFilter::Only => {
+                select.push(" AND e.visibility = 'archived'");
+            }
+            ArchivedFilter::Exclude => {
+                select.push(" AND (e.visibility IS NULL OR e.visibility <> 'archived')");
+            }
+        }
+        if !filter.text.is_empty() {
+            select.push(&format!(" AND {}(s.folded, ", self.position()));
+            select.push_value(&folded(&filter.text)).push(") > 0");
+        }
+        select.push_span("s.create_time_us", filter.start, filter.end);
+    }
+
+    pub(super) async fn entities_now(&self, query: EntityQuery) -> Result<EntityPage, StoreError> {
+        let mut read = self.database.read().await?;
+        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total {ENTITIES}"));
+        self.push_entity_filter(&mut counting, &query);
+        let total = count(read.number(counting, "total").await?);
+        let mut listing = Statement::new(format!("SELECT {} {ENTITIES}", of_table("e", ENTITY)));
+        self.push_entity_filter(&mut listing, &query);
+        let column = entity_column(query.key);
+        if let Some(Place { value, id }) = &query.after {
+            listing.push_after(column, "e.id", query.is_descending, value, id);
+        }
+        listing.push_order(column, "e.id", query.is_descending, query.limit);
+        let mut entities = self.read_all(&read.rows(listing).await?, rows::entity)?;
+        let has_more = entities.len() > query.limit;
+        entities.truncate(query.limit);
+
+        let mut ids: Vec<&String> = entities
+            .iter()
+            .flat_map(|entity| entity.live_submission_id.iter().chain([&entity.latest_submission_id]))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut by_id: HashMap<String, StoredSubmission> = HashMap::new();
+        for ids in ids.chunks(IDS_MAX) {
+            let select = format!("SELECT {SUBMISSION} FROM submission WHERE tenant = ?");
+            let mut select = Statement::new(select).bind(&query.tenant);
+            select.push_in("id", ids.iter().copied());
+            let found = self.read_all(&read.rows(select).await?, rows::submission)?;
+            by_id.extend(found.into_iter().map(|one| (one.id.clone(), one)));
+        }
+        let of_id = |id: &String| by_id.get(id).cloned();
+        let entities: Vec<ListedEntity> = entities
+            .into_iter()
+            .map(|entity| ListedEntity {
+                live: entity.live_submission_id.as_ref().and_then(of_id),
+                latest: of_id(&entity.latest_submission_id),
+                entity,
+            })
+            .collect();
+        let next = entities.last().filter(|_| has_more).map(|last| entity_place(last, query.key));
+        Ok(EntityPage { entities, next, total })
+    }
+
+    fn push_entity_filter(&self, select: &mut Statement, query: &EntityQuery) {
+        let filter = &query.filter;
+        select.push(" WHERE e.tenant = ").push_value(&query.tenant);
+        if let Some(viewer) = &filter.viewer {
+            select.push(" AND (e.visibility = 'approved' OR e.owner = ").push_value(viewer).push(")");
+        }
+        if filter.visibilities.is_empty() {
+            select.push(" AND e.visibility <> 'archived'");
+        } else {
+            select.push_in("e.visibility", filter.visibilities.iter().map(|one| one.as_str()));
+        }
+        if !filter.kinds.is_empty() {
+            select.push_in("e.kind", filter.kinds.iter().map(|kind| kind.as_str()));
+        }
+        if !filter.owner.is_empty() {
+            select.push(" AND e.owner = ").push_value(&filter.owner);
+        }
+        if !filter.text.is_empty() {
+            let position = self.position();
+            let text = folded(&filter.text);
+            select.push(&format!(" AND ({position}(e.folded, ")).push_value(&text);
+            select
+                .push(&format!(") > 0 OR {position}(COALESCE(l.description_folded, ''), "))
+                .push_value(&text);
+            select.push(") > 0)");
+        }
+    }
+}
+
+fn listed_submission(row: &Row) -> Result<ListedSubmission, sqlx::Error> {
+    let submission = rows::submission(row)?;
+    let visibility = row.text_or_none("entity_visibility")?;
+    let is_live = row.text_or_none("entity_live_id")?.is_some_and(|live| live == submission.id);
+    let visibility = visibility
+        .map(|name| {
+            Visibility::parse(&name).ok_or_else(|| rows::decode(format!("unknown visibility `{name}`")))
+        })
+        .transpose()?;
+    Ok(ListedSubmission { submission, visibility, is_live })
+}
+
+fn submission_column(key: SubmissionKey) -> &'static str {
+    match key {
+        SubmissionKey::CreateTime => "s.create_time_us",
+        SubmissionKey::UpdateTime => "s.update_time_us",
+        SubmissionKey::Name => "s.name",
+        SubmissionKey::Submitter => "s.submitter",
+        SubmissionKey::Kind => "s.kind",
+        SubmissionKey::Status => "s.status",
+        SubmissionKey::FileSize => "s.file_size",
+    }
+}
+
+fn submission_place(listed: &ListedSubmission, key: SubmissionKey) -> Place {
+    let one = &listed.submission;
+    let text = |text: &str| KeyValue::Text(text.to_owned());
+    let value = match key {
+        SubmissionKey::CreateTime => KeyValue::Number(microseconds(one.created)),
+        SubmissionKey::UpdateTime => KeyValue::Number(microseconds(one.updated)),
+        SubmissionKey::Name => text(&one.name),
+        SubmissionKey::Submitter => text(&one.submitter),
+        SubmissionKey::Kind => text(BundleKind::as_str(one.kind)),
+        SubmissionKey::Status => text(SubmissionStatus::as_str(one.status)),
+        SubmissionKey::FileSize => KeyValue::Number(as_number(one.file_size)),
+    };
+    Place { value, id: one.id.clone() }
+}
+
+fn entity_column(key: EntityKey) -> &'static str {
+    match key {
+        EntityKey::CreateTime => "e.create_time_us",
+        EntityKey::UpdateTime => "e.update_time_us",
+        EntityKey::Name => "e.name",
+        EntityKey::Owner => "e.owner",
+        EntityKey::Kind => "e.kind",
+        EntityKey::Visibility => "e.visibility",
+        EntityKey::FileSize => "COALESCE(l.file_size, 0)",
+    }
+}
+
+fn entity_place(listed: &ListedEntity, key: EntityKey) -> Place {
+    let one = &listed.entity;
+    let text = |text: &str| KeyValue::Text(text.to_owned());
+    let value = match key {
+        EntityKey::CreateTime => KeyValue::Number(microseconds(one.created)),
+        EntityKey::UpdateTime => KeyValue::Number(microseconds(one.updated)),
+        EntityKey::Name => text(&one.name),
+        EntityKey::Owner => text(&one.owner),
+        EntityKey::Kind => text(BundleKind::as_str(one.kind)),
+        EntityKey::Visibility => text(Visibility::as_str(one.visibility)),
+        EntityKey::FileSize => {
+            KeyValue::Number(listed.live.as_ref().map_or(0, |live| as_number(live.file_size)))
+        }
+    };
+    Place { value, id: one.id.clone() }
+}
