@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod code;
+mod config;
 mod coverage;
 mod inspect;
 mod inspection;
@@ -13,10 +14,13 @@ pub mod life;
 pub mod media;
 pub mod pack;
 pub mod rules;
+pub mod review;
 pub mod service;
 pub mod spool;
 mod tree;
+pub mod worker;
 
+pub use config::{BundlesConfig, GuardrailsConfig, WithoutKey};
 pub use inspect::{InspectLimits, Inspector};
 pub use inspection::{Inspection, Manifest};
 pub use tree::{Tree, TreeFile};

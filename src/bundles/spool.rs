@@ -102,6 +102,31 @@ impl Spool {
         }
         Ok(Spooling { file, hash: Sha256::new(), size: 0 })
     }
+
+    /// A place for a file that somebody else makes, such as a copy of bytes that are kept.
+    pub fn spare(&self) -> Spare {
+        Spare { path: self.folder.join(format!("{}.{EXTENSION}", Uuid::new_v4().simple())) }
+    }
+}
+
+/// A place for one file. Whatever lies there is removed when this is dropped.
+#[derive(Debug)]
+pub struct Spare {
+    path: PathBuf,
+}
+
+impl Spare {
+    /// The place, for as long as this value lives. Nothing lies there at first.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // One that cannot be removed now is removed by the next start.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl Spooling {

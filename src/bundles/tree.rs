@@ -16,12 +16,14 @@ pub struct TreeFile {
     pub is_executable: bool,
     /// Its text, or the beginning of it. `None` when it is no text, or no room was left: a review needs far less.
     pub text: Option<String>,
+    /// The end of its text where `text` is only the beginning; else empty. What lies between was left out.
+    pub tail: String,
 }
 
 impl TreeFile {
     /// Whether the text ends before the file does.
     pub fn is_cut(&self) -> bool {
-        self.text.as_ref().is_some_and(|text| (text.len() as u64) < self.size)
+        self.text.as_ref().is_some_and(|text| ((text.len() + self.tail.len()) as u64) < self.size)
     }
 }
 
@@ -41,8 +43,17 @@ impl Tree {
     /// Adds a file; `text` is what of it is text.
     pub(super) fn add(&mut self, path: String, size: u64, is_executable: bool, text: Option<&str>) {
         let room = FILE_BYTES_MAX.min(TREE_BYTES_MAX - self.kept);
-        let text = text.filter(|_| room > 0).map(|text| text[..text.floor_char_boundary(room)].to_owned());
-        self.kept += text.as_ref().map_or(0, String::len);
-        self.files.push(TreeFile { path, size, is_executable, text });
+        let kept = text.filter(|_| room > 0).map(|text| {
+            if text.len() <= room {
+                return (text.to_owned(), String::new());
+            }
+            // The end is kept too, so that nothing hides behind padding.
+            let head = text.floor_char_boundary(room - room / 4);
+            let tail = text.ceil_char_boundary(text.len() - room / 4);
+            (text[..head].to_owned(), text[tail.max(head)..].to_owned())
+        });
+        let (text, tail) = kept.map_or((None, String::new()), |(head, tail)| (Some(head), tail));
+        self.kept += text.as_ref().map_or(0, String::len) + tail.len();
+        self.files.push(TreeFile { path, size, is_executable, text, tail });
     }
 }

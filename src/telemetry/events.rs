@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
-use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
+use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
 use super::metrics::Metrics;
 use crate::decision::{
-    Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel, Unjudged,
-    VerdictKind, VerdictSource,
+    Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel,
+    SubmissionStatus, Unjudged, VerdictKind, VerdictSource,
 };
 
 /// A request got its decision.
@@ -432,6 +432,38 @@ impl IncidentsUnwritten<'_> {
         if let Some(held_back) = metrics.lines.store.pass() {
             error!(lost = self.lost, cause = %self.cause, held_back, "incidents not written");
         }
+    }
+}
+
+/// A submission stands otherwise than before.
+#[derive(Clone, Copy, Debug)]
+pub struct SubmissionMoved {
+    /// How it stands now.
+    pub status: SubmissionStatus,
+}
+
+impl SubmissionMoved {
+    /// Counts it; logs at debug. Which one it is stands in the audit events.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.submissions_moved(self.status).increment(1);
+        debug!(status = self.status.as_str(), "submission moved");
+    }
+}
+
+/// One stage of the review of a bundle has ended, whatever came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReviewStageRan {
+    /// Which one.
+    pub stage: ReviewStage,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl ReviewStageRan {
+    /// Records the time; logs at debug.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.review_duration(self.stage).record(self.elapsed);
+        debug!(stage = self.stage.as_str(), elapsed_us = micros(self.elapsed), "stage of a review ended");
     }
 }
 

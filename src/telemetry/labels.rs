@@ -130,6 +130,16 @@ label_set! {
 }
 
 label_set! {
+    /// Stages of the review of a bundle.
+    ReviewStage {
+        /// The inline checks.
+        Inline = "inline",
+        /// The review by a model.
+        Llm = "llm",
+    }
+}
+
+label_set! {
     /// What a load of the policy came to.
     ReloadOutcome {
         /// The new policy is in force.

@@ -17,9 +17,11 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, Rpc, reason_index};
+use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, reason_index};
 use super::limiter::LineLimiter;
-use crate::decision::{Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, VerdictSource};
+use crate::decision::{
+    Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, SubmissionStatus, VerdictSource,
+};
 
 /// How often the caller of `install` runs the upkeep.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -76,6 +78,10 @@ const LLM_REQUESTS: &str = "portcullis_llm_requests_total";
 const LLM_DURATION: &str = "portcullis_llm_duration_seconds";
 const LLM_TOKENS: &str = "portcullis_llm_tokens_total";
 const LLM_COST: &str = "portcullis_llm_cost_usd_total";
+const SUBMISSIONS_MOVED: &str = "portcullis_submissions_total";
+const SUBMISSIONS: &str = "portcullis_submissions";
+const REVIEW_QUEUE_AGE: &str = "portcullis_review_queue_age_seconds";
+const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
 const BUILD_INFO: &str = "portcullis_build_info";
 
 /// Help of `portcullis_llm_cost_usd_total`, which is written by hand: counters of the library hold whole numbers.
@@ -84,7 +90,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 24] = [
+const DEFINITIONS: [Definition; 28] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -148,6 +154,22 @@ const DEFINITIONS: [Definition; 24] = [
         "Time from a question to its end: the wait for a place, all attempts and pauses.",
     ),
     Definition(LLM_TOKENS, Kind::Counter, "Tokens that models read (input) and wrote (output)."),
+    Definition(
+        SUBMISSIONS_MOVED,
+        Kind::Counter,
+        "Submissions that came to stand so in this process, by status; a second attempt counts again.",
+    ),
+    Definition(SUBMISSIONS, Kind::Gauge, "Submissions that stand so now, by status, over all replicas."),
+    Definition(
+        REVIEW_QUEUE_AGE,
+        Kind::Gauge,
+        "Seconds for which the oldest submission waits that is not held; 0 when none waits.",
+    ),
+    Definition(
+        REVIEW_DURATION,
+        Kind::Seconds,
+        "Time of one stage of the review of a bundle: inline checks, or the review by a model.",
+    ),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
 
@@ -232,6 +254,10 @@ pub struct Metrics {
     monitor_bytes: [Counter; OutputStream::ALL.len()],
     incidents_lost: Counter,
     verdict_duration: [Histogram; VerdictSource::ALL.len()],
+    submissions_moved: [Counter; SubmissionStatus::ALL.len()],
+    submissions: [Gauge; SubmissionStatus::ALL.len()],
+    review_queue_age: Gauge,
+    review_duration: [Histogram; ReviewStage::ALL.len()],
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     llm_cost: Arc<LlmCost>,
     pub(super) lines: Lines,
@@ -308,6 +334,15 @@ impl Metrics {
             incidents_lost: counter(r, INCIDENTS_LOST, &[]),
             verdict_duration: VerdictSource::ALL
                 .map(|source| histogram(r, VERDICT_DURATION, &[("source", source.as_str())])),
+            submissions_moved: std::array::from_fn(|at| {
+                counter(r, SUBMISSIONS_MOVED, &[("status", SubmissionStatus::ALL[at].as_str())])
+            }),
+            submissions: std::array::from_fn(|at| {
+                gauge(r, SUBMISSIONS, &[("status", SubmissionStatus::ALL[at].as_str())])
+            }),
+            review_queue_age: gauge(r, REVIEW_QUEUE_AGE, &[]),
+            review_duration: ReviewStage::ALL
+                .map(|stage| histogram(r, REVIEW_DURATION, &[("stage", stage.as_str())])),
             policy_revision,
             llm_cost: Arc::default(),
             lines: Lines {
@@ -386,6 +421,23 @@ impl Metrics {
     /// Records the time to one verdict.
     pub fn record_verdict(&self, source: VerdictSource, elapsed: Duration) {
         self.verdict_duration[source as usize].record(elapsed);
+    }
+
+    pub(super) fn submissions_moved(&self, status: SubmissionStatus) -> &Counter {
+        &self.submissions_moved[status as usize]
+    }
+
+    pub(super) fn review_duration(&self, stage: ReviewStage) -> &Histogram {
+        &self.review_duration[stage as usize]
+    }
+
+    /// Shows how many submissions stand how, and for how long the oldest one waits. States that are not named have none.
+    pub fn show_submissions(&self, counts: &[(SubmissionStatus, u64)], queue_age: Duration) {
+        for status in SubmissionStatus::ALL {
+            let found = counts.iter().find(|(counted, _)| counted == status);
+            self.submissions[*status as usize].set(found.map_or(0.0, |(_, count)| *count as f64));
+        }
+        self.review_queue_age.set(queue_age.as_secs_f64());
     }
 
     pub(super) fn incidents_lost(&self) -> &Counter {

@@ -18,9 +18,9 @@ pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
     AuditDropped, CacheLookedUp, CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan,
     LlmAsked, OverloadShed, PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RequestDecided,
-    RequestRefused, SessionEnded,
+    RequestRefused, ReviewStageRan, SessionEnded, SubmissionMoved,
 };
-pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, Rpc};
+pub use labels::{Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
 pub use logging::{Logging, LoggingError, init};
 pub use metrics::{Metrics, MetricsHandle, OpenStream, UPKEEP_INTERVAL, install};
 pub use trace_context::{adopt, extract};

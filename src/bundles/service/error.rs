@@ -86,6 +86,12 @@ pub enum SubmissionError {
     /// The checks did not run to their end; nothing was kept.
     #[error("the bundle could not be checked: {0}; try again")]
     Unchecked(String),
+    /// There are no usable rules or policies.
+    #[error("{0}")]
+    NotServing(String),
+    /// The bytes could not be kept or read; nothing was changed.
+    #[error("{0}")]
+    Bytes(String),
     /// The store failed. The caller cannot tell whether the change was made: look before trying again.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 
+use crate::bundles::life::Standing;
 use crate::bundles::spool::Spooled;
 use crate::decision::{
     BundleChecks, BundleKind, Capability, Decision, FileCoverage, HoldReason, SubmissionStatus, Unjudged,
     Visibility,
 };
+use crate::store::{ListedEntity, ListedSubmission, Place, StoredAttempt, StoredSubmission};
 
 /// Who asks. What it says of the caller was established by whoever took the call; nothing of it is the caller's word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +40,6 @@ pub struct Upload {
     pub dry_run: bool,
     /// Id of the decision.
     pub decision_id: String,
-    /// Revision of the policy in force.
-    pub policy_revision: String,
 }
 
 /// How the inline checks of an upload ended.
@@ -71,6 +71,10 @@ pub struct Reviewed {
     pub unjudged: Vec<Unjudged>,
     /// What the caller may do with it.
     pub decision: Decision,
+    /// Id of the decision: that of the upload.
+    pub decision_id: String,
+    /// Revision of the policy it was made under.
+    pub policy_revision: String,
 }
 
 /// One uploaded bundle: verdict and live visibility side by side.
@@ -227,6 +231,28 @@ pub struct Entity {
     pub archived: Option<(Timestamp, String)>,
 }
 
+/// One page of submissions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmissionList {
+    /// In the order asked for.
+    pub submissions: Vec<Submission>,
+    /// Where the next page begins; `None` when this is the last.
+    pub next: Option<Place>,
+    /// How many pass the filter, over all pages.
+    pub total: u64,
+}
+
+/// One page of entities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entities {
+    /// In the order asked for.
+    pub entities: Vec<Entity>,
+    /// Where the next page begins; `None` when this is the last.
+    pub next: Option<Place>,
+    /// How many pass the filter, over all pages.
+    pub total: u64,
+}
+
 /// A submission as it stands after a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
@@ -255,5 +281,111 @@ pub const fn decision_of(status: SubmissionStatus) -> Decision {
         SubmissionStatus::BlockedInline | SubmissionStatus::BlockedLlm | SubmissionStatus::Deleted => {
             Decision::Block
         }
+    }
+}
+
+impl Submission {
+    /// A row beside the live state of its entity, without details.
+    pub(super) fn of(listed: ListedSubmission) -> Self {
+        let ListedSubmission { submission: row, visibility, is_live } = listed;
+        Self {
+            decision: decision_of(row.status),
+            id: row.id,
+            entity_id: row.entity_id,
+            tenant: row.tenant,
+            kind: row.kind,
+            name: row.name,
+            version: row.version_text,
+            description: row.description,
+            submitter: row.submitter,
+            status: row.status,
+            hold_reason: row.hold_reason,
+            visibility,
+            is_live,
+            decision_id: row.decision_id,
+            policy_revision: row.policy_revision,
+            bundle_sha256: row.bundle_sha256,
+            file_size: row.file_size,
+            file_count: row.file_count,
+            created: row.created,
+            updated: row.updated,
+            purged: row.purged,
+            review_model: row.review_model,
+            overridden: row.overridden.map(|o| Overridden {
+                actor: o.actor,
+                reason: o.reason,
+                prior_status: o.prior_status,
+                time: o.time,
+            }),
+            details: None,
+        }
+    }
+
+    /// Whether nothing more will happen to it by itself.
+    pub fn is_final(&self) -> bool {
+        Standing::of(self.status, self.hold_reason).is_none_or(|standing| !standing.is_running())
+    }
+}
+
+impl From<StoredAttempt> for Attempt {
+    fn from(row: StoredAttempt) -> Self {
+        Self {
+            number: row.number,
+            status: row.status,
+            hold_reason: row.hold_reason,
+            checks: row.checks,
+            error: row.error,
+            decision_id: row.decision_id,
+            policy_revision: row.policy_revision,
+            started: row.started,
+            ended: row.ended,
+        }
+    }
+}
+
+impl Entity {
+    /// An entity beside its submissions; `knows_all` for its owner and administrators.
+    pub(super) fn of(listed: ListedEntity, knows_all: bool) -> Self {
+        let ListedEntity { entity, live, latest } = listed;
+        let latest = latest.filter(|_| knows_all).map(|row| (row.id, row.status));
+        let (version, description, bundle_sha256, file_size) = live.map_or_else(Default::default, |row| {
+            (row.version_text, row.description, row.bundle_sha256, row.file_size)
+        });
+        Self {
+            id: entity.id,
+            tenant: entity.tenant,
+            kind: entity.kind,
+            name: entity.name,
+            version,
+            description,
+            owner: entity.owner,
+            visibility: entity.visibility,
+            live_submission_id: entity.live_submission_id,
+            latest,
+            bundle_sha256,
+            file_size,
+            created: entity.created,
+            updated: entity.updated,
+            archived: entity.archived.map(|time| (time, entity.archived_by)),
+        }
+    }
+}
+
+/// A new, open attempt of a submission that stands as its row says.
+pub(super) fn attempt_of(row: &StoredSubmission, now: Timestamp) -> StoredAttempt {
+    StoredAttempt {
+        submission_id: row.id.clone(),
+        number: row.attempt,
+        status: row.status,
+        hold_reason: row.hold_reason,
+        checks: BundleChecks::default(),
+        coverage: Vec::new(),
+        capabilities: Vec::new(),
+        unjudged: Vec::new(),
+        error: String::new(),
+        decision_id: row.decision_id.clone(),
+        policy_revision: row.policy_revision.clone(),
+        started: now,
+        ended: None,
     }
 }

@@ -1,0 +1,178 @@
+//! What a model is shown, and which answers pass.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::bundles::{Manifest, Tree};
+use crate::decision::{BundleKind, Capability, CheckStatus, Severity};
+use crate::judge::{Answer, Usage, check_schema};
+
+const NONCE: &str = "0123456789abcdef0123456789abcdef";
+
+fn tree(primary: &str, files: &[(&str, &str)]) -> Tree {
+    let mut tree = Tree { primary: primary.to_owned(), ..Tree::default() };
+    for (path, text) in files {
+        tree.add((*path).to_owned(), text.len() as u64, false, Some(text));
+    }
+    tree
+}
+
+fn prompt(tree: &Tree, capabilities: &[Capability]) -> Prompt {
+    let manifest = Manifest {
+        name: "notes".to_owned(),
+        version: "1.0.0".to_owned(),
+        description: "Keeps notes.\nIgnore\u{0} this".to_owned(),
+    };
+    Prompt::new(BundleKind::Skill, &manifest, tree, capabilities, NONCE)
+}
+
+fn paths(prompt: &Prompt) -> Vec<String> {
+    let files = prompt.blocks().iter().filter(|(label, _)| *label == "file");
+    let path = |text: &str| text.lines().next().unwrap_or_default().trim_start_matches("path: ").to_owned();
+    files.map(|(_, text)| path(text)).collect()
+}
+
+#[test]
+fn the_schema_is_closed_and_in_the_subset() {
+    let empty = prompt(&Tree::default(), &[]);
+    let question = empty.question();
+    assert_eq!(check_schema(question.schema), Ok(()));
+    assert_eq!(question.prompt_version, PROMPT_VERSION);
+    assert!(question.instructions.contains(NONCE));
+}
+
+#[test]
+fn the_most_telling_texts_come_first() {
+    let tree = tree(
+        "SKILL.md",
+        &[
+            ("LICENSE", "free"),
+            ("README.md", "read me"),
+            ("SKILL.md", "a skill"),
+            ("agents/helper.md", "an agent"),
+            ("data/table.csv", "1,2"),
+            ("hooks/hooks.json", "{}"),
+            ("lib/tool.py", "print()"),
+            ("notes.txt", "able"),
+            ("run", "#!/bin/sh\ntrue"),
+        ],
+    );
+    let able =
+        Capability { kind: "network".into(), file: "notes.txt".into(), line: 1, detail: String::new() };
+    assert_eq!(
+        paths(&prompt(&tree, &[able])),
+        [
+            "SKILL.md",
+            "hooks/hooks.json",
+            "notes.txt",
+            "run",
+            "lib/tool.py",
+            "agents/helper.md",
+            "LICENSE",
+            "data/table.csv",
+            "README.md"
+        ]
+    );
+}
+
+#[test]
+fn small_bundles_are_shown_whole_and_unmarked() {
+    let tree = tree("SKILL.md", &[("SKILL.md", "line one\nline two\n"), ("run.sh", "true\n")]);
+    let prompt = prompt(&tree, &[]);
+    let blocks = prompt.blocks();
+    assert_eq!(
+        blocks[0].1,
+        "kind: skill\nname: notes\nversion: 1.0.0\ndescription: Keeps notes. Ignore  this"
+    );
+    assert_eq!(blocks[1].1, "SKILL.md (18 bytes, shown)\nrun.sh (5 bytes, shown)");
+    assert_eq!(blocks[2].1, "path: SKILL.md\nline one\nline two\n");
+    assert!(!blocks.iter().any(|(_, text)| text.contains("CUT")));
+}
+
+#[test]
+fn the_end_of_a_long_text_is_shown_whatever_stands_before_it() {
+    for padding in ["word ".repeat(100_000), "\n".repeat(100_000), "x".repeat(300_000), "é☃ ".repeat(50_000)]
+    {
+        let text = format!("the beginning\n{padding}\nthe very end");
+        let tree = tree("SKILL.md", &[("SKILL.md", &text), ("z.md", "another one")]);
+        let prompt = prompt(&tree, &[]);
+        let file = &prompt.blocks()[2].1;
+        assert!(file.contains("the beginning") && file.ends_with("the very end"), "{}", &padding[..4]);
+        assert!(file.contains(&format!("[[CUT {NONCE} ")), "{}", &padding[..4]);
+        assert!(prompt.blocks()[3].1.contains("another one"), "a long text leaves room for others");
+        assert!(prompt.blocks()[1].1.contains("shown in part"));
+    }
+}
+
+#[test]
+fn answers_pass_by_one_rule() {
+    let finding = |severity: &str| json!({"file": "a.sh", "line": 3, "category": "Data Theft", "severity": severity, "reason": "r", "fix_hint": "f"});
+    let answer = |risk: &str, findings: Vec<Value>| json!({"risk_level": risk, "summary": "s\u{1b}[2J", "findings": findings, "placeholders": 1});
+    let (low, medium, high, critical) =
+        (finding("low"), finding("medium"), finding("high"), finding("critical"));
+    for (value, wanted) in [
+        (answer("safe", vec![]), Ok(true)),
+        (answer("low", vec![]), Ok(true)),
+        (answer("safe", vec![medium.clone(), low.clone()]), Ok(true)),
+        (answer("low", vec![medium.clone()]), Ok(true)),
+        (answer("low", vec![medium.clone(), high.clone()]), Ok(false)),
+        (answer("low", vec![critical.clone()]), Ok(false)),
+        (answer("medium", vec![]), Ok(false)),
+        (answer("high", vec![]), Ok(false)),
+        (answer("critical", vec![critical.clone()]), Ok(false)),
+        (answer("safe", vec![high]), Err(NoVerdict::Contradictory)),
+        (answer("safe", vec![low, critical]), Err(NoVerdict::Contradictory)),
+        (answer("harmless", vec![]), Err(NoVerdict::Incomplete)),
+        (json!({"summary": "s", "findings": [], "placeholders": 0}), Err(NoVerdict::Incomplete)),
+        (json!({"risk_level": "safe", "findings": [], "placeholders": 0}), Err(NoVerdict::Incomplete)),
+        (json!({"risk_level": "safe", "summary": "s", "placeholders": 0}), Err(NoVerdict::Incomplete)),
+        (json!({"risk_level": "safe", "summary": "s", "findings": []}), Err(NoVerdict::Incomplete)),
+        (answer("safe", vec![json!({"file": "a"})]), Err(NoVerdict::Incomplete)),
+        (answer("safe", vec![finding("none")]), Err(NoVerdict::Incomplete)),
+    ] {
+        let answer = Answer {
+            value: value.clone(),
+            model: "m-1".to_owned(),
+            usage: Usage::default(),
+            cached: false,
+            elapsed: Duration::ZERO,
+        };
+        let read = read(&answer, "review-x");
+        assert_eq!(read.as_ref().map(|verdict| verdict.is_passed).map_err(|error| *error), wanted, "{value}");
+        let Ok(verdict) = read else { continue };
+        let status = if verdict.is_passed { CheckStatus::Pass } else { CheckStatus::Fail };
+        assert_eq!(verdict.review.status, status);
+        assert_eq!((verdict.review.model.as_str(), verdict.review.summary.as_str()), ("m-1", "s [2J"));
+        for finding in &verdict.review.findings {
+            assert_eq!((finding.category.as_str(), finding.line), ("data_theft", 3));
+        }
+        let severities: Vec<Severity> =
+            verdict.review.findings.iter().map(|finding| finding.severity).collect();
+        assert!(severities.is_sorted_by(|a, b| a >= b));
+    }
+}
+
+proptest! {
+    /// Whatever a bundle holds, the prompt stays within its bounds, and every text is listed.
+    #[test]
+    fn prompts_are_bounded(files in prop::collection::vec(
+        ("[a-z/☃ \\n]{1,300}", prop_oneof![
+            any::<String>(),
+            Just("a b\n".repeat(40_000)),
+            Just("\t".repeat(5_000)),
+            "[a-z]{0,4000}",
+        ]),
+        0..60,
+    )) {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let tree = tree("", &files);
+        let prompt = prompt(&tree, &[]);
+        // Each text may carry one marker more than its share.
+        prop_assert!(prompt.len() <= PROMPT_BYTES_MAX, "{}", prompt.len());
+        let first = prompt.clone();
+        prop_assert_eq!(first, prompt);
+    }
+}

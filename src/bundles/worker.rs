@@ -1,0 +1,325 @@
+//! What goes on beside the calls: reviews, interrupted rescans, reaper, purge, sweep, and the gauges of all that.
+//!
+//! Every step can be repeated: a worker holds a submission by a lease that it prolongs, and writes its result only where
+//! nothing changed meanwhile. A worker that is killed leaves a lease that runs out; one that stops gives it back.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::review::{self, PROMPT_VERSION, Prompt};
+use super::service::Submissions;
+use super::service::step::{Landed, Released, TRIES_MAX, Unfetched, pause_after};
+use crate::decision::{CheckStatus, LlmReview, SubmissionStatus};
+use crate::judge::{Judge, NotJudged, Trouble};
+use crate::store::{StoreError, StoredSubmission, VerdictEntry, VerdictKey};
+use crate::telemetry::{ReviewStage, ReviewStageRan};
+
+/// How often stuck reviews are looked for, and the gauges set.
+const TICK: Duration = Duration::from_secs(10);
+/// How often it is looked whether a daily job is due.
+const DAILY_LOOK: Duration = Duration::from_secs(600);
+/// How long a review rests whose model could not be asked at all.
+const AWAY_PAUSE: SignedDuration = SignedDuration::from_secs(15);
+/// How long a model may be away before its reviews are given up, counted from the begin of the attempt.
+const AWAY_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// Reviews and jobs of this process.
+pub struct Worker {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Worker {
+    /// Begins. Needs the runtime of tokio.
+    pub fn start(submissions: &Submissions) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        for _ in 0..submissions.guardrails().reviews_max {
+            let (submissions, stopped) = (submissions.clone(), stopped.clone());
+            tasks.spawn(async move { reviews(&submissions, stopped).await });
+        }
+        let (regular, daily) = (submissions.clone(), submissions.clone());
+        tasks.spawn(unless_stopped(stopped.clone(), async move { regular_jobs(&regular).await }));
+        tasks.spawn(unless_stopped(stopped, async move { daily_jobs(&daily).await }));
+        Self { stop, tasks }
+    }
+
+    /// Stops taking work, gives back what is under way, and waits for that at most so long.
+    pub async fn stop(mut self, wait: Duration) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(wait, all).await.is_err() {
+            tracing::warn!("reviews under way were left; they are taken again when their leases run out");
+        }
+    }
+}
+
+async fn unless_stopped(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        () = stop_of(&mut stopped) => {}
+    }
+}
+
+async fn stop_of(stopped: &mut watch::Receiver<bool>) {
+    // An error means that the worker itself is gone.
+    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+}
+
+/// One reviewer: takes what waits, one after the other, until it is stopped.
+async fn reviews(submissions: &Submissions, mut stopped: watch::Receiver<bool>) {
+    let owner = Uuid::now_v7().to_string();
+    while !*stopped.borrow() {
+        let pause = match submissions.claim(&owner).await {
+            Ok(Some(row)) => match one(submissions, &row, &owner, &mut stopped).await {
+                Ok(()) => continue,
+                Err(error) => {
+                    tracing::error!(%error, submission = row.id, "a review could not go on; it is taken again later");
+                    submissions.poll_interval()
+                }
+            },
+            Ok(None) => submissions.poll_interval(),
+            Err(error) => {
+                tracing::error!(%error, "waiting reviews cannot be read");
+                submissions.poll_interval().max(Duration::from_secs(1))
+            }
+        };
+        tokio::select! {
+            () = submissions.waiting() => {}
+            () = tokio::time::sleep(pause) => {}
+            () = stop_of(&mut stopped) => {}
+        }
+    }
+}
+
+/// Works on what was taken, prolonging the lease meanwhile.
+async fn one(
+    submissions: &Submissions,
+    row: &StoredSubmission,
+    owner: &str,
+    stopped: &mut watch::Receiver<bool>,
+) -> Result<(), StoreError> {
+    tokio::select! {
+        done = step(submissions, row) => done,
+        // Whoever has it now does it; a result of ours would be thrown away.
+        () = lease_lost(submissions, row, owner) => {
+            tracing::warn!(submission = row.id, "the lease of a review was lost; another worker has it");
+            Ok(())
+        }
+        () = stop_of(stopped) => submissions.release(row, Released::Stopping).await.map(|_| ()),
+    }
+}
+
+/// Prolongs the lease for as long as it is there.
+async fn lease_lost(submissions: &Submissions, row: &StoredSubmission, owner: &str) {
+    let every = submissions.guardrails().review_lease / 3;
+    loop {
+        tokio::time::sleep(every).await;
+        match submissions.renew(row, owner).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            // The lease may hold all the same; the write at the end tells.
+            Err(error) => tracing::warn!(%error, submission = row.id, "a lease could not be prolonged"),
+        }
+    }
+}
+
+/// Takes one submission a step further.
+pub(super) async fn step(submissions: &Submissions, row: &StoredSubmission) -> Result<(), StoreError> {
+    match row.status {
+        SubmissionStatus::PendingInline => match submissions.recheck(row).await {
+            Ok(Landed::Done(_) | Landed::Skipped) => Ok(()),
+            Err(super::service::SubmissionError::Store(error)) => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, submission = row.id, "inline checks could not run; they are tried again");
+                Ok(())
+            }
+        },
+        SubmissionStatus::PendingLlm => {
+            let started = Instant::now();
+            let done = llm(submissions, row).await;
+            let elapsed = started.elapsed();
+            ReviewStageRan { stage: ReviewStage::Llm, elapsed }.emit(submissions.metrics());
+            done.map(|_| ())
+        }
+        // Nothing else is ever given out.
+        _ => Ok(()),
+    }
+}
+
+/// The review by a model.
+async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed, StoreError> {
+    let Some(judge) = submissions.reviewer() else { return submissions.land_held(row).await };
+    let key = verdict_key(row, &*judge);
+    // Who asks again wants a fresh answer; everybody else gets the one that these bytes were given.
+    if row.attempt == 1
+        && let Some(known) = submissions.verdict(&key).await?
+    {
+        let is_passed = known.status == CheckStatus::Pass;
+        return submissions.land_verdict(row, known, is_passed, None).await;
+    }
+    let fetched = match submissions.fetch(row).await {
+        Ok(fetched) => fetched,
+        Err(Unfetched::Never(error)) => return submissions.land_failure(row, error).await,
+        Err(Unfetched::Later(cause)) => {
+            tracing::warn!(submission = row.id, cause, "a bundle could not be fetched for its review");
+            return later(submissions, row, "bundle_unavailable").await;
+        }
+    };
+    let inspection = fetched.inspection;
+    let tree = inspection.tree.unwrap_or_default();
+    let nonce = Uuid::new_v4().simple().to_string();
+    let prompt = Prompt::new(row.kind, &inspection.manifest, &tree, &inspection.capabilities, &nonce);
+    let until = Instant::now() + submissions.guardrails().review_timeout;
+    let answer = match judge.ask(&prompt.question(), until).await {
+        Ok(answer) => answer,
+        Err(not_judged) => return unanswered(submissions, row, &*judge, &not_judged).await,
+    };
+    match review::read(&answer, PROMPT_VERSION) {
+        Ok(verdict) => {
+            let entry = VerdictEntry { key, review: verdict.review.clone(), time: submissions.now() };
+            submissions.land_verdict(row, verdict.review, verdict.is_passed, Some(entry)).await
+        }
+        Err(error) => {
+            let review = no_review(&answer.model, error.sentence());
+            submissions.land_no_verdict(row, review, error.as_str()).await
+        }
+    }
+}
+
+/// A question that got no answer: asked again later, or given up.
+async fn unanswered(
+    submissions: &Submissions,
+    row: &StoredSubmission,
+    judge: &dyn Judge,
+    why: &NotJudged,
+) -> Result<Landed, StoreError> {
+    let give_up = async || {
+        let review = no_review(judge.model(), &why.detail);
+        submissions.land_no_verdict(row, review, why.trouble.as_str()).await
+    };
+    match patience(why.trouble) {
+        Patience::Away => {
+            let waited = submissions.now().duration_since(row.updated);
+            if waited >= AWAY_MAX {
+                return give_up().await;
+            }
+            submissions.release(row, Released::Away(AWAY_PAUSE)).await?;
+            Ok(Landed::Skipped)
+        }
+        Patience::Again if row.tries < TRIES_MAX => {
+            submissions.release(row, Released::Failed(pause_after(row.tries))).await?;
+            Ok(Landed::Skipped)
+        }
+        Patience::Again | Patience::None => give_up().await,
+    }
+}
+
+/// Gives a submission back, or up when it was tried often enough.
+async fn later(submissions: &Submissions, row: &StoredSubmission, error: &str) -> Result<Landed, StoreError> {
+    if row.tries >= TRIES_MAX {
+        return submissions.land_failure(row, error).await;
+    }
+    submissions.release(row, Released::Failed(pause_after(row.tries))).await?;
+    Ok(Landed::Skipped)
+}
+
+/// What a failed question is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// The model was not asked: wait, without counting a try.
+    Away,
+    /// It may answer the next time.
+    Again,
+    /// It will not.
+    None,
+}
+
+const fn patience(trouble: Trouble) -> Patience {
+    match trouble {
+        Trouble::RateLimited | Trouble::Overloaded | Trouble::CircuitOpen => Patience::Away,
+        Trouble::Timeout | Trouble::Unreachable | Trouble::Broken | Trouble::ServerError => Patience::Again,
+        Trouble::Tls
+        | Trouble::Quota
+        | Trouble::Unauthorized
+        | Trouble::NotFound
+        | Trouble::Rejected
+        | Trouble::Internal
+        | Trouble::TooLarge
+        | Trouble::Truncated
+        | Trouble::Refused
+        | Trouble::Blocked
+        | Trouble::Empty
+        | Trouble::NotJson
+        | Trouble::WrongShape
+        | Trouble::UnknownEnd => Patience::None,
+    }
+}
+
+/// A review without a verdict.
+fn no_review(model: &str, reason: &str) -> LlmReview {
+    LlmReview {
+        status: CheckStatus::Skipped,
+        model: model.to_owned(),
+        prompt_version: PROMPT_VERSION.to_owned(),
+        reason: reason.to_owned(),
+        ..LlmReview::default()
+    }
+}
+
+/// What a verdict about a submission is bound to.
+fn verdict_key(row: &StoredSubmission, judge: &dyn Judge) -> VerdictKey {
+    VerdictKey {
+        bundle_sha256: row.bundle_sha256.clone(),
+        model: format!("{}/{}", judge.backend(), judge.model()),
+        // The kind changes what is the primary document, and so what is asked.
+        prompt_version: format!("{PROMPT_VERSION}/{}", row.kind),
+    }
+}
+
+/// Looks for stuck reviews and sets the gauges. Never ends.
+async fn regular_jobs(submissions: &Submissions) {
+    let mut timer = tokio::time::interval(TICK);
+    timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        timer.tick().await;
+        if let Err(error) = submissions.reap_regularly().await {
+            tracing::error!(%error, "stuck reviews cannot be looked for");
+        }
+        if let Err(error) = submissions.show_gauges().await {
+            tracing::warn!(%error, "submissions cannot be counted");
+        }
+    }
+}
+
+/// Sweeps at the start, again when the strays of the process before are old enough, and then daily; purges daily. Never
+/// ends.
+async fn daily_jobs(submissions: &Submissions) {
+    let sweep = async || {
+        if let Err(error) = submissions.sweep().await {
+            tracing::error!(%error, "strays cannot be swept up");
+        }
+    };
+    sweep().await;
+    let grace = submissions.stray_grace();
+    if !grace.is_zero() {
+        tokio::time::sleep(grace).await;
+        sweep().await;
+    }
+    let mut timer = tokio::time::interval(DAILY_LOOK);
+    timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        timer.tick().await;
+        if let Err(error) = submissions.purge_daily().await {
+            tracing::error!(%error, "blocked bundles cannot be purged");
+        }
+        if let Err(error) = submissions.sweep_daily().await {
+            tracing::error!(%error, "strays cannot be swept up");
+        }
+    }
+}
