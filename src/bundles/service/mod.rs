@@ -212,7 +212,7 @@ impl Submissions {
         let mut attempts = store.attempts(tenant.to_owned(), vec![id.to_owned()]).await?;
         let Some(attempt) = attempts.pop() else {
             return Err(StoreError::Access {
-                path: "submissions".into(),
+                place: "submissions".into(),
                 cause: format!("submission `{id}` has no attempt"),
             });
         };
