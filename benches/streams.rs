@@ -1,7 +1,9 @@
 //! What it costs to be watched over gRPC: the way from a chunk to a verdict, many sessions at once, memory of each.
 //!
-//! - **Latency**: from a chunk sent to the KILL of a rule received, one after another, beside an echo of the same bytes in
-//!   a bidirectional stream of the same generated service in the same run.
+//! - **Latency**: from a chunk sent to the KILL of a rule received, beside an echo of the same bytes in a bidirectional
+//!   stream of the same generated service in the same run. Once as the first incident of a session, which is how a
+//!   dangerous command shows in life; and once as one incident after another in one session, each with a full excerpt of
+//!   2,000 characters to mask, log, record and write to the disk while the next chunk comes.
 //! - **Sessions**: 2,000 idle sessions and 200 busy ones on one server. Resident memory per idle session; bytes scanned per
 //!   busy session, the least and the most; how long an idle session waits for its acknowledgement meanwhile.
 //!
@@ -31,8 +33,10 @@ use tonic::{Request, Response, Status, Streaming};
 use v1::stream_monitor_request::Kind as Asked;
 use v1::stream_monitor_response::Kind as Answered;
 
-/// Verdicts that are waited for in one session; a session reports ten thousand incidents.
+/// Verdicts that are waited for in one round; a session reports ten thousand incidents.
 const VERDICTS: usize = 2_000;
+/// Sessions of a round in which only the first incident of each is waited for.
+const FIRSTS: usize = VERDICTS;
 /// Sessions in which they are waited for, in turns with the floor.
 const ROUNDS: usize = 5;
 /// Sessions that are open and say nothing.
@@ -124,47 +128,52 @@ async fn connect(address: &str) -> Channel {
 
 async fn latency(floor: &Process, server: &Process) {
     println!(
-        "{:<10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>10}",
+        "{:<24} {:>10} {:>12} {:>10} {:>12} {:>10} {:>10}",
         "chunk", "echo p50", "verdict p50", "echo p99", "verdict p99", "ratio p50", "ratio p99"
     );
-    for (name, bytes) in [("line", CERTAIN.len()), ("1 KiB", 1024), ("16 KiB", CHUNK_BYTES)] {
-        let mut text = text_of(PROSE, bytes - CERTAIN.len()).replace(". ", ".\n");
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(CERTAIN);
-        let chunk = prost::bytes::Bytes::from(text);
-        let (mut echoes, mut verdicts) = (Vec::new(), Vec::new());
-        for round in 0..=ROUNDS {
-            let echo = one_by_one(&floor.address, &chunk).await;
-            let verdict = one_by_one(&server.address, &chunk).await;
-            // The first round warms connections, caches and the processor.
-            if round > 0 {
-                echoes.extend(echo);
-                verdicts.extend(verdict);
+    for (way, sessions) in [("first of a session", FIRSTS), ("one after another", 1)] {
+        for (name, bytes) in [("line", CERTAIN.len()), ("1 KiB", 1024), ("16 KiB", CHUNK_BYTES)] {
+            let mut text = text_of(PROSE, bytes - CERTAIN.len()).replace(". ", ".\n");
+            if !text.is_empty() {
+                text.push('\n');
             }
+            text.push_str(CERTAIN);
+            let chunk = prost::bytes::Bytes::from(text);
+            let (mut echoes, mut verdicts) = (Vec::new(), Vec::new());
+            for round in 0..=ROUNDS {
+                let echo = times(&floor.address, &chunk, sessions).await;
+                let verdict = times(&server.address, &chunk, sessions).await;
+                // The first round warms connections, caches and the processor.
+                if round > 0 {
+                    echoes.extend(echo);
+                    verdicts.extend(verdict);
+                }
+            }
+            let us = |values: &mut Vec<f64>, share: f64| percentile(values, share) * 1e6;
+            let (e50, v50) = (us(&mut echoes, 0.5), us(&mut verdicts, 0.5));
+            let (e99, v99) = (us(&mut echoes, 0.99), us(&mut verdicts, 0.99));
+            println!(
+                "{:<24} {e50:>7.0} us {v50:>9.0} us {e99:>7.0} us {v99:>9.0} us {:>10.2} {:>10.2}",
+                format!("{name}, {way}"),
+                v50 / e50,
+                v99 / e99
+            );
         }
-        let us = |values: &mut Vec<f64>, share: f64| percentile(values, share) * 1e6;
-        let (e50, v50) = (us(&mut echoes, 0.5), us(&mut verdicts, 0.5));
-        let (e99, v99) = (us(&mut echoes, 0.99), us(&mut verdicts, 0.99));
-        println!(
-            "{name:<10} {e50:>9.0} us {v50:>9.0} us {e99:>9.0} us {v99:>9.0} us {:>10.2} {:>10.2}",
-            v50 / e50,
-            v99 / e99
-        );
     }
 }
 
-/// Seconds from each chunk sent to its KILL received.
-async fn one_by_one(address: &str, chunk: &prost::bytes::Bytes) -> Vec<f64> {
+/// Seconds from each chunk sent to its KILL received, over as many sessions one after another.
+async fn times(address: &str, chunk: &prost::bytes::Bytes, sessions: usize) -> Vec<f64> {
     let channel = connect(address).await;
-    let mut session = Session::attach(&channel, false).await;
     let mut times = Vec::with_capacity(VERDICTS);
-    for _ in 0..VERDICTS {
-        let started = Instant::now();
-        session.chunk(chunk.clone()).await;
-        session.wait_for(|kind| matches!(kind, Answered::Verdict(_))).await;
-        times.push(started.elapsed().as_secs_f64());
+    for _ in 0..sessions {
+        let mut session = Session::attach(&channel, false).await;
+        for _ in 0..VERDICTS / sessions {
+            let started = Instant::now();
+            session.chunk(chunk.clone()).await;
+            session.wait_for(|kind| matches!(kind, Answered::Verdict(_))).await;
+            times.push(started.elapsed().as_secs_f64());
+        }
     }
     times
 }

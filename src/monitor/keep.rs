@@ -33,6 +33,8 @@ pub struct Keeper {
     pub policy: Arc<str>,
     /// Reported, and not yet recorded, as no verdict has landed.
     open: HashMap<Arc<str>, Arc<Incident>>,
+    /// Decided, and about to be recorded.
+    decided: Vec<Arc<Incident>>,
     has_saved: bool,
 }
 
@@ -46,33 +48,41 @@ impl Keeper {
         roles: &'static [&'static str],
         policy: Arc<str>,
     ) -> Self {
-        Self { writer, audit, metrics, tenant, roles, policy, open: HashMap::new(), has_saved: false }
+        let (open, decided, has_saved) = (HashMap::new(), Vec::new(), false);
+        Self { writer, audit, metrics, tenant, roles, policy, open, decided, has_saved }
     }
 
-    /// Takes note that an incident was reported.
+    /// Takes note that an incident is reported. What follows about it is [`save`](Self::save)d.
     pub(super) fn reported(&mut self, incident: &Arc<Incident>) {
         self.open.insert(incident.id.clone(), incident.clone());
     }
 
-    /// Keeps an incident as it stands now. Its first verdict makes it a decision.
+    /// Keeps an incident as it stands now. Its first verdict makes it a decision, which waits to be recorded.
     pub(super) fn save(&mut self, incident: Arc<Incident>) {
         if let Some(writer) = &self.writer {
             writer.save(KeptIncident { tenant: self.tenant.clone(), incident: incident.clone() });
             self.has_saved = true;
         }
-        let is_decided = incident.verdict.is_some() || incident.shadow;
         if let Some(open) = self.open.get_mut(&incident.id) {
-            if is_decided {
+            if incident.verdict.is_some() || incident.shadow {
                 self.open.remove(&incident.id);
-                self.record(&incident);
+                self.decided.push(incident);
             } else {
                 *open = incident;
             }
         }
     }
 
+    /// Records what was decided: a log line, a record and a count each.
+    pub(super) fn record_decided(&mut self) {
+        for incident in std::mem::take(&mut self.decided) {
+            self.record(&incident);
+        }
+    }
+
     /// Records what never got a verdict, and waits a little until all is on the disk.
     pub(super) async fn finish(&mut self) {
+        self.record_decided();
         let mut left: Vec<Arc<Incident>> = self.open.drain().map(|(_, incident)| incident).collect();
         left.sort_by(|a, b| a.id.cmp(&b.id));
         for incident in left {

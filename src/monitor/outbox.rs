@@ -57,6 +57,8 @@ struct State<E> {
     end: Option<Result<(), E>>,
     is_over: bool,
     is_gone: bool,
+    /// Whether more is about to come: the reader is woken once, for all of it.
+    is_gathering: bool,
     reader: Option<Waker>,
     /// Who waits for the reader to go.
     watcher: Option<Waker>,
@@ -77,6 +79,7 @@ pub fn outbox<E>() -> (Outbox<E>, Answers<E>) {
         end: None,
         is_over: false,
         is_gone: false,
+        is_gathering: false,
         reader: None,
         watcher: None,
     };
@@ -122,12 +125,28 @@ impl<E> Outbox<E> {
                 | Message::Summary(_) => {}
             }
             state.queue.push_back(message);
-            state.reader.take()
+            if state.is_gathering { None } else { state.reader.take() }
         };
         if let Some(waker) = waker {
             waker.wake();
         }
         true
+    }
+
+    /// Wakes the reader once for everything that `fill` puts in, so that it leaves in one piece: each time that a
+    /// connection is woken costs more than a message.
+    pub fn gathered<T>(&self, fill: impl FnOnce() -> T) -> T {
+        lock(&self.0).is_gathering = true;
+        let filled = fill();
+        let waker = {
+            let mut state = lock(&self.0);
+            state.is_gathering = false;
+            if state.queue.is_empty() { None } else { state.reader.take() }
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        filled
     }
 
     /// Says that nothing follows but this.
@@ -245,6 +264,32 @@ mod tests {
         let read: Vec<_> = answers.collect().await;
         assert_eq!(read.len(), MESSAGES_MAX + 2);
         assert_eq!(read[MESSAGES_MAX], Ok(verdict(1, VerdictKind::Kill)));
+    }
+
+    #[tokio::test]
+    async fn what_is_gathered_wakes_the_reader_once() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        #[derive(Default)]
+        struct Count(AtomicUsize);
+        impl std::task::Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (outbox, mut answers) = outbox::<()>();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(count.clone());
+        assert!(answers.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
+        outbox.gathered(|| {
+            assert!(outbox.push(ack(1)) && outbox.push(verdict(1, VerdictKind::Kill)));
+            assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        });
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(answers.next().await, Some(Ok(ack(1))));
+        assert_eq!(answers.next().await, Some(Ok(verdict(1, VerdictKind::Kill))));
+        assert!(answers.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
+        assert!(outbox.push(ack(2)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 2, "afterwards each message wakes it again");
     }
 
     #[tokio::test]

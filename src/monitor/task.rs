@@ -290,25 +290,19 @@ impl<X> Driver<'_, X> {
     }
 
     /// What the client is to be told is on its way before anything is logged or recorded: the task that writes to the
-    /// connection runs only when this one lets it. What is to be kept is handed over before, so that a client can ask for
-    /// an incident as soon as it was told.
+    /// connection may run only when this one lets it. What is to be kept is handed over before, so that a client can ask
+    /// for an incident as soon as it was told.
     async fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
         effects.sort_by_key(turn);
         let urgent = effects.partition_point(|effect| turn(effect) < LATER);
-        let mut reported: Vec<Arc<Incident>> = Vec::new();
-        for effect in effects.drain(..urgent) {
-            if let Effect::Incident(incident) = &effect {
-                reported.push(incident.clone());
-            }
-            self.perform_one(effect);
-        }
-        if !reported.is_empty() {
+        let tells_incident = effects[..urgent].iter().any(|effect| matches!(effect, Effect::Incident(_)));
+        let outbox = self.outbox;
+        outbox.gathered(|| effects.drain(..urgent).for_each(|effect| self.perform_one(effect)));
+        if tells_incident {
             tokio::task::yield_now().await;
         }
-        for incident in &reported {
-            self.keeper.reported(incident);
-        }
+        self.keeper.record_decided();
         for effect in effects.drain(..) {
             self.perform_one(effect);
         }
@@ -325,6 +319,7 @@ impl<X> Driver<'_, X> {
                 self.outbox.push(Message::Ack { stream, seq });
             }
             Effect::Incident(incident) => {
+                self.keeper.reported(&incident);
                 self.outbox.push(Message::Incident(incident));
             }
             Effect::Verdict(verdict) => {

@@ -236,10 +236,8 @@ async fn an_incident_is_one_record_one_line_and_one_count() {
         ..Default::default()
     };
     let mut session = Session::attach(&mut server.client().await, attach).await;
-    session.chunk(Stdout, format!("{UNCERTAIN}{}", certain()).as_bytes(), 1).await.detach().await;
-    let heard = session.end().await;
-    let summary = heard.summary();
-    assert_eq!(summary.incidents_total, 2, "{heard:?}");
+    session.chunk(Stdout, format!("{UNCERTAIN}{}", certain()).as_bytes(), 1).await;
+    // While the session goes on: a record that came with its end would come hours late.
     let records: Vec<Value> = eventually(PATIENCE, "the records are written", || async {
         let text = std::fs::read_to_string(server.audit_file()).unwrap_or_default();
         let lines: Vec<Value> =
@@ -247,6 +245,10 @@ async fn an_incident_is_one_record_one_line_and_one_count() {
         (lines.len() >= 2).then_some(lines)
     })
     .await;
+    session.detach().await;
+    let heard = session.end().await;
+    let summary = heard.summary();
+    assert_eq!(summary.incidents_total, 2, "{heard:?}");
     assert_eq!(records.len(), 2);
     for (record, incident) in records.iter().zip(&summary.incidents) {
         assert_eq!(record["decision_id"], incident.decision_id.as_str());
