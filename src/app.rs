@@ -3,6 +3,7 @@
 //! Order of a start: logging, admin token, listeners, store, rules and policies, audit log, then SERVING. Order of a stop:
 //! readiness and health off, no new calls, calls in flight finish, audit and spans written out.
 
+mod bundles;
 mod models;
 
 use std::fs::OpenOptions;
@@ -18,6 +19,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::audit::{self, AuditLog};
+use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
@@ -39,6 +41,9 @@ const AUDIT_FLUSH: Duration = Duration::from_secs(5);
 
 /// How long a stop waits for sessions of the monitor whose clients are gone.
 const SESSIONS_END: Duration = Duration::from_secs(2);
+
+/// How long a stop waits until reviews under way were given back.
+const REVIEWS_END: Duration = Duration::from_secs(5);
 
 /// How long a stop waits until incidents are written.
 const INCIDENTS_FLUSH: Duration = Duration::from_secs(5);
@@ -63,6 +68,17 @@ pub enum ServeError {
     /// What outlives the process could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The place where bytes of bundles are kept cannot be used.
+    #[error(transparent)]
+    Bytes(#[from] store::BytesError),
+    /// The folder for uploads on their way in cannot be made.
+    #[error("uploads `{path}`: {cause}; the folder must be one that this user may write")]
+    Uploads {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+    },
     /// What the settings name cannot be used.
     #[error(transparent)]
     Settings(#[from] ConfigProblems),
@@ -114,8 +130,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let remotes = remotes(settings);
     let tools = Arc::new(ToolEngine::new(Registry::new(Some(remotes.clone()))));
     let stores = store::open(&settings.store, &settings.store_path()).await?;
-    let interceptors = AddedInterceptors::load(stores.interceptors, tools.clone()).await?;
+    let interceptors = AddedInterceptors::load(stores.interceptors.clone(), tools.clone()).await?;
     let live = Arc::new(Live::start(sources_over(settings, remotes)));
+    let submissions = bundles::submissions(settings, &stores, live.clone(), metrics.clone())?;
+    bundles::announce(settings, &submissions);
     let audit = Arc::new(open_audit(settings, &metrics)?);
     let incidents = stores.incidents.clone();
     let writer = Arc::new(incident_writer(incidents.clone(), &metrics));
@@ -160,6 +178,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         async move { shared.interceptors.follow(interval).await }
     });
     let purging = tokio::spawn(purge_incidents(incidents, settings.incidents.retention_days));
+    let worker = Worker::start(&submissions);
     let address = grpc.address();
     let background = Background {
         shared: shared.clone(),
@@ -177,6 +196,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     background.abort();
     following.abort();
     purging.abort();
+    worker.stop(REVIEWS_END).await;
     // What clients were told of belongs on the disk.
     monitor.ended(SESSIONS_END).await;
     writer.close(INCIDENTS_FLUSH).await;

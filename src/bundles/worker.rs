@@ -4,10 +4,11 @@
 //! nothing changed meanwhile. A worker that is killed leaves a lease that runs out; one that stops gives it back.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -39,10 +40,8 @@ impl Worker {
     pub fn start(submissions: &Submissions) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        for _ in 0..submissions.guardrails().reviews_max {
-            let (submissions, stopped) = (submissions.clone(), stopped.clone());
-            tasks.spawn(async move { reviews(&submissions, stopped).await });
-        }
+        let (taking, until) = (submissions.clone(), stopped.clone());
+        tasks.spawn(async move { reviews(&taking, until).await });
         let (regular, daily) = (submissions.clone(), submissions.clone());
         tasks.spawn(unless_stopped(stopped.clone(), async move { regular_jobs(&regular).await }));
         tasks.spawn(unless_stopped(stopped, async move { daily_jobs(&daily).await }));
@@ -71,30 +70,45 @@ async fn stop_of(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
 }
 
-/// One reviewer: takes what waits, one after the other, until it is stopped.
+/// Takes what waits, as long as there is a place for it, until it is stopped; ends once nothing is under way.
 async fn reviews(submissions: &Submissions, mut stopped: watch::Receiver<bool>) {
-    let owner = Uuid::now_v7().to_string();
+    let places = Arc::new(Semaphore::new(submissions.guardrails().reviews_max));
+    let mut under_way = JoinSet::new();
     while !*stopped.borrow() {
+        while under_way.try_join_next().is_some() {}
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place,
+            () = stop_of(&mut stopped) => break,
+        };
+        // It is never closed.
+        let Ok(place) = place else { break };
+        // One owner for each thing taken: a lease that was lost and taken again is another one.
+        let owner = Uuid::now_v7().to_string();
         let pause = match submissions.claim(&owner).await {
-            Ok(Some(row)) => match one(submissions, &row, &owner, &mut stopped).await {
-                Ok(()) => continue,
-                Err(error) => {
-                    tracing::error!(%error, submission = row.id, "a review could not go on; it is taken again later");
-                    submissions.poll_interval()
-                }
-            },
+            Ok(Some(row)) => {
+                let (submissions, mut stopped) = (submissions.clone(), stopped.clone());
+                under_way.spawn(async move {
+                    if let Err(error) = one(&submissions, &row, &owner, &mut stopped).await {
+                        tracing::error!(%error, submission = row.id, "a review could not go on; it is taken again later");
+                    }
+                    drop(place);
+                });
+                continue;
+            }
             Ok(None) => submissions.poll_interval(),
             Err(error) => {
                 tracing::error!(%error, "waiting reviews cannot be read");
                 submissions.poll_interval().max(Duration::from_secs(1))
             }
         };
+        drop(place);
         tokio::select! {
             () = submissions.waiting() => {}
             () = tokio::time::sleep(pause) => {}
             () = stop_of(&mut stopped) => {}
         }
     }
+    while under_way.join_next().await.is_some() {}
 }
 
 /// Works on what was taken, prolonging the lease meanwhile.

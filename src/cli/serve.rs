@@ -71,6 +71,8 @@ fn failure_of(error: app::ServeError) -> Failure {
         | app::ServeError::Audit(_)
         | app::ServeError::Store(_)
         | app::ServeError::Settings(_)
+        | app::ServeError::Bytes(_)
+        | app::ServeError::Uploads { .. }
         | app::ServeError::Grpc(_)
         | app::ServeError::Http { .. } => Failure::configuration(message),
         app::ServeError::Signals(_) => Failure::internal(message),

@@ -58,6 +58,10 @@ pub struct Settings {
     pub streams: crate::monitor::StreamsConfig,
     /// What the stream monitor found, and how long it is kept.
     pub incidents: crate::store::IncidentsConfig,
+    /// How much an uploaded bundle may be.
+    pub bundles: crate::bundles::BundlesConfig,
+    /// Review of uploaded bundles by a model, quota and retention.
+    pub guardrails: crate::bundles::GuardrailsConfig,
     /// The audit log.
     pub audit: crate::audit::Config,
     /// What outlives the process.
@@ -88,6 +92,8 @@ impl Default for Settings {
             cache: crate::messages::CacheConfig::default(),
             streams: crate::monitor::StreamsConfig::default(),
             incidents: crate::store::IncidentsConfig::default(),
+            bundles: crate::bundles::BundlesConfig::default(),
+            guardrails: crate::bundles::GuardrailsConfig::default(),
             audit: crate::audit::Config::default(),
             store: crate::store::Config::default(),
             extensions: crate::extension::Config::default(),
@@ -191,6 +197,8 @@ impl Settings {
         check_section("messages", problems, |p| self.messages.check(p));
         check_section("streams", problems, |p| self.streams.check(p));
         check_section("incidents", problems, |p| self.incidents.check(p));
+        check_section("bundles", problems, |p| self.bundles.check(p));
+        check_section("guardrails", problems, |p| self.guardrails.check(p));
         check_section("audit", problems, |p| self.audit.check(p));
         check_section("store", problems, |p| self.store.check(p));
         check_section("extensions", problems, |p| self.extensions.check(p));

@@ -136,6 +136,11 @@ impl Submissions {
         &self.0.limits
     }
 
+    /// The model that reviews, as the settings name it; `None` when there is none.
+    pub fn review_model(&self) -> Option<&str> {
+        self.parts().judge.as_ref().map(|judge| judge.model())
+    }
+
     pub(super) fn guardrails(&self) -> &GuardrailsConfig {
         &self.parts().guardrails
     }
