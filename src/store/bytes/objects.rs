@@ -88,6 +88,8 @@ impl Objects {
             .with_bucket_name(bucket)
             .with_region(s3.region.as_deref().unwrap_or("us-east-1"))
             .with_virtual_hosted_style_request(s3.virtual_hosted)
+            // One at a time is all we delete, and not every service knows the other way.
+            .with_disable_bulk_delete(true)
             .with_client_options(client)
             .with_retry(retry);
         let secret = |secret: &Option<crate::setting::Secret>| {

@@ -101,6 +101,7 @@ pub struct SubmissionWrite {
 }
 
 /// What a change does to an entity.
+#[expect(clippy::large_enum_variant, reason = "there is one in a change, and never a list of them")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntityWrite {
     /// It stands so now. `version` is not looked at: the row gets `expect_version + 1`.

@@ -2,6 +2,7 @@
 
 mod incidents;
 mod interceptors;
+mod open;
 mod submissions;
 
 #[path = "../../../../tests/support/postgres.rs"]

@@ -1,1 +1,303 @@
-//! lists
+//! Lists of submissions and entities: filters, searches, orders and pages.
+
+use super::*;
+use crate::store::{
+    ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
+    SubmissionFilter, SubmissionKey, SubmissionQuery,
+};
+
+on_both!(
+    each_filter_passes_the_submissions_it_says,
+    a_search_takes_every_character_as_it_is_and_no_letter_case,
+    a_submission_is_listed_with_its_entity_as_it_stands,
+    pages_of_submissions_join_to_the_list_in_every_order,
+    each_filter_passes_the_entities_it_says,
+    pages_of_entities_join_to_the_list_in_every_order,
+);
+
+fn query(filter: SubmissionFilter) -> SubmissionQuery {
+    SubmissionQuery {
+        tenant: String::new(),
+        filter,
+        key: SubmissionKey::Name,
+        is_descending: false,
+        after: None,
+        limit: 1_000,
+    }
+}
+
+fn entity_query(filter: EntityFilter) -> EntityQuery {
+    EntityQuery {
+        tenant: String::new(),
+        filter,
+        key: EntityKey::Name,
+        is_descending: false,
+        after: None,
+        limit: 1_000,
+    }
+}
+
+fn ids(listed: &[ListedSubmission]) -> Vec<&str> {
+    listed.iter().map(|one| one.submission.id.as_str()).collect()
+}
+
+fn entity_ids(listed: &[ListedEntity]) -> Vec<&str> {
+    listed.iter().map(|one| one.entity.id.as_str()).collect()
+}
+
+async fn each_filter_passes_the_submissions_it_says(place: TestPlace) {
+    use SubmissionStatus::{Approved, BlockedInline, Deleted, PendingLlm};
+    let store = place.open().await;
+    let base = SubmissionFilter::default;
+    for one in [
+        submission("s1", Approved),
+        StoredSubmission { kind: BundleKind::Plugin, created: at(10), ..submission("s2", PendingLlm) },
+        StoredSubmission { submitter: "bob".into(), created: at(20), ..submission("s3", BlockedInline) },
+        StoredSubmission { bundle_sha256: "cd".repeat(32), ..submission("s4", Approved) },
+        StoredSubmission { created: at(-5), ..submission("s5", Deleted) },
+        StoredSubmission { tenant: "acme".into(), ..submission("s6", Approved) },
+    ] {
+        accept(&store, one).await;
+    }
+    publish(&store, "s4", Visibility::Archived).await;
+    let archived = |archived| SubmissionFilter { archived, ..base() };
+    let statuses = |statuses: &[SubmissionStatus]| SubmissionFilter { statuses: statuses.to_vec(), ..base() };
+    let viewer = |name: &str| SubmissionFilter { viewer: Some(name.to_owned()), ..base() };
+    for (filter, wanted) in [
+        (base(), vec!["s1", "s2", "s3"]),
+        (statuses(&[Approved, PendingLlm]), vec!["s1", "s2"]),
+        (statuses(&[Deleted]), vec!["s5"]),
+        (SubmissionFilter { kinds: vec![BundleKind::Plugin, BundleKind::Agent], ..base() }, vec!["s2"]),
+        (SubmissionFilter { submitter: "bob".into(), ..base() }, vec!["s3"]),
+        (viewer("bob"), vec!["s3"]),
+        (SubmissionFilter { submitter: "bob".into(), ..viewer("ada") }, vec![]),
+        (viewer(""), vec![]),
+        (archived(ArchivedFilter::Only), vec!["s4"]),
+        (archived(ArchivedFilter::Include), vec!["s1", "s2", "s3", "s4"]),
+        (SubmissionFilter { entity_id: "e-s2".into(), ..base() }, vec!["s2"]),
+        (
+            SubmissionFilter { bundle_sha256: "CD".repeat(32), ..archived(ArchivedFilter::Include) },
+            vec!["s4"],
+        ),
+        (SubmissionFilter { start: Some(at(10)), ..base() }, vec!["s2", "s3"]),
+        (SubmissionFilter { end: Some(at(10)), ..base() }, vec!["s1"]),
+        (SubmissionFilter { start: Some(at(10)), end: Some(at(20)), ..base() }, vec!["s2"]),
+        (SubmissionFilter { submitter: "' OR 1=1 --".into(), ..base() }, vec![]),
+    ] {
+        let page = store.submissions(query(filter.clone())).await.expect("read");
+        assert_eq!(ids(&page.submissions), wanted, "{filter:?}");
+        assert_eq!(page.total, wanted.len() as u64, "{filter:?}");
+        assert_eq!(page.next, None);
+    }
+}
+
+async fn a_search_takes_every_character_as_it_is_and_no_letter_case(place: TestPlace) {
+    let store = place.open().await;
+    for (id, name, description) in [
+        ("s1", "percent", "grows 100% a year"),
+        ("s2", "percents", "grows 1000 a year"),
+        ("s3", "snake_case", "back\\slash"),
+        ("s4", "snakeXcase", "it's \"quoted\""),
+        ("s5", "Straße", "ΟΔΟΣ в Москве"),
+        ("s6", "Ärger", "İstanbul ﬁle"),
+    ] {
+        let one = submission(id, SubmissionStatus::Approved);
+        let one = StoredSubmission { name: name.into(), description: description.into(), ..one };
+        accept(&store, StoredSubmission { version_text: "2.0-Beta".into(), submitter: "Zoë".into(), ..one })
+            .await;
+        publish(&store, id, Visibility::Approved).await;
+    }
+    let all = ["s1", "s2", "s3", "s4", "s5", "s6"];
+    for (text, wanted) in [
+        ("100%", vec!["s1"]),
+        ("%", vec!["s1"]),
+        ("_", vec!["s3"]),
+        ("E_C", vec!["s3"]),
+        ("\\", vec!["s3"]),
+        ("k\\s", vec!["s3"]),
+        ("IT'S \"Q", vec!["s4"]),
+        ("strasse", vec!["s5"]),
+        ("STRAßE", vec!["s5"]),
+        ("οδος", vec!["s5"]),
+        ("οδοσ", vec!["s5"]),
+        ("МОСК", vec!["s5"]),
+        ("ärger", vec!["s6"]),
+        ("A\u{308}RG", vec!["s6"]),
+        ("FILE", vec!["s6"]),
+        ("percent grows", vec![]),
+        ("S4", vec!["s4"]),
+        ("BETA", all.to_vec()),
+        ("ZOË", all.to_vec()),
+        ("'; DROP TABLE submission; --", vec![]),
+    ] {
+        let filter = SubmissionFilter { text: text.to_owned(), ..SubmissionFilter::default() };
+        let query = SubmissionQuery { key: SubmissionKey::CreateTime, ..query(filter) };
+        let page = store.submissions(query).await.expect("read");
+        assert_eq!(ids(&page.submissions), wanted, "{text}");
+        let filter = EntityFilter { text: text.to_owned(), ..EntityFilter::default() };
+        let query = EntityQuery { key: EntityKey::CreateTime, ..entity_query(filter) };
+        let page = store.entities(query).await.expect("read");
+        // Of entities only the name and the description are searched.
+        let wanted: Vec<String> = if ["S4", "BETA", "ZOË"].contains(&text) {
+            Vec::new()
+        } else {
+            wanted.iter().map(|id| format!("e-{id}")).collect()
+        };
+        assert_eq!(entity_ids(&page.entities), wanted, "{text}");
+    }
+}
+
+async fn a_submission_is_listed_with_its_entity_as_it_stands(place: TestPlace) {
+    let store = place.open().await;
+    accept(&store, submission("s1", SubmissionStatus::Approved)).await;
+    publish(&store, "s1", Visibility::Approved).await;
+    accept(&store, submission("s2", SubmissionStatus::PendingLlm)).await;
+    accept(&store, submission("s3", SubmissionStatus::BlockedLlm)).await;
+    let delete = Some(EntityWrite::Delete { id: "e-s3".to_owned(), expect_version: 1 });
+    assert!(store.apply(Change { entity: delete, ..Change::default() }).await.expect("applied"));
+    let page = store.submissions(query(SubmissionFilter::default())).await.expect("read");
+    let seen: Vec<_> = page.submissions.iter().map(|one| (one.visibility, one.is_live)).collect();
+    assert_eq!(seen, [(Some(Visibility::Approved), true), (Some(Visibility::Pending), false), (None, false)]);
+    let entities = store.entities(entity_query(EntityFilter::default())).await.expect("read").entities;
+    assert_eq!(entity_ids(&entities), ["e-s1", "e-s2"]);
+    let id_of = |one: &Option<StoredSubmission>| one.as_ref().map(|one| one.id.clone());
+    assert_eq!(
+        (id_of(&entities[0].live), id_of(&entities[0].latest)),
+        (Some("s1".into()), Some("s1".into()))
+    );
+    assert_eq!((id_of(&entities[1].live), id_of(&entities[1].latest)), (None, Some("s2".into())));
+}
+
+/// Twenty-three rows with many equal values.
+async fn fill(store: &SqlStore) {
+    for n in 0..23_i64 {
+        let status = SubmissionStatus::ALL[n as usize % 6];
+        let one = StoredSubmission {
+            kind: BundleKind::ALL[n as usize % 3],
+            name: ["Beta", "alpha", "Ärger", "_x"][n as usize % 4].to_owned(),
+            submitter: ["bob", "Ada", "eve"][n as usize % 3].to_owned(),
+            created: at(n / 4),
+            updated: at(n % 5),
+            file_size: (n as u64 % 7) * 1_000,
+            ..submission(&format!("s{n:02}"), status)
+        };
+        accept(store, one).await;
+        if n % 2 == 0 {
+            let visibility = if n % 4 == 0 { Visibility::Approved } else { Visibility::Hidden };
+            publish(store, &format!("s{n:02}"), visibility).await;
+        }
+    }
+}
+
+/// Whether a list is in order, equal ones by id.
+fn is_sorted(keys: &[(KeyValue, String)], is_descending: bool) -> bool {
+    keys.windows(2).all(|pair| {
+        let [(a, a_id), (b, b_id)] = pair else { return false };
+        let order = match (a, b) {
+            (KeyValue::Number(a), KeyValue::Number(b)) => a.cmp(b),
+            (KeyValue::Text(a), KeyValue::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            _ => return false,
+        };
+        let order = if is_descending { order.reverse() } else { order };
+        order.then(a_id.cmp(b_id)).is_lt()
+    })
+}
+
+async fn pages_of_submissions_join_to_the_list_in_every_order(place: TestPlace) {
+    let store = place.open().await;
+    fill(&store).await;
+    for (name, key) in SubmissionKey::ALL {
+        for is_descending in [false, true] {
+            let query = SubmissionQuery { key, is_descending, ..query(SubmissionFilter::default()) };
+            let whole = store.submissions(query.clone()).await.expect("read").submissions;
+            assert_eq!(whole.len(), 23);
+            let mut joined = Vec::new();
+            let mut places = Vec::new();
+            let mut after = None;
+            loop {
+                let query = SubmissionQuery { after, limit: 4, ..query.clone() };
+                let page = store.submissions(query).await.expect("read");
+                assert_eq!(page.total, 23);
+                joined.extend(page.submissions);
+                after = page.next.clone();
+                let Some(Place { value, id }) = page.next else { break };
+                assert_eq!(joined.last().map(|last| &last.submission.id), Some(&id));
+                places.push((value, id));
+            }
+            assert_eq!(joined, whole, "{name} {is_descending}");
+            assert!(is_sorted(&places, is_descending), "{name} {is_descending} {places:?}");
+        }
+    }
+}
+
+async fn pages_of_entities_join_to_the_list_in_every_order(place: TestPlace) {
+    let store = place.open().await;
+    fill(&store).await;
+    for (name, key) in EntityKey::ALL {
+        for is_descending in [false, true] {
+            let query = EntityQuery { key, is_descending, ..entity_query(EntityFilter::default()) };
+            let whole = store.entities(query.clone()).await.expect("read").entities;
+            assert_eq!(whole.len(), 23);
+            let mut joined = Vec::new();
+            let mut places = Vec::new();
+            let mut after = None;
+            loop {
+                let page =
+                    store.entities(EntityQuery { after, limit: 1, ..query.clone() }).await.expect("read");
+                assert_eq!(page.total, 23);
+                joined.extend(page.entities);
+                after = page.next.clone();
+                let Some(Place { value, id }) = page.next else { break };
+                places.push((value, id));
+            }
+            assert_eq!(joined, whole, "{name} {is_descending}");
+            assert!(is_sorted(&places, is_descending), "{name} {is_descending} {places:?}");
+        }
+    }
+}
+
+async fn each_filter_passes_the_entities_it_says(place: TestPlace) {
+    let store = place.open().await;
+    for (id, owner, visibility) in [
+        ("s1", "ada", Some(Visibility::Approved)),
+        ("s2", "ada", Some(Visibility::Hidden)),
+        ("s3", "bob", Some(Visibility::Hidden)),
+        ("s4", "bob", Some(Visibility::Archived)),
+        ("s5", "ada", None),
+    ] {
+        let one = submission(id, SubmissionStatus::Approved);
+        let kind = if id == "s5" { BundleKind::Agent } else { BundleKind::Skill };
+        accept(&store, StoredSubmission { submitter: owner.to_owned(), kind, ..one }).await;
+        if let Some(visibility) = visibility {
+            publish(&store, id, visibility).await;
+        }
+    }
+    accept(
+        &store,
+        StoredSubmission { tenant: "acme".into(), ..submission("s6", SubmissionStatus::Approved) },
+    )
+    .await;
+    let base = EntityFilter::default;
+    let viewer = |name: &str| EntityFilter { viewer: Some(name.to_owned()), ..base() };
+    let visible = |of: EntityFilter, visibilities: &[Visibility]| EntityFilter {
+        visibilities: visibilities.to_vec(),
+        ..of
+    };
+    for (filter, wanted) in [
+        (base(), vec!["s1", "s2", "s3", "s5"]),
+        (viewer("ada"), vec!["s1", "s2", "s5"]),
+        (viewer("bob"), vec!["s1", "s3"]),
+        (viewer("eve"), vec!["s1"]),
+        (visible(base(), &[Visibility::Archived]), vec!["s4"]),
+        (visible(viewer("bob"), &[Visibility::Archived]), vec!["s4"]),
+        (visible(viewer("ada"), &[Visibility::Archived, Visibility::Hidden]), vec!["s2"]),
+        (EntityFilter { owner: "bob".into(), ..base() }, vec!["s3"]),
+        (EntityFilter { owner: "bob".into(), ..viewer("ada") }, vec![]),
+        (EntityFilter { kinds: vec![BundleKind::Agent], ..base() }, vec!["s5"]),
+    ] {
+        let page = store.entities(entity_query(filter.clone())).await.expect("read");
+        let wanted: Vec<String> = wanted.iter().map(|id| format!("e-{id}")).collect();
+        assert_eq!(entity_ids(&page.entities), wanted, "{filter:?}");
+        assert_eq!(page.total, wanted.len() as u64, "{filter:?}");
+    }
+}

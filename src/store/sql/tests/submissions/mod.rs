@@ -8,7 +8,7 @@ mod model;
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::*;
 use crate::decision::{
@@ -184,10 +184,6 @@ async fn publish(store: &SqlStore, id: &str, visibility: Visibility) {
     let entity = Some(EntityWrite::Update { entity, expect_version });
     let change = Change { entity, ..Change::default() };
     assert!(store.apply(change).await.expect("applied"));
-}
-
-fn seconds(seconds: i64) -> SignedDuration {
-    SignedDuration::from_secs(seconds)
 }
 
 fn review() -> LlmReview {
