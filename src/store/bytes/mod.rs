@@ -105,6 +105,13 @@ impl Place {
 /// # Errors
 /// The folder cannot be made, or the settings of S3 cannot be used. S3 itself is not asked.
 pub fn open(config: &super::Config, default: &Path) -> Result<Arc<dyn BundleBytes>, BytesError> {
+    if config.is_shared() && config.bundles.is_none() {
+        tracing::warn!(
+            folder = %default.display(),
+            "store.url names a database that several replicas can share, and store.bundles names no place: bundles lie \
+             in a folder of this replica, where others cannot read them"
+        );
+    }
     let place = match config.bundles.as_deref().map(Place::parse) {
         None => Place::Folder(default.to_owned()),
         Some(Ok(place)) => place,

@@ -26,8 +26,8 @@ use crate::store::{
 
 /// Ids in one statement at most: SQLite takes 32,766 values, PostgreSQL 65,535.
 const IDS_MAX: usize = 500;
-/// Rows that a job of the service gets at once; it asks again.
-const JOB_ROWS_MAX: i64 = 1_000;
+/// Rows that a job of the service gets at once, so that no backlog fills the memory.
+const JOB_ROWS_MAX: i64 = 10_000;
 
 /// That a submission waits for somebody to take it. Written as in the index, which PostgreSQL would not use otherwise.
 const WAITS: &str = "hold_reason = 'none' AND status IN ('pending_inline', 'pending_llm')";

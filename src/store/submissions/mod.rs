@@ -215,7 +215,7 @@ pub trait SubmissionStore: Send + Sync {
     ) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Reviews that nobody will take any more: `tries_max` tries, and the lease ran out at or before `before`. Oldest
-    /// first; of one tenant, or of all (`None`).
+    /// first, 10,000 at most; of one tenant, or of all (`None`).
     fn expired(
         &self,
         tenant: Option<String>,
@@ -224,7 +224,7 @@ pub trait SubmissionStore: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>>;
 
     /// Blocked submissions (`blocked_inline`, `blocked_llm`) whose bytes are there, that are not live, and that last
-    /// changed before a time. Oldest first; of one tenant, or of all (`None`).
+    /// changed before a time. Oldest first, 10,000 at most; of one tenant, or of all (`None`).
     fn purgeable(
         &self,
         tenant: Option<String>,
