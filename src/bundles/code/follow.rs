@@ -1,24 +1,508 @@
-//! The walk over a tree as if it ran.
+//! The walk over a tree as if it ran: scopes, statements, functions and classes.
+//!
+//! Branches are all taken, one after the other, and what they assign stands side by side. Loops over known lists run for
+//! each element, others once. Functions are entered from their calls, a bounded number of times, and those that nothing
+//! calls are walked at the end, so that every call in the text is seen.
 
-use super::{Language, NotParsed, Report, javascript, python};
-use crate::bundles::rules::BundleRules;
-use crate::commands::CommandRules;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::judge::Hit;
+use super::taint::Taint;
+use super::tree::{Class, Function, Node, Pattern, Statement};
+use super::value::{ELEMENTS_MAX, Shape, Value};
+use super::{Context, Language, NotParsed, Report, javascript, python};
+use crate::decision::{Capability, CheckFinding};
+
+/// Calls of functions of the file inside one another.
+const CALLS_MAX: usize = 10;
+/// Levels of evaluation, over all calls.
+pub(super) const LEVELS_MAX: usize = 1_500;
+/// Steps of any file; a longer one has more.
+const STEPS_BASE: usize = 10_000;
+/// Steps of the longest file.
+const STEPS_MAX: usize = 400_000;
+/// Times that a function is entered: fewer for a longer one.
+const ENTRIES: std::ops::RangeInclusive<usize> = 3..=400;
+
+/// Names of one function, class or module.
+#[derive(Default)]
+pub(super) struct Scope {
+    pub parent: Option<usize>,
+    pub names: HashMap<Rc<str>, Value>,
+}
+
+/// A class of the file.
+pub(super) struct ClassInfo {
+    pub scope: usize,
+    /// Canonical names of bases that are not of the file.
+    pub bases: Vec<Rc<str>>,
+    /// Classes of the file that it derives from.
+    pub parents: Vec<usize>,
+}
+
+/// An instance.
+#[derive(Default)]
+pub(super) struct Object {
+    pub class: usize,
+    pub fields: HashMap<Rc<str>, Value>,
+}
+
+/// The state of a walk.
+pub(super) struct Walk<'a> {
+    pub context: Context<'a>,
+    pub language: Language,
+    pub text: &'a str,
+    /// Where the lines of the text begin.
+    pub lines: Vec<usize>,
+    pub scopes: Vec<Scope>,
+    /// Modules all of whose names were imported.
+    pub stars: Vec<Rc<str>>,
+    pub classes: Vec<ClassInfo>,
+    pub objects: Vec<Object>,
+    /// Functions that were met and the scope they were made in, and how often each was entered.
+    functions: Vec<(Rc<Function>, usize, Option<usize>)>,
+    entries: HashMap<*const Function, (usize, Value)>,
+    /// Values that the functions being entered returned so far.
+    returned: Vec<Value>,
+    calls: usize,
+    pub levels: usize,
+    pub steps: usize,
+    /// How many branches, loops or doubled braces are around.
+    branches: usize,
+    pub doubled: usize,
+    /// Classes of calls seen so far.
+    pub seen: BTreeSet<String>,
+    pub hits: Vec<Hit>,
+    pub capabilities: BTreeSet<Capability>,
+    /// Paths that something from the network was written to.
+    pub downloaded: HashSet<Rc<str>>,
+    /// Findings of text that is run as code.
+    pub inner: Vec<CheckFinding>,
+    /// Texts that were looked at as code or as commands, so that each is looked at once.
+    pub looked_at: HashSet<(Rc<str>, bool)>,
+}
 
 /// Parses a file and follows it.
-pub(super) fn scan(
-    language: Language,
-    path: &str,
-    text: &str,
-    _rules: &BundleRules,
-    _commands: &CommandRules,
-) -> Report {
+pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Report {
     let parsed = match language {
         Language::Python => python::parse(text),
-        Language::JavaScript => javascript::parse(path, text),
+        Language::JavaScript => javascript::parse(context.path, text),
     };
     let not_parsed = match (parsed.is_whole, parsed.is_cut) {
         (false, _) => Some(NotParsed::Syntax),
-        (true, is_cut) => is_cut.then_some(NotParsed::TooDeep),
+        (true, true) => Some(NotParsed::TooDeep),
+        (true, false) => None,
     };
-    Report { not_parsed, ..Report::default() }
+    let mut walk = Walk {
+        context,
+        language,
+        text,
+        lines: super::judge::lines(text),
+        scopes: vec![Scope::default()],
+        stars: Vec::new(),
+        classes: Vec::new(),
+        objects: Vec::new(),
+        functions: Vec::new(),
+        entries: HashMap::new(),
+        returned: Vec::new(),
+        calls: 0,
+        levels: 0,
+        steps: (STEPS_BASE + 2 * text.len()).min(STEPS_MAX),
+        branches: 0,
+        doubled: 0,
+        seen: BTreeSet::new(),
+        hits: Vec::new(),
+        capabilities: BTreeSet::new(),
+        downloaded: HashSet::new(),
+        inner: Vec::new(),
+        looked_at: HashSet::new(),
+    };
+    walk.block(&parsed.body, 0);
+    walk.remaining();
+    super::shape::look(&mut walk);
+    let (findings, capabilities) = walk.report();
+    Report { findings, capabilities, not_parsed }
+}
+
+impl Walk<'_> {
+    /// Takes a step; `false` when none is left. Then everything is still walked once.
+    pub fn step(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_sub(steps);
+        self.steps > 0
+    }
+
+    pub fn scope(&mut self, parent: usize) -> usize {
+        self.scopes.push(Scope { parent: Some(parent), names: HashMap::new() });
+        self.scopes.len() - 1
+    }
+
+    /// What a name is bound to, from the inside out.
+    pub fn lookup(&self, name: &str, scope: usize) -> Option<&Value> {
+        let mut at = Some(scope);
+        while let Some(scope) = at {
+            let scope = &self.scopes[scope];
+            if let Some(value) = scope.names.get(name) {
+                return Some(value);
+            }
+            at = scope.parent;
+        }
+        None
+    }
+
+    /// Binds a name. In a branch the former value stays possible.
+    pub fn set(&mut self, name: &Rc<str>, value: Value, scope: usize) {
+        // An assignment in a function may be to a name of the module: then that is the one that matters.
+        let mut at = scope;
+        if self.language == Language::JavaScript || self.scopes[scope].parent.is_some() {
+            let mut next = Some(scope);
+            while let Some(scope) = next {
+                if self.scopes[scope].names.contains_key(name) {
+                    at = scope;
+                    break;
+                }
+                next = self.scopes[scope].parent;
+            }
+        }
+        let is_branch = self.branches > 0 || at != scope;
+        let names = &mut self.scopes[at].names;
+        let value = match names.remove(name) {
+            Some(old) if is_branch => old.or(value),
+            _ => value,
+        };
+        names.insert(name.clone(), value);
+    }
+
+    pub fn block(&mut self, body: &[Statement], scope: usize) {
+        // Functions stand before the code that uses them.
+        for statement in body {
+            match statement {
+                Statement::Function(function) => self.declare(function, scope),
+                Statement::Import { local, module, at } => self.import(local, module, *at, scope),
+                _ => {}
+            }
+        }
+        body.iter().for_each(|statement| self.statement(statement, scope));
+    }
+
+    fn declare(&mut self, function: &Rc<Function>, scope: usize) {
+        if let Some(name) = &function.name {
+            let value = self.function(function, scope);
+            self.scopes[scope].names.insert(name.clone(), value);
+        }
+    }
+
+    /// A function as a value; it is remembered, so that it is walked even if nothing calls it.
+    pub fn function(&mut self, function: &Rc<Function>, scope: usize) -> Value {
+        if !self.functions.iter().rev().take(64).any(|(known, _, _)| Rc::ptr_eq(known, function)) {
+            self.functions.push((function.clone(), scope, None));
+        }
+        Value::of(Shape::Function(function.clone(), scope))
+    }
+
+    fn statement(&mut self, statement: &Statement, scope: usize) {
+        self.step(1);
+        match statement {
+            Statement::Expression(node) => {
+                self.value(node, scope);
+            }
+            Statement::Assign(pattern, node) => {
+                let value = self.value(node, scope);
+                self.bind(pattern, value, scope);
+            }
+            Statement::Append(pattern, node) => {
+                let added = self.value(node, scope);
+                let old = match pattern {
+                    Pattern::Name(name) => self.lookup(name, scope).cloned().unwrap_or_default(),
+                    Pattern::Place(place) => self.value(place, scope),
+                    _ => Value::default(),
+                };
+                let value = self.sum(vec![old, added]);
+                // What is appended to was there before: it is not one of two choices.
+                match pattern {
+                    Pattern::Name(name) => self.replace(name, value, scope),
+                    _ => self.bind(pattern, value, scope),
+                }
+            }
+            Statement::Import { local, module, at } => self.import(local, module, *at, scope),
+            Statement::ImportFrom { local, module, name, at } => {
+                self.import_from(local, module, name, *at, scope)
+            }
+            Statement::Function(function) => self.declare(function, scope),
+            Statement::Class(class) => {
+                let value = self.class(class, scope);
+                if let Some(name) = &class.name {
+                    self.set(name, value, scope);
+                }
+            }
+            Statement::Block(body, is_doubled) => {
+                self.branches += 1;
+                self.doubled += usize::from(*is_doubled);
+                self.block(body, scope);
+                self.doubled -= usize::from(*is_doubled);
+                self.branches -= 1;
+            }
+            Statement::Loop { target, iterable, body } => {
+                self.run_loop(target, iterable.as_ref(), body, scope)
+            }
+            Statement::Return(node) => {
+                let value = node.as_ref().map_or_else(Value::default, |node| self.value(node, scope));
+                if let Some(returned) = self.returned.last_mut() {
+                    *returned = std::mem::take(returned).or(value);
+                }
+            }
+        }
+    }
+
+    /// Gives a bound name another value, wherever it is bound.
+    pub fn replace(&mut self, name: &Rc<str>, value: Value, scope: usize) {
+        let mut at = Some(scope);
+        while let Some(scope) = at {
+            if let Some(old) = self.scopes[scope].names.get_mut(name) {
+                *old = value;
+                return;
+            }
+            at = self.scopes[scope].parent;
+        }
+        self.scopes[scope].names.insert(name.clone(), value);
+    }
+
+    fn run_loop(&mut self, target: &Pattern, iterable: Option<&Node>, body: &[Statement], scope: usize) {
+        let iterated = iterable.map(|node| self.value(node, scope));
+        let elements = iterated.as_ref().and_then(|value| self.elements(value)).unwrap_or_default();
+        self.branches += 1;
+        if elements.is_empty() {
+            let taint = iterated.as_ref().map_or(Taint::NONE, Value::deep_taint);
+            let about = iterated.and_then(|value| value.about);
+            self.bind(target, Value::unknown(taint).about(about), scope);
+            self.block(body, scope);
+        }
+        let is_name = matches!(target, Pattern::Name(_));
+        for (nth, element) in elements.into_iter().take(ELEMENTS_MAX).enumerate() {
+            // The first run sees everything; the others are for what is put together along the way.
+            if nth > 0 && !self.step(8) {
+                break;
+            }
+            match target {
+                Pattern::Name(name) if is_name => self.replace(name, element, scope),
+                _ => self.bind(target, element, scope),
+            }
+            self.block(body, scope);
+        }
+        self.branches -= 1;
+    }
+
+    /// The elements of something that is iterated over, where they are known.
+    pub fn elements(&self, value: &Value) -> Option<Vec<Value>> {
+        let taint = value.taint;
+        match &value.shape {
+            Shape::List(values) => Some(values.iter().map(|v| v.clone().with(taint)).collect()),
+            Shape::Bytes(bytes) if bytes.len() <= ELEMENTS_MAX => {
+                let byte = |byte: &u8| Value::of(Shape::Number(f64::from(*byte))).with(taint);
+                Some(bytes.iter().map(byte).collect())
+            }
+            Shape::Text(text) if text.len() <= ELEMENTS_MAX => {
+                Some(text.chars().map(|c| Value::text(c.to_string()).with(taint)).collect())
+            }
+            Shape::Map(entries) if self.language == Language::Python => {
+                Some(entries.iter().map(|(key, _)| Value::text(key.clone()).with(taint)).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Binds the names of a pattern to the parts of a value.
+    pub fn bind(&mut self, pattern: &Pattern, value: Value, scope: usize) {
+        match pattern {
+            Pattern::Nothing => {}
+            Pattern::Name(name) => self.set(name, value, scope),
+            Pattern::Default(inner, default) => {
+                let default = self.value(default, scope);
+                let value = if matches!(value.shape, Shape::Unknown) { value.or(default) } else { value };
+                self.bind(inner, value, scope);
+            }
+            Pattern::List(patterns) => {
+                let parts = self.elements(&value).unwrap_or_default();
+                let taint = value.deep_taint();
+                for (nth, pattern) in patterns.iter().enumerate() {
+                    let rest = || Value::unknown(taint).about(value.about.clone());
+                    let part = parts.get(nth).cloned().unwrap_or_else(rest);
+                    self.bind(pattern, part, scope);
+                }
+            }
+            Pattern::Map(entries) => {
+                for (key, pattern) in entries {
+                    let part = match key {
+                        Some(key) => self.member(&value, key, false),
+                        None => value.clone(),
+                    };
+                    self.bind(pattern, part, scope);
+                }
+            }
+            Pattern::Place(place) => self.store(place, value, scope),
+        }
+    }
+
+    /// Classes that libraries run by themselves.
+    fn derived_from(&mut self, bases: &[Rc<str>]) {
+        for base in bases {
+            for api in self.context.rules.apis_of(base) {
+                self.seen.insert(api.class.clone());
+            }
+        }
+    }
+
+    pub fn class(&mut self, class: &Class, scope: usize) -> Value {
+        let (mut bases, mut parents) = (Vec::new(), Vec::new());
+        for base in &class.bases {
+            let base = self.value(base, scope);
+            match base.shape {
+                Shape::Api(name) => bases.push(name),
+                Shape::Class(number) => parents.push(number),
+                _ => {}
+            }
+        }
+        let inner = self.scope(scope);
+        let number = self.classes.len();
+        self.derived_from(&bases);
+        self.classes.push(ClassInfo { scope: inner, bases, parents });
+        self.block(&class.body, inner);
+        // Methods that nothing calls are walked with an instance of their own.
+        let names = &self.scopes[inner].names;
+        let methods = names.values().filter_map(|value| match &value.shape {
+            Shape::Function(function, _) => Some(Rc::as_ptr(function)),
+            _ => None,
+        });
+        let methods: HashSet<*const Function> = methods.collect();
+        for (function, _, class) in self.functions.iter_mut().rev() {
+            if methods.contains(&Rc::as_ptr(function)) {
+                *class = Some(number);
+            }
+        }
+        Value::of(Shape::Class(number))
+    }
+
+    /// Makes an instance and runs what makes it.
+    pub fn instance(&mut self, class: usize, arguments: &[(Option<Rc<str>>, Value)]) -> Value {
+        self.objects.push(Object { class, fields: HashMap::new() });
+        let object = Value::of(Shape::Object(self.objects.len() - 1));
+        let maker = if self.language == Language::Python { "__init__" } else { "constructor" };
+        if let Some(Shape::Function(function, scope)) =
+            self.in_class(class, maker, 0).map(|value| value.shape)
+        {
+            self.enter(&function, scope, arguments, Some(object.clone()));
+        }
+        object
+    }
+
+    /// A name of a class or of those it derives from.
+    pub fn in_class(&self, class: usize, name: &str, depth: usize) -> Option<Value> {
+        let info = self.classes.get(class).filter(|_| depth < 8)?;
+        match self.scopes[info.scope].names.get(name) {
+            Some(value) => Some(value.clone()),
+            None => info.parents.iter().find_map(|parent| self.in_class(*parent, name, depth + 1)),
+        }
+    }
+
+    /// Enters a function of the file and gives what it returns.
+    pub fn enter(
+        &mut self,
+        function: &Rc<Function>,
+        scope: usize,
+        arguments: &[(Option<Rc<str>>, Value)],
+        this: Option<Value>,
+    ) -> Value {
+        let key = Rc::as_ptr(function);
+        let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+        let size = function.body.len().max(1) * 20;
+        let entries_max = (2_000 / size).clamp(*ENTRIES.start(), *ENTRIES.end());
+        let (entered, last) = self.entries.get(&key).cloned().unwrap_or_default();
+        // The first time is free of steps: what a function does is seen even if no step is left.
+        if self.calls >= CALLS_MAX || entered >= entries_max || (entered > 0 && !self.step(20)) {
+            return Value { shape: Shape::Unknown, ..last }.with(taint);
+        }
+        self.entries.insert(key, (entered + 1, last));
+        let inner = self.scope(scope);
+        self.parameters(function, arguments, this, inner);
+        self.calls += 1;
+        self.returned.push(Value::default());
+        let (branches, doubled) = (std::mem::take(&mut self.branches), std::mem::take(&mut self.doubled));
+        self.block(&function.body, inner);
+        (self.branches, self.doubled) = (branches, doubled);
+        self.calls -= 1;
+        let value = self.returned.pop().unwrap_or_default();
+        self.entries.insert(key, (entered + 1, value.clone()));
+        value
+    }
+
+    fn parameters(
+        &mut self,
+        function: &Function,
+        arguments: &[(Option<Rc<str>>, Value)],
+        this: Option<Value>,
+        scope: usize,
+    ) {
+        let mut unnamed = Vec::new();
+        if let Some(this) = this {
+            self.scopes[scope].names.insert(Rc::from("this"), this.clone());
+            // The first parameter of a method is the instance, in Python.
+            if self.language == Language::Python {
+                unnamed.push(this);
+            }
+        }
+        unnamed.extend(arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value.clone()));
+        for (nth, pattern) in function.parameters.iter().enumerate() {
+            let name = match pattern {
+                Pattern::Name(name) => Some(name),
+                Pattern::Default(inner, _) => match &**inner {
+                    Pattern::Name(name) => Some(name),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let named = name.and_then(|name| {
+                arguments
+                    .iter()
+                    .find(|(given, _)| given.as_ref() == Some(name))
+                    .map(|(_, value)| value.clone())
+            });
+            let value = match named {
+                Some(value) => value,
+                None if function.rest == Some(nth) => {
+                    Value::list(unnamed.get(nth..).unwrap_or_default().to_vec())
+                }
+                None => unnamed.get(nth).cloned().unwrap_or_else(|| Value::unknown(Taint::NONE)),
+            };
+            if let Some(name) = name {
+                // Bound in the new scope, whatever the name means outside.
+                self.scopes[scope].names.insert(name.clone(), Value::unknown(Taint::NONE));
+            }
+            self.bind(pattern, value, scope);
+        }
+    }
+
+    /// Walks the functions that nothing called.
+    fn remaining(&mut self) {
+        let mut nth = 0;
+        while nth < self.functions.len() {
+            let (function, scope, class) = self.functions[nth].clone();
+            nth += 1;
+            if self.entries.contains_key(&Rc::as_ptr(&function)) {
+                continue;
+            }
+            let unknown = (None, Value::unknown(Taint::PARAMETER));
+            let arguments = vec![unknown; function.parameters.len()];
+            let this = class.map(|class| self.shared_instance(class));
+            self.calls = 0;
+            self.enter(&function, scope, &arguments, this);
+        }
+    }
+
+    /// The instance that methods without a caller have.
+    fn shared_instance(&mut self, class: usize) -> Value {
+        if let Some(number) = self.objects.iter().position(|object| object.class == class) {
+            return Value::of(Shape::Object(number));
+        }
+        self.instance(class, &[])
+    }
 }

@@ -10,14 +10,25 @@
 //!
 //! Not caught: values that travel through other files, objects built at run time, and what a library does inside.
 
+mod call;
+mod decode;
+mod evaluate;
+mod fold;
 mod follow;
 mod javascript;
 mod javascript_expression;
+mod judge;
+mod library;
+mod name;
+mod places;
+mod process;
 mod python;
 mod python_expression;
+mod shape;
 mod taint;
 mod template;
 mod tree;
+mod value;
 mod worker;
 
 use crate::bundles::rules::BundleRules;
@@ -118,5 +129,15 @@ pub fn scan(
     if text.len() > FILE_BYTES_MAX {
         return Report { not_parsed: Some(NotParsed::TooLarge), ..Report::default() };
     }
-    worker::run(language, path, text, rules, commands)
+    worker::run(language, text, Context { path, rules, commands, depth: 0 })
+}
+
+/// What a walk is done with.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    path: &'a str,
+    rules: &'a BundleRules,
+    commands: &'a CommandRules,
+    /// How many texts that are run as code this one is inside of.
+    depth: usize,
 }

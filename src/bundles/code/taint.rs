@@ -63,11 +63,23 @@ labels! {
     HOST_SYSTEM = 21 "host_system",
     /// A parameter of a function whose callers are not known.
     PARAMETER = 22 "parameter",
+    /// Put together out of pieces that can be read in the source.
+    ASSEMBLED = 23 "assembled",
 }
 
 impl Taint {
     /// No label.
     pub const NONE: Self = Self(0);
+
+    /// All labels of several sets.
+    pub const fn union(sets: &[Self]) -> Self {
+        let (mut all, mut at) = (0, 0);
+        while at < sets.len() {
+            all |= sets[at].0;
+            at += 1;
+        }
+        Self(all)
+    }
 
     /// The label of that name.
     pub fn named(name: &str) -> Option<Self> {

@@ -3,12 +3,10 @@
 //! The parsers go down one level of stack for each level of the text. Brackets and signs in a row are counted before, and
 //! the stack has room for every sign and word of the text to be one level: pages that are not touched cost nothing.
 
-use super::{Language, NotParsed, Report};
-use crate::bundles::rules::BundleRules;
-use crate::commands::CommandRules;
+use super::{Context, Language, NotParsed, Report};
 
 /// Stack below all levels.
-const STACK_BASE: usize = 16 << 20;
+const STACK_BASE: usize = 64 << 20;
 /// Stack for one level. Seen: less than 2 KiB with optimised parsers.
 const STACK_PER_LEVEL: usize = 4 << 10;
 /// The largest stack.
@@ -17,13 +15,7 @@ const STACK_MAX: usize = 3 << 30;
 const NESTING_MAX: usize = 1_000;
 
 /// Looks at a file on a thread of its own.
-pub(super) fn run(
-    language: Language,
-    path: &str,
-    text: &str,
-    rules: &BundleRules,
-    commands: &CommandRules,
-) -> Report {
+pub(super) fn run(language: Language, text: &str, context: Context<'_>) -> Report {
     let too_deep = || Report { not_parsed: Some(NotParsed::TooDeep), ..Report::default() };
     let shape = Shape::of(language, text);
     if shape.nesting > NESTING_MAX {
@@ -32,7 +24,7 @@ pub(super) fn run(
     let stack = (STACK_BASE + shape.levels_max * STACK_PER_LEVEL).min(STACK_MAX);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("bundle-code".to_owned()).stack_size(stack);
-        let work = move || super::follow::scan(language, path, text, rules, commands);
+        let work = move || super::follow::scan(language, text, context);
         // No room for the stack, or a parser that panicked: nothing is known of the file, and the report says so.
         match thread.spawn_scoped(scope, work) {
             Ok(handle) => handle

@@ -27,8 +27,29 @@ pub struct BundleRuleSource<'a> {
 struct RuleFile {
     #[serde(default, rename = "api")]
     apis: Vec<Spanned<ApiDef>>,
+    #[serde(default, rename = "place")]
+    places: Vec<PlaceDef>,
     #[serde(default, rename = "rule")]
     rules: Vec<Spanned<RuleDef>>,
+}
+
+/// Paths that matter, beyond those of the rules about sensitive paths.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlaceDef {
+    /// What is there.
+    kind: PlaceKind,
+    /// Patterns over the path in lower case, as written in code: `~` is the home folder.
+    patterns: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PlaceKind {
+    /// Credentials, keys, wallets, data of browsers.
+    Secret,
+    /// Conversations with an agent, its memory or instructions.
+    Chat,
 }
 
 #[derive(Deserialize)]
@@ -106,6 +127,7 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
     let mut out = BundleRules::default();
     let mut problems = Vec::new();
     let mut places: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    let (mut secret, mut chat) = (Vec::new(), Vec::new());
     for source in sources {
         let file: RuleFile = match toml::from_str(source.text) {
             Ok(file) => file,
@@ -115,6 +137,12 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
                 continue;
             }
         };
+        for place in file.places {
+            match place.kind {
+                PlaceKind::Secret => secret.extend(place.patterns),
+                PlaceKind::Chat => chat.extend(place.patterns),
+            }
+        }
         for spanned in file.apis {
             let line = line_of(source.text, spanned.span().start);
             match api(spanned.into_inner()) {
@@ -138,6 +166,12 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
                     problems.extend(messages.into_iter().map(|text| problem(source.file, line, &id, text)));
                 }
             }
+        }
+    }
+    for (patterns, compiled) in [(&secret, &mut out.secret_places), (&chat, &mut out.chat_places)] {
+        match Regex::new_many(patterns) {
+            Ok(regex) => *compiled = Some(regex),
+            Err(error) => problems.push(problem("", 0, "", format!("a pattern of a [[place]]: {error}"))),
         }
     }
     check_classes(&out, &mut problems);

@@ -12,6 +12,8 @@ mod selfcheck;
 
 use std::collections::HashMap;
 
+use regex_automata::meta::Regex;
+
 pub use builtin::builtin_bundle_sources;
 pub use load::BundleRuleSource;
 pub use problem::{BundleRuleProblem, BundleRuleProblems};
@@ -27,6 +29,8 @@ pub struct BundleRules {
     by_name: HashMap<String, Vec<usize>>,
     /// Entries of `apis` by the last part of a name whose owner may be anything (`*.name`).
     by_method: HashMap<String, Vec<usize>>,
+    secret_places: Option<Regex>,
+    chat_places: Option<Regex>,
 }
 
 impl BundleRules {
@@ -43,6 +47,16 @@ impl BundleRules {
     /// Every rule, in the order of files and lines.
     pub fn rules(&self) -> &[BundleRule] {
         &self.rules
+    }
+
+    /// Whether a path, in lower case, is of a file of secrets.
+    pub fn is_secret_place(&self, path: &str) -> bool {
+        self.secret_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
+    }
+
+    /// Whether a path, in lower case, is of conversations with an agent, its memory or instructions.
+    pub fn is_chat_place(&self, path: &str) -> bool {
+        self.chat_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
     }
 
     /// What is known of a function, by its canonical name such as `os.system`; several entries may speak of one.

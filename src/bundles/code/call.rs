@@ -1,0 +1,241 @@
+//! Calls: of functions of the file, of methods of known values, and of libraries.
+
+use std::rc::Rc;
+
+use super::follow::Walk;
+use super::taint::Taint;
+use super::value::{Shape, Value};
+use super::{Language, fold, library};
+
+/// Arguments of a call, by name where they were named.
+pub(super) type Arguments = [(Option<Rc<str>>, Value)];
+
+impl Walk<'_> {
+    /// Calls a value.
+    pub fn call(&mut self, callee: &Value, arguments: &Arguments, at: u32, is_new: bool) -> Value {
+        match &callee.shape {
+            Shape::Any(values) => {
+                let results: Vec<_> =
+                    values.iter().map(|one| self.call(one, arguments, at, is_new)).collect();
+                results.into_iter().reduce(Value::or).unwrap_or_default()
+            }
+            Shape::Function(function, scope) => {
+                let this = is_new.then(|| Value::unknown(Taint::NONE));
+                self.enter(function, *scope, arguments, this)
+            }
+            Shape::Bound(bound) => match &bound.0.shape {
+                Shape::Function(function, scope) => {
+                    self.enter(function, *scope, arguments, Some(bound.1.clone()))
+                }
+                _ => Value::default(),
+            },
+            Shape::Class(number) => self.instance(*number, arguments),
+            Shape::Partial(partial) => {
+                let given = partial.1.iter().map(|value| (None, value.clone()));
+                let all: Vec<_> = given.chain(arguments.iter().cloned()).collect();
+                self.call(&partial.0.clone().with(callee.taint & Taint::HIDDEN), &all, at, is_new)
+            }
+            Shape::Method(method) => self.method(&method.0, &method.1, callee.taint, arguments, at),
+            Shape::Api(path) => self.call_api(path, callee, arguments, at),
+            _ => {
+                let taint = self.pass_on(callee.taint, arguments, at);
+                Value::unknown(taint | callee.taint)
+            }
+        }
+    }
+
+    /// Taint of arguments, and functions among them called, as whoever takes a function calls it some time.
+    fn pass_on(&mut self, given: Taint, arguments: &Arguments, at: u32) -> Taint {
+        let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+        for (_, value) in arguments {
+            self.call_back(value, given | taint.without(PUT_IN), at);
+        }
+        taint
+    }
+
+    /// Calls a function that was given away; `taint` is that of what it may be called with.
+    fn call_back(&mut self, value: &Value, taint: Taint, at: u32) {
+        match &value.shape {
+            Shape::Function(function, _) => {
+                let arguments = vec![(None, Value::unknown(taint)); function.parameters.len().min(8)];
+                self.call(value, &arguments, at, false);
+            }
+            Shape::Bound(_) | Shape::Partial(_) => {
+                self.call(value, &[(None, Value::unknown(taint))], at, false);
+            }
+            Shape::Api(path) if self.context.rules.apis_of(path).next().is_some() && !taint.is_none() => {
+                self.call(value, &[(None, Value::unknown(taint))], at, false);
+            }
+            Shape::Any(values) => values.iter().for_each(|value| self.call_back(value, taint, at)),
+            // A table of handlers.
+            Shape::Map(entries) => {
+                for (_, value) in entries.iter().take(32) {
+                    if matches!(value.shape, Shape::Function(..)) {
+                        self.call_back(value, taint, at);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn method(
+        &mut self,
+        base: &Value,
+        name: &Rc<str>,
+        taint: Taint,
+        arguments: &Arguments,
+        at: u32,
+    ) -> Value {
+        // `f.call(this, …)`, `f.apply(this, […])`, `f.bind(this, …)`.
+        if base.is_callable() && matches!(&**name, "call" | "apply" | "bind" | "__call__") {
+            return self.called(base, name, arguments, at);
+        }
+        if let Some(value) = self.over_elements(base, name, arguments, at) {
+            return value;
+        }
+        if let Shape::Text(path) = &base.shape
+            && self.language == Language::Python
+            && let Some(value) = self.path_method(path, base, name, arguments, at)
+        {
+            return value;
+        }
+        let bytes = base.as_text().map_or(0, |text| text.len());
+        if self.step(bytes / 32)
+            && let Some(value) = fold::method(self.language, base, name, arguments)
+        {
+            return value;
+        }
+        let full = format!("*.{name}");
+        self.piped(name, base.deep_taint(), arguments, at);
+        self.record_method(&full, base, arguments, at);
+        let given = self.pass_on(base.deep_taint(), arguments, at);
+        let of_api = library::returned(self.context.rules, &full);
+        // What reads a part of something has the taint of it; what asks a question does not.
+        if library::is_question(name) {
+            return Value::default();
+        }
+        Value::unknown(taint | base.deep_taint() | given | of_api.0).about(base.about.clone())
+    }
+
+    /// A function called through a method of its own.
+    fn called(&mut self, function: &Value, how: &str, arguments: &Arguments, at: u32) -> Value {
+        match how {
+            "call" => self.call(function, arguments.get(1..).unwrap_or_default(), at, false),
+            "__call__" => self.call(function, arguments, at, false),
+            "apply" => {
+                let list = arguments.get(1).map(|(_, value)| value);
+                let elements = list.and_then(|list| self.elements(list));
+                let unknown = || vec![Value::unknown(list.map_or(Taint::NONE, Value::deep_taint))];
+                let given: Vec<_> = elements.unwrap_or_else(unknown).into_iter().map(|v| (None, v)).collect();
+                self.call(function, &given, at, false)
+            }
+            _ => match arguments.get(1..) {
+                None | Some([]) => function.clone(),
+                Some(given) => {
+                    let given = given.iter().map(|(_, value)| value.clone()).collect();
+                    Value::of(Shape::Partial(Rc::new((function.clone(), given))))
+                }
+            },
+        }
+    }
+
+    /// `list.map(f)` and its like, over elements that are known.
+    fn over_elements(&mut self, base: &Value, name: &str, arguments: &Arguments, at: u32) -> Option<Value> {
+        let function =
+            &arguments.first().filter(|(_, f)| f.is_callable() || matches!(f.shape, Shape::Any(_)))?.1;
+        if !matches!(name, "map" | "forEach" | "flatMap" | "filter" | "reduce" | "some" | "every" | "find") {
+            return None;
+        }
+        let elements = self.elements(base)?;
+        if name == "reduce" {
+            let mut all = arguments.get(1).map(|(_, value)| value.clone());
+            for element in elements {
+                all = Some(match all {
+                    None => element,
+                    Some(sum) => self.call(function, &[(None, sum), (None, element)], at, false),
+                });
+                self.step(4);
+            }
+            return all;
+        }
+        let mut out = Vec::with_capacity(elements.len());
+        for (nth, element) in elements.iter().enumerate() {
+            if nth > 0 && !self.step(4) {
+                return Some(Value::unknown(base.deep_taint()));
+            }
+            let nth = Value::of(Shape::Number(nth as f64));
+            out.push(self.call(
+                function,
+                &[(None, element.clone()), (None, nth), (None, base.clone())],
+                at,
+                false,
+            ));
+        }
+        Some(match name {
+            "map" => Value::list(out).with(base.taint),
+            "filter" => base.clone(),
+            _ => Value::unknown(base.deep_taint()),
+        })
+    }
+
+    fn call_api(&mut self, path: &Rc<str>, callee: &Value, arguments: &Arguments, at: u32) -> Value {
+        if let Some((function, how @ ("call" | "apply" | "bind"))) = path.rsplit_once('.')
+            && self.language == Language::JavaScript
+        {
+            let function = Value::api(function).with(callee.taint);
+            return self.called(&function, how, arguments, at);
+        }
+        if let Some((owner, name)) = path.rsplit_once('.')
+            && matches!(owner, "file()" | "file.reader()")
+            && let Some(value) = self.file_method(callee, name, arguments, at)
+        {
+            return value;
+        }
+        self.piped(path, callee.taint, arguments, at);
+        if let Some(value) = self.library(path, callee, arguments, at) {
+            return value;
+        }
+        let (returns, is_clean) = library::returned(self.context.rules, path);
+        self.record(path, arguments, at, callee.taint);
+        let given = self.pass_on(callee.taint | returns, arguments, at);
+        let taint = if is_clean { returns } else { returns | given | callee.taint.without(Taint::HIDDEN) };
+        let about = arguments.first().and_then(|(_, value)| value.as_text());
+        let about = about.filter(|_| returns.meets(Taint::NETWORK)).or_else(|| callee.about.clone());
+        let mut value = self.api(&format!("{path}()")).with(taint).about(about);
+        if matches!(value.shape, Shape::Unknown) {
+            value.taint |= taint;
+        }
+        value
+    }
+
+    /// `answer.pipe(file)` and `copyfileobj(answer, file)` write to the file.
+    fn piped(&mut self, name: &str, from: Taint, arguments: &Arguments, at: u32) {
+        let function = name.rsplit('.').next().unwrap_or_default();
+        if !matches!(function, "pipe" | "copyfileobj" | "pipeline" | "pipeTo") {
+            return;
+        }
+        let taint = arguments.iter().fold(from, |all, (_, value)| all | value.deep_taint());
+        let is_file = |value: &Value| value.api_name().is_some_and(|name| &**name == "file()");
+        let files: Vec<_> =
+            arguments.iter().filter(|(_, v)| is_file(v)).filter_map(|(_, v)| v.about.clone()).collect();
+        for file in files {
+            self.write(&file, &Value::unknown(taint), at);
+        }
+    }
+
+    /// A call whose owner is not known, by the name of the method alone.
+    fn record_method(&mut self, full: &str, base: &Value, arguments: &Arguments, at: u32) {
+        if self.context.rules.apis_of(full).next().is_none() {
+            return;
+        }
+        // What the method is called on counts like an argument.
+        let mut all = vec![(None, base.clone())];
+        all.extend(arguments.iter().cloned());
+        self.record(full, &all, at, Taint::NONE);
+    }
+}
+
+/// What an argument does not hand on to a function beside it.
+const PUT_IN: Taint =
+    Taint::union(&[Taint::VARIABLE, Taint::SECRET_VARIABLE, Taint::PARAMETER, Taint::INPUT]);

@@ -1,0 +1,248 @@
+//! Facts judged: a call with its name, arguments and taints against the rules, and what becomes of the hits.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::call::Arguments;
+use super::follow::Walk;
+use super::taint::Taint;
+use super::value::Value;
+use super::worker;
+use crate::bundles::rules::{CallCondition, Matcher};
+use crate::decision::{Capability, CheckFinding};
+use crate::text::line_of;
+
+/// Levels of text that is run as code inside text that is run as code.
+const DEPTH_MAX: usize = 4;
+/// Findings of one file.
+const FINDINGS_MAX: usize = 200;
+/// Capabilities of one file.
+const CAPABILITIES_MAX: usize = 100;
+
+/// A rule that held for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    pub at: u32,
+    pub rule: usize,
+}
+
+impl Walk<'_> {
+    /// Judges one call.
+    pub fn record(&mut self, name: &str, arguments: &Arguments, at: u32, callee: Taint) {
+        let rules = self.context.rules;
+        let mut classes: BTreeSet<&str> = BTreeSet::new();
+        for api in rules.apis_of(name) {
+            classes.insert(&api.class);
+            self.seen.insert(api.class.clone());
+            if !api.capability.is_empty() {
+                self.able(&api.capability, name, arguments, at);
+            }
+        }
+        if classes.is_empty() {
+            return;
+        }
+        if classes.contains("shell") || classes.contains("argv") {
+            self.run_process(name, arguments, at);
+        }
+        if classes.contains("evaluate") {
+            let code = arguments.iter().rev().map(|(_, value)| value).find_map(Value::known_text);
+            if let Some(code) = code {
+                self.look_at_code(&code, at, "text that is run as code");
+            }
+        }
+        for (index, rule) in rules.rules().iter().enumerate() {
+            let Matcher::Call(condition) = &rule.matcher else { continue };
+            let is_of = condition.of.iter().any(|of| of == name || classes.contains(&**of));
+            if is_of && self.holds(condition, arguments, callee) {
+                self.hits.push(Hit { at, rule: index });
+            }
+        }
+    }
+
+    fn holds(&self, condition: &CallCondition, arguments: &Arguments, callee: Taint) -> bool {
+        let is_hidden = callee.meets(Taint::HIDDEN) || self.doubled > 0;
+        if condition.is_hidden.is_some_and(|wanted| wanted != is_hidden) {
+            return false;
+        }
+        if !condition.files.is_empty() {
+            let name = self.context.path.rsplit('/').next().unwrap_or_default();
+            if !condition.files.iter().any(|file| file == name) {
+                return false;
+            }
+        }
+        for (keyword, wanted) in &condition.keywords {
+            let mut text = String::new();
+            let given = arguments.iter().filter(|(name, _)| name.as_deref() == Some(keyword));
+            given.for_each(|(_, value)| value.all_text(&mut text, 2));
+            if !text.eq_ignore_ascii_case(wanted) {
+                return false;
+            }
+        }
+        let looked: Vec<&Value> = match condition.argument {
+            Some(nth) => arguments
+                .iter()
+                .filter(|(name, _)| name.is_none())
+                .nth(nth)
+                .map(|(_, v)| v)
+                .into_iter()
+                .collect(),
+            None => arguments.iter().map(|(_, value)| value).collect(),
+        };
+        let taint = looked.iter().fold(Taint::NONE, |all, value| all | value.deep_taint());
+        if !condition.taints.is_none() && (taint & condition.taints).count() < condition.taints_min.max(1) {
+            return false;
+        }
+        if (!condition.and_taints.is_none() && !taint.meets(condition.and_taints))
+            || taint.meets(condition.not_taints)
+        {
+            return false;
+        }
+        if condition.text.is_none() && condition.not_text.is_none() {
+            return true;
+        }
+        let mut text = String::new();
+        looked.iter().for_each(|value| value.all_text(&mut text, 4));
+        condition.text.as_ref().is_none_or(|pattern| pattern.is_match(&text))
+            && !condition.not_text.as_ref().is_some_and(|pattern| pattern.is_match(&text))
+    }
+
+    /// Looks at text that is run as code as if it stood in the file.
+    pub fn look_at_code(&mut self, code: &Rc<str>, at: u32, what: &str) {
+        if self.context.depth >= DEPTH_MAX || !self.looked_at.insert((code.clone(), true)) || !self.step(20) {
+            return;
+        }
+        if code.len() < 4 {
+            return;
+        }
+        let context = super::Context { depth: self.context.depth + 1, ..self.context };
+        let report = worker::run(self.language, code, context);
+        let line = self.line(at);
+        for finding in report.findings {
+            let reason = format!("{} (in {what})", finding.reason);
+            self.inner.push(CheckFinding { line, reason, ..finding });
+        }
+        for capability in report.capabilities {
+            self.capabilities.insert(Capability { line, ..capability });
+        }
+    }
+
+    /// 1-based line of a byte.
+    pub fn line(&self, at: u32) -> u32 {
+        if self.context.depth > 0 {
+            return 1;
+        }
+        let at = (at as usize).min(self.text.len());
+        u32::try_from(self.lines.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
+    }
+
+    fn able(&mut self, kind: &str, name: &str, arguments: &Arguments, at: u32) {
+        if self.capabilities.len() >= CAPABILITIES_MAX {
+            return;
+        }
+        let detail = detail(kind, name, arguments);
+        let (file, line) = (self.context.path.to_owned(), self.line(at));
+        self.capabilities.insert(Capability { kind: kind.to_owned(), file, line, detail });
+    }
+
+    /// Findings by line, each rule once a line, and capabilities.
+    pub fn report(mut self) -> (Vec<CheckFinding>, Vec<Capability>) {
+        let mut findings = std::mem::take(&mut self.inner);
+        let mut hits = std::mem::take(&mut self.hits);
+        hits.sort_unstable();
+        hits.dedup();
+        let rules = self.context.rules;
+        for hit in hits {
+            let rule = &rules.rules()[hit.rule];
+            let Matcher::Call(condition) = &rule.matcher else { continue };
+            let seen = |class: &String| self.seen.contains(class);
+            if !condition.with.iter().all(seen) || condition.without.iter().any(seen) {
+                continue;
+            }
+            findings.push(CheckFinding {
+                rule_id: rule.id.clone(),
+                file: self.context.path.to_owned(),
+                line: self.line(hit.at),
+                category: rule.category.clone(),
+                severity: rule.severity,
+                reason: rule.description.clone(),
+                snippet: self.snippet(hit.at),
+                fix_hint: rule.fix.clone(),
+            });
+        }
+        findings.sort_by(|a, b| (a.line, &a.rule_id).cmp(&(b.line, &b.rule_id)));
+        findings.dedup_by(|a, b| a.line == b.line && a.rule_id == b.rule_id);
+        if findings.len() > FINDINGS_MAX {
+            // The worst are kept, then brought to the order of lines again.
+            findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+            findings.truncate(FINDINGS_MAX);
+            findings.sort_by(|a, b| (a.line, &a.rule_id).cmp(&(b.line, &b.rule_id)));
+        }
+        (findings, self.capabilities.into_iter().collect())
+    }
+
+    /// The line in question.
+    pub fn snippet(&self, at: u32) -> String {
+        let at = (at as usize).min(self.text.len());
+        let at = (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
+        let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = self.text[start..].lines().next().unwrap_or_default();
+        // In a long line the place itself counts.
+        let from = if at - start > 100 { at - 20 } else { start };
+        let from = (0..=from).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(start).max(start);
+        masked(line.get(from - start..).unwrap_or(line).trim(), 160)
+    }
+}
+
+/// Text for a report: shortened, control characters gone, and what looks like a secret masked.
+pub(super) fn masked(text: &str, chars_max: usize) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-' | '=');
+    let flush = |word: &mut String, out: &mut String| {
+        let has = |test: fn(&u8) -> bool| word.bytes().any(|byte| test(&byte));
+        let is_secret = word.len() >= 20 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+        if is_secret {
+            out.push_str(&word[..4]);
+            out.push('…');
+        } else {
+            out.push_str(word);
+        }
+        word.clear();
+    };
+    for c in text.chars().take(chars_max) {
+        if is_word(c) {
+            word.push(c);
+        } else {
+            flush(&mut word, &mut out);
+            out.push(if c.is_control() { ' ' } else { c });
+        }
+    }
+    flush(&mut word, &mut out);
+    if text.chars().nth(chars_max).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// What exactly a call can do, for a person.
+fn detail(kind: &str, name: &str, arguments: &Arguments) -> String {
+    let mut text = String::new();
+    arguments.iter().take(2).for_each(|(_, value)| value.all_text(&mut text, 3));
+    let host = || {
+        let start = text.find("://")? + 3;
+        let host: String =
+            text[start..].chars().take_while(|c| !matches!(c, '/' | '?' | '\n' | '\0' | ' ')).collect();
+        (!host.is_empty()).then_some(host)
+    };
+    let detail = match kind {
+        "network" => host(),
+        _ => text.lines().next().filter(|line| !line.is_empty()).map(|line| line.replace('\0', "…")),
+    };
+    masked(&detail.unwrap_or_else(|| name.trim_start_matches("*.").to_owned()), 80)
+}
+
+/// Where the lines of a text begin.
+pub(super) fn lines(text: &str) -> Vec<usize> {
+    debug_assert_eq!(line_of(text, 0), 1);
+    std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1)).collect()
+}

@@ -1,0 +1,689 @@
+//! What functions of the languages and their libraries mean for names and values: those that data cannot tell.
+
+use std::rc::Rc;
+
+use super::Language;
+use super::call::Arguments;
+use super::decode;
+use super::follow::Walk;
+use super::name::PUT_TOGETHER;
+use super::taint::Taint;
+use super::value::{ELEMENTS_MAX, Shape, TEXT_BYTES_MAX, Value, join};
+use crate::bundles::rules::BundleRules;
+
+/// Constants of libraries that names and paths are made of.
+pub(super) fn constant(name: &str) -> Option<Value> {
+    let text = match name {
+        "string.ascii_lowercase" => "abcdefghijklmnopqrstuvwxyz",
+        "string.ascii_uppercase" => "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "string.ascii_letters" => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "string.digits" => "0123456789",
+        "string.punctuation" => "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
+        "string.printable" => {
+            "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ \t\n\r\x0b\x0c"
+        }
+        "os.sep" | "path.sep" => "/",
+        "os.linesep" | "os.EOL" => "\n",
+        "sys.executable" => "python3",
+        "process.execPath" => "node",
+        _ => return None,
+    };
+    Some(Value::text(text))
+}
+
+/// The code in a `data:` address of a module.
+pub(super) fn code_of_address(address: &str) -> Option<Rc<str>> {
+    let (head, body) = address.strip_prefix("data:")?.split_once(',')?;
+    let code = match head.ends_with(";base64") {
+        true => String::from_utf8(decode::base64(body.as_bytes())?).ok()?,
+        false => decode::percent(body),
+    };
+    Some(Rc::from(code))
+}
+
+/// Whether a member of the environment is a variable and not a method of it.
+pub(super) fn is_variable(name: &str) -> bool {
+    !matches!(
+        name,
+        "get"
+            | "copy"
+            | "items"
+            | "keys"
+            | "values"
+            | "update"
+            | "pop"
+            | "setdefault"
+            | "entries"
+            | "toObject"
+            | "set"
+            | "text"
+            | "json"
+            | "encode"
+            | "decode"
+            | "then"
+            | "map"
+            | "forEach"
+            | "filter"
+            | "toString"
+            | "read"
+            | "join"
+    )
+}
+
+/// What a variable of the environment is tainted with, by its name.
+pub(super) fn variable_taint(name: &str) -> Taint {
+    let upper = name.to_ascii_uppercase();
+    let is_secret = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "PRIVATE", "COOKIE", "SESSION"];
+    match is_secret.iter().any(|word| upper.contains(word)) {
+        true => Taint::SECRET_VARIABLE,
+        false => match upper.as_str() {
+            "USER" | "USERNAME" | "LOGNAME" | "HOME" | "USERPROFILE" => Taint::HOST_USER,
+            "HOSTNAME" | "COMPUTERNAME" => Taint::HOST_NAME,
+            "PWD" | "INIT_CWD" => Taint::HOST_FOLDER,
+            _ => Taint::VARIABLE,
+        },
+    }
+}
+
+/// Whether a method only asks something of a value.
+pub(super) fn is_question(name: &str) -> bool {
+    matches!(
+        name,
+        "startswith"
+            | "endswith"
+            | "startsWith"
+            | "endsWith"
+            | "includes"
+            | "exists"
+            | "is_file"
+            | "is_dir"
+            | "isdigit"
+            | "isalpha"
+            | "count"
+            | "index"
+            | "indexOf"
+            | "find"
+            | "test"
+            | "has"
+            | "isnumeric"
+            | "isspace"
+            | "localeCompare"
+            | "search"
+            | "stat"
+            | "is_absolute"
+            | "isidentifier"
+            | "isupper"
+            | "islower"
+            | "sleep"
+            | "debug"
+            | "info"
+            | "log"
+    )
+}
+
+/// What the result of a function is tainted with, and whether with nothing else.
+pub(super) fn returned(rules: &BundleRules, name: &str) -> (Taint, bool) {
+    rules
+        .apis_of(name)
+        .fold((Taint::NONE, false), |(taint, is_clean), api| (taint | api.returns, is_clean || api.is_clean))
+}
+
+/// A home folder as the file system of the shell knows it.
+const HOME: &str = "~";
+
+impl Walk<'_> {
+    /// What a function gives that is known here; `None` leaves it to the tables.
+    pub fn library(
+        &mut self,
+        path: &Rc<str>,
+        callee: &Value,
+        arguments: &Arguments,
+        at: u32,
+    ) -> Option<Value> {
+        let first = arguments.first().map(|(_, value)| value);
+        let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+        if let Some(value) = self.decoder(path, arguments, taint) {
+            return Some(value);
+        }
+        if let Some(value) = self.environment(path, callee, arguments) {
+            return Some(value);
+        }
+        Some(match &**path {
+            "builtins.getattr" | "Reflect.get" | "inspect.getattr_static" | "_.get" => {
+                let (base, name) = (first?, &arguments.get(1)?.1);
+                match name.known_text() {
+                    Some(name) => self.member(base, &name, matches!(base.shape, Shape::Api(_))),
+                    // Any function of a module by a name that is not known.
+                    None => {
+                        let name = base.api_name().map(|module| format!("{module}.*"));
+                        name.map_or(Value::unknown(taint), Value::api).with(taint)
+                    }
+                }
+            }
+            "builtins.vars" if first.is_some() => {
+                let module = first?.api_name()?;
+                Value::api(format!("{module}.__dict__"))
+            }
+            "builtins.__import__"
+            | "importlib.import_module"
+            | "importlib.__import__"
+            | "require"
+            | "import"
+            | "builtins.reload"
+            | "importlib.reload"
+            | "createRequire()"
+            | "module.createRequire()" => {
+                let name = first?;
+                if let Some(module) = name.api_name() {
+                    return Some(Value::api(module.clone()));
+                }
+                let hidden = if name.taint.meets(PUT_TOGETHER) { Taint::HIDDEN } else { Taint::NONE };
+                self.record(path, arguments, at, callee.taint);
+                match name.known_text() {
+                    Some(module) => {
+                        // `__import__("a.b")` gives `a`.
+                        let full = self.module(&module, at);
+                        let head = module.split('.').next().unwrap_or_default();
+                        if &**path == "builtins.__import__" && arguments.len() == 1 {
+                            self.module(head, at).with(hidden)
+                        } else {
+                            full.with(hidden)
+                        }
+                    }
+                    None => Value::unknown(hidden | name.taint.without(PUT_TOGETHER)),
+                }
+            }
+            "builtins.chr" | "builtins.unichr" | "String.fromCharCode" | "String.fromCodePoint" => {
+                let mut codes = Vec::new();
+                for (_, value) in arguments {
+                    match value.as_list() {
+                        Some(list) => codes.extend(list.iter().map(Value::as_number)),
+                        None => codes.push(value.as_number()),
+                    }
+                }
+                if codes.len() > ELEMENTS_MAX {
+                    return None;
+                }
+                let one = |code: Option<f64>| code.and_then(|code| char::from_u32(code as u32));
+                let text: String = codes.into_iter().map(|code| one(code).unwrap_or('\0')).collect();
+                Value::text(text).with(taint | Taint::HIDDEN)
+            }
+            "builtins.ord" => {
+                let text = first?.known_text()?;
+                Value::of(Shape::Number(f64::from(u32::from(text.chars().next()?)))).with(taint)
+            }
+            "builtins.str" | "String" | "builtins.unicode" | "builtins.format" | "builtins.repr"
+            | "JSON.stringify" | "json.dumps" | "os.fspath" | "os.fsencode" | "os.fsdecode"
+            | "shlex.quote" | "pipes.quote" => {
+                let value = first.cloned().unwrap_or_else(|| Value::text(""));
+                match (value.as_text(), &value.shape) {
+                    (Some(text), _) => Value::text(text).with(taint),
+                    (_, Shape::Number(_)) => Value::text(value.piece()).with(taint),
+                    // What is in it is still in it: a list or map keeps its texts for the rules.
+                    _ => Value { taint: value.taint | taint, ..value },
+                }
+            }
+            "builtins.bytes" | "builtins.bytearray" | "builtins.memoryview" => match first {
+                Some(value) => match value.as_bytes() {
+                    Some(bytes) => {
+                        let listed = matches!(value.shape, Shape::List(_));
+                        let hidden = if listed { Taint::HIDDEN } else { Taint::NONE };
+                        Value::of(Shape::Bytes(bytes)).with(taint | hidden)
+                    }
+                    None => Value::unknown(taint),
+                },
+                None => Value::of(Shape::Bytes(Rc::from([]))),
+            },
+            "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.sorted" | "builtins.iter"
+            | "Array.from" | "builtins.frozenset" | "Object.values" | "itertools.chain" | "builtins.next" => {
+                let value = first?;
+                match &value.shape {
+                    Shape::Map(entries) if &**path == "Object.values" => {
+                        Value::list(entries.iter().map(|(_, value)| value.clone()).collect()).with(taint)
+                    }
+                    _ => match self.elements(value) {
+                        Some(list) => {
+                            let value = Value::list(list).with(taint);
+                            match arguments.get(1) {
+                                Some((_, function)) if &**path == "Array.from" && function.is_callable() => {
+                                    let arguments = [(None, function.clone())];
+                                    let method = Shape::Method(Rc::new((value, Rc::from("map"))));
+                                    self.call(&Value::of(method), &arguments, at, false)
+                                }
+                                _ => value,
+                            }
+                        }
+                        None => value.clone(),
+                    },
+                }
+            }
+            "builtins.dict" | "Object.assign" | "Object.fromEntries" => {
+                let mut entries = Vec::new();
+                for (name, value) in arguments {
+                    match (name, &value.shape) {
+                        (Some(name), _) => entries.push((name.clone(), value.clone())),
+                        (None, Shape::Map(inner)) => entries.extend(inner.iter().cloned()),
+                        _ => {}
+                    }
+                }
+                Value::of(Shape::Map(Rc::new(entries))).with(taint)
+            }
+            "builtins.reversed" => {
+                let mut list = self.elements(first?)?;
+                list.reverse();
+                Value::list(list).with(taint | Taint::HIDDEN)
+            }
+            "builtins.range" => {
+                let number = |nth: usize| arguments.get(nth).and_then(|(_, value)| value.as_number());
+                let (from, to) =
+                    if arguments.len() == 1 { (0.0, number(0)?) } else { (number(0)?, number(1)?) };
+                let step = number(2).unwrap_or(1.0);
+                let count = ((to - from) / step).ceil().max(0.0);
+                if step == 0.0 || count > 2_048.0 {
+                    return Some(Value::unknown(taint));
+                }
+                let one = |nth: usize| Value::of(Shape::Number(from + step * nth as f64));
+                Value::list((0..count as usize).map(one).collect())
+            }
+            "builtins.zip" | "builtins.enumerate" => {
+                let mut columns: Vec<Vec<Value>> = Vec::new();
+                for (_, value) in arguments {
+                    columns.push(self.elements(value)?);
+                }
+                if &**path == "builtins.enumerate" {
+                    let number = |nth: usize| Value::of(Shape::Number(nth as f64));
+                    columns.truncate(1);
+                    columns.insert(0, (0..columns.first()?.len()).map(number).collect());
+                }
+                let rows = columns.iter().map(Vec::len).min()?;
+                let row =
+                    |nth: usize| Value::list(columns.iter().map(|column| column[nth].clone()).collect());
+                Value::list((0..rows).map(row).collect())
+            }
+            "builtins.map" | "builtins.filter" => {
+                let (function, list) = (first?.clone(), &arguments.get(1)?.1);
+                let name = if &**path == "builtins.map" { "map" } else { "filter" };
+                let Some(elements) = self.elements(list) else {
+                    let given = [(None, Value::unknown(list.deep_taint()).about(list.about.clone()))];
+                    let value = self.call(&function, &given, at, false);
+                    return Some(Value::unknown(value.deep_taint() | taint));
+                };
+                let method = Value::of(Shape::Method(Rc::new((Value::list(elements), Rc::from(name)))));
+                self.call(&method, &[(None, function)], at, false)
+            }
+            "functools.reduce" | "builtins.reduce" => {
+                let list = Value::list(self.elements(&arguments.get(1)?.1)?);
+                let mut given = vec![(None, first?.clone())];
+                given.extend(arguments.get(2).cloned());
+                let method = Value::of(Shape::Method(Rc::new((list, Rc::from("reduce")))));
+                self.call(&method, &given, at, false)
+            }
+            "functools.partial" | "functools.partialmethod" => {
+                let given = arguments.iter().skip(1).map(|(_, value)| value.clone()).collect();
+                Value::of(Shape::Partial(Rc::new((first?.clone(), given))))
+            }
+            "operator.attrgetter" | "operator.itemgetter" => {
+                let name = first?.clone();
+                let get = Value::api("operator.*getter()");
+                Value::of(Shape::Partial(Rc::new((get, vec![name]))))
+            }
+            "operator.methodcaller" => {
+                let get = Value::api("operator.methodcaller()");
+                let given = arguments.iter().map(|(_, value)| value.clone()).collect();
+                Value::of(Shape::Partial(Rc::new((get, given))))
+            }
+            "operator.*getter()" => {
+                let name = first?.known_text()?;
+                let base = arguments.get(1)?.1.clone();
+                self.member(&base, &name, matches!(base.shape, Shape::Api(_)))
+            }
+            "operator.methodcaller()" => {
+                let name = first?.known_text()?;
+                let (_, base) = arguments.last()?;
+                let function = self.member(&base.clone(), &name, matches!(base.shape, Shape::Api(_)));
+                self.call(&function, &arguments[1..arguments.len() - 1], at, false)
+            }
+            // What takes a function and calls it with given arguments.
+            "threading.Thread"
+            | "multiprocessing.Process"
+            | "threading.Timer"
+            | "_thread.start_new_thread" => {
+                let named =
+                    |name: &str| arguments.iter().find(|(n, _)| n.as_deref() == Some(name)).map(|(_, v)| v);
+                let function =
+                    named("target").or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.is_callable()))?;
+                let list = named("args")
+                    .or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.as_list().is_some()));
+                let given = list.and_then(|list| self.elements(list)).unwrap_or_default();
+                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                self.call(&function.clone(), &given, at, false);
+                Value::api(format!("{path}()"))
+            }
+            "asyncio.run"
+            | "asyncio.create_task"
+            | "asyncio.wait_for"
+            | "Promise.resolve"
+            | "builtins.anext"
+            | "util.promisify"
+            | "util.callbackify"
+            | "asyncio.get_event_loop().run_until_complete" => first?.clone(),
+            "asyncio.to_thread" | "Reflect.apply" | "atexit.register" | "_.partial" => {
+                let function = first?.clone();
+                match &**path {
+                    "Reflect.apply" => {
+                        return Some(self.call(
+                            &Value::of(Shape::Method(Rc::new((function, Rc::from("apply"))))),
+                            &arguments[1..],
+                            at,
+                            false,
+                        ));
+                    }
+                    _ => self.call(&function, &arguments[1..], at, false),
+                }
+            }
+            "Reflect.construct" => {
+                let given = self.elements(&arguments.get(1)?.1).unwrap_or_default();
+                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                self.call(&first?.clone(), &given, at, true)
+            }
+            // Text that was compiled is still that text.
+            "builtins.compile" => {
+                self.record(path, arguments, at, callee.taint);
+                first?.clone().with(taint)
+            }
+            "builtins.type" | "builtins.super" | "builtins.object" => {
+                return Some(Value::unknown(Taint::NONE));
+            }
+            "builtins.len"
+            | "builtins.isinstance"
+            | "builtins.hasattr"
+            | "builtins.bool"
+            | "builtins.any"
+            | "builtins.all"
+            | "Array.isArray"
+            | "Boolean"
+            | "os.path.exists"
+            | "os.path.isfile"
+            | "os.path.isdir"
+            | "builtins.callable"
+            | "fs.existsSync"
+            | "builtins.hash"
+            | "builtins.id"
+            | "os.path.getsize" => Value::default(),
+            "builtins.int" | "parseInt" | "Number" | "parseFloat" => {
+                let value = first?;
+                let radix = arguments.get(1).and_then(|(_, radix)| radix.as_number()).unwrap_or(10.0) as u32;
+                let number = match value.known_text() {
+                    Some(text) if (2..=36).contains(&radix) => {
+                        let text = text.trim().trim_start_matches("0x").trim_start_matches("0b");
+                        i64::from_str_radix(text, radix).ok().map(|number| number as f64)
+                    }
+                    _ => value.as_number().map(f64::trunc),
+                };
+                number.map_or(Value::unknown(taint), |number| Value::of(Shape::Number(number)).with(taint))
+            }
+            "builtins.hex" => Value::text(format!("{:#x}", first?.as_number()? as i64)),
+            "builtins.str.join" | "str.join" | "builtins.bytes.join" => {
+                let method = Value::of(Shape::Method(Rc::new((first?.clone(), Rc::from("join")))));
+                self.call(&method, &arguments[1..], at, false)
+            }
+            "os.path.join"
+            | "path.join"
+            | "path.resolve"
+            | "pathlib.Path"
+            | "pathlib.PurePath"
+            | "pathlib.PosixPath"
+            | "os.path.expanduser"
+            | "os.path.expandvars"
+            | "os.path.abspath"
+            | "os.path.realpath"
+            | "os.path.normpath"
+            | "path.normalize"
+            | "posixpath.join"
+            | "pathlib.WindowsPath"
+            | "ntpath.join"
+            | "path.posix.join" => {
+                let mut pieces = Vec::new();
+                for (_, value) in arguments {
+                    let piece = value.piece();
+                    if !pieces.is_empty() && !piece.starts_with('/') {
+                        pieces.push(Rc::from("/"));
+                    } else if !pieces.is_empty() {
+                        // An absolute part throws away what stands before; `path.join` of JavaScript does not.
+                        if self.language == Language::Python {
+                            pieces.clear();
+                        }
+                    }
+                    pieces.push(piece);
+                }
+                join(pieces).map_or(Value::unknown(taint), Value::text).with(taint | Taint::ASSEMBLED)
+            }
+            "pathlib.Path.home" | "os.homedir" => Value::text(HOME).with(Taint::HOST_USER),
+            "pathlib.Path.cwd" | "os.getcwd" | "process.cwd" => Value::text("\0").with(Taint::HOST_FOLDER),
+            "os.path.dirname" | "path.dirname" | "os.path.basename" | "path.basename" => {
+                Value::text(first?.piece()).with(taint)
+            }
+            "builtins.open"
+            | "io.open"
+            | "codecs.open"
+            | "fs.createReadStream"
+            | "fs.openSync"
+            | "os.open"
+            | "fs.open"
+            | "aiofiles.open"
+            | "Deno.open"
+            | "gzip.open"
+            | "Bun.file" => {
+                let file = first?.piece();
+                return Some(self.open(&file, arguments, at));
+            }
+            "fs.createWriteStream" => {
+                let file = first?.piece();
+                let mode = (None, Value::text("w"));
+                return Some(self.open(&file, &[(None, first?.clone()), mode], at));
+            }
+            "os.walk"
+            | "os.listdir"
+            | "os.scandir"
+            | "glob.glob"
+            | "glob.iglob"
+            | "fs.readdirSync"
+            | "fs.readdir"
+            | "glob.sync"
+            | "fast-glob.sync"
+            | "fs.promises.readdir" => {
+                let folder = first?.piece();
+                let taint = self.walked(&folder, !matches!(&**path, "os.listdir" | "os.scandir"));
+                Value::unknown(taint).about(Some(folder))
+            }
+            "fs.readFileSync"
+            | "fs.readFile"
+            | "fs.promises.readFile"
+            | "Deno.readTextFile"
+            | "Deno.readTextFileSync"
+            | "Deno.readFile"
+            | "fs.readJsonSync"
+            | "fs.readJson"
+            | "linecache.getlines"
+            | "fs.promises.open" => {
+                let file = first?.piece();
+                let value = self.read(&file, at);
+                for (_, function) in arguments.iter().skip(1) {
+                    if function.is_callable() {
+                        let error = (None, Value::default());
+                        self.call(function, &[error, (None, value.clone())], at, false);
+                    }
+                }
+                value
+            }
+            "fs.writeFileSync"
+            | "fs.writeFile"
+            | "fs.promises.writeFile"
+            | "fs.appendFileSync"
+            | "fs.appendFile"
+            | "fs.promises.appendFile"
+            | "Deno.writeTextFile"
+            | "Deno.writeTextFileSync"
+            | "Deno.writeFile"
+            | "fs.outputFile"
+            | "fs.outputFileSync"
+            | "Bun.write"
+            | "fs.writeJsonSync"
+            | "fs.writeJson" => {
+                let data = arguments.get(1).map(|(_, value)| value.clone()).unwrap_or_default();
+                self.write(&first?.piece(), &data, at);
+                Value::default()
+            }
+            "shutil.copy" | "shutil.copyfile" | "shutil.copy2" | "shutil.move" | "os.rename"
+            | "os.replace" | "fs.copyFileSync" | "fs.copyFile" | "fs.renameSync" | "fs.rename"
+            | "shutil.copytree" | "fs.cpSync" | "os.symlink" | "fs.symlinkSync" | "os.link" => {
+                let data = self.read(&first?.piece(), at);
+                self.write(&arguments.get(1)?.1.piece(), &data, at);
+                Value::default()
+            }
+            "urllib.request.urlretrieve" | "wget.download" => {
+                self.record(path, arguments, at, callee.taint);
+                let file = arguments.get(1).map_or_else(|| Rc::from("\0"), |(_, value)| value.piece());
+                self.write(&file, &Value::unknown(Taint::NETWORK), at);
+                Value::unknown(Taint::NETWORK)
+            }
+            "shutil.rmtree" | "os.remove" | "os.unlink" | "os.rmdir" | "fs.rmSync" | "fs.rm"
+            | "fs.unlinkSync" | "fs.rmdirSync" | "fs.unlink" | "fs.promises.rm" | "rimraf"
+            | "rimraf.sync" | "fs.removeSync" | "fs.remove" | "fs.promises.rmdir" | "del"
+            | "os.removedirs" | "fs.promises.unlink" | "fs.rmdir" | "fs.emptyDirSync" | "rimraf.rimraf"
+            | "rimraf.rimrafSync" => {
+                let is_tree = !path.contains("unlink") && !matches!(&**path, "os.remove" | "os.rmdir");
+                self.record(path, arguments, at, callee.taint);
+                self.delete(&first?.piece(), is_tree, at);
+                Value::default()
+            }
+            _ => return None,
+        })
+    }
+
+    /// The environment read as a whole or by name.
+    fn environment(&mut self, path: &str, callee: &Value, arguments: &Arguments) -> Option<Value> {
+        let name = || arguments.first().and_then(|(_, value)| value.known_text());
+        let default = || arguments.get(1).map(|(_, value)| value.clone()).unwrap_or_default();
+        let is_one = matches!(
+            path,
+            "os.getenv"
+                | "os.environ.get"
+                | "os.environ.pop"
+                | "os.environ.setdefault"
+                | "Deno.env.get"
+                | "os.getenvb"
+                | "decouple.config"
+                | "process.env.get"
+        );
+        if is_one {
+            let value = match name() {
+                Some(name) => self.variable(&name),
+                None => Value::unknown(Taint::VARIABLE),
+            };
+            // What stands in for a missing variable is as likely.
+            return Some(default().or(value.clone()).with(value.taint));
+        }
+        let is_all = matches!(
+            path,
+            "os.environ.copy" | "os.environ.items" | "os.environ.values" | "Deno.env.toObject"
+        );
+        is_all.then(|| Value::unknown(callee.taint | Taint::ENVIRONMENT))
+    }
+
+    /// A variable of the environment.
+    pub fn variable(&mut self, name: &str) -> Value {
+        match name {
+            "HOME" | "USERPROFILE" => Value::text(HOME).with(Taint::HOST_USER),
+            "APPDATA" => Value::text("~/AppData/Roaming"),
+            "LOCALAPPDATA" => Value::text("~/AppData/Local"),
+            name => Value::unknown(variable_taint(name)),
+        }
+    }
+
+    /// Functions that decode; what they give is tainted even where it cannot be computed.
+    fn decoder(&mut self, path: &str, arguments: &Arguments, taint: Taint) -> Option<Value> {
+        let first = &arguments.first()?.1;
+        let second =
+            || arguments.get(1).and_then(|(_, value)| value.known_text()).map(|t| t.to_ascii_lowercase());
+        let bytes = first.as_bytes().filter(|bytes| bytes.len() <= 2 * TEXT_BYTES_MAX);
+        if !self.step(bytes.as_ref().map_or(0, |bytes| bytes.len() / 16)) {
+            return None;
+        }
+        let given = |decode: &dyn Fn(&[u8]) -> Option<Vec<u8>>| bytes.as_deref().and_then(decode);
+        let decoded: Option<Vec<u8>> = match path {
+            "base64.b64decode"
+            | "base64.standard_b64decode"
+            | "base64.urlsafe_b64decode"
+            | "base64.decodebytes"
+            | "base64.decodestring"
+            | "binascii.a2b_base64"
+            | "atob"
+            | "js-base64.decode"
+            | "Base64.decode" => given(&decode::base64),
+            "base64.b32decode" => given(&decode::base32),
+            "base64.b16decode"
+            | "binascii.unhexlify"
+            | "binascii.a2b_hex"
+            | "builtins.bytes.fromhex"
+            | "builtins.bytearray.fromhex" => given(&decode::hex),
+            "base64.b85decode" => given(&|bytes| decode::base85(bytes, false)),
+            "base64.a85decode" => given(&|bytes| decode::base85(bytes, true)),
+            "Buffer.from" | "Buffer" => match second().as_deref() {
+                Some("base64" | "base64url") => given(&decode::base64),
+                Some("hex") => given(&decode::hex),
+                _ => {
+                    let listed = matches!(first.shape, Shape::List(_));
+                    let hidden = if listed { Taint::HIDDEN } else { Taint::NONE };
+                    let value = bytes.map_or(Value::unknown(taint), |bytes| Value::of(Shape::Bytes(bytes)));
+                    return Some(value.with(taint | hidden));
+                }
+            },
+            "codecs.decode" | "codecs.encode" => match second().as_deref()?.replace('-', "_").as_str() {
+                "rot13" | "rot_13" => {
+                    let text = first.known_text().map(|text| decode::rot13(&text));
+                    let value = text.map_or(Value::unknown(taint), Value::text);
+                    return Some(value.with(taint | Taint::DECODED | Taint::HIDDEN));
+                }
+                "hex" | "hex_codec" => given(&decode::hex),
+                "base64" | "base64_codec" => given(&decode::base64),
+                "zlib" | "zlib_codec" | "bz2" => given(&|bytes| decode::inflate(bytes).map(|b| b.to_vec())),
+                _ => return None,
+            },
+            "zlib.decompress"
+            | "gzip.decompress"
+            | "zlib.inflateSync"
+            | "zlib.gunzipSync"
+            | "zlib.unzipSync"
+            | "zlib.inflateRawSync"
+            | "pako.inflate"
+            | "pako.ungzip"
+            | "fflate.decompressSync"
+            | "zlib.inflate" => given(&|bytes| decode::inflate(bytes).map(|bytes| bytes.to_vec())),
+            "unescape" | "decodeURIComponent" | "decodeURI" | "urllib.parse.unquote" | "urllib.unquote" => {
+                let value = match first.known_text() {
+                    Some(text) => {
+                        let hidden = if text.matches('%').count() * 4 > text.len() {
+                            Taint::HIDDEN
+                        } else {
+                            Taint::NONE
+                        };
+                        Value::text(decode::percent(&text)).with(hidden)
+                    }
+                    None => Value::unknown(taint),
+                };
+                return Some(value.with(taint));
+            }
+            _ => return None,
+        };
+        let is_text = path == "atob" || path.ends_with(".decode") && path.contains("ase64");
+        let value = match decoded {
+            Some(bytes) if is_text => {
+                Value::text(bytes.iter().map(|byte| char::from(*byte)).collect::<String>())
+            }
+            Some(bytes) => Value::of(Shape::Bytes(bytes.into())),
+            None => Value::unknown(taint),
+        };
+        Some(value.with(taint | Taint::DECODED))
+    }
+}

@@ -1,0 +1,199 @@
+//! Files: what is read, written and deleted, judged by the rules about sensitive paths and commands.
+
+use std::rc::Rc;
+
+use super::call::Arguments;
+use super::follow::Walk;
+use super::taint::Taint;
+use super::value::{Shape, Value};
+use crate::paths::{Access, PathRequest, Place, SensitivePaths};
+
+/// The machine that code is imagined to run on.
+pub(super) const PLACE: Place<'static> =
+    Place { cwd: "/home/user/project", home: "/home/user", os: crate::paths::Os::Linux };
+
+/// Categories of sensitive paths whose contents are a secret.
+const SECRET: &[&str] = &[
+    "path.ssh_key",
+    "path.key_file",
+    "path.keyring",
+    "path.cloud_credentials",
+    "path.cluster_credentials",
+    "path.registry_credentials",
+    "path.code_host_credentials",
+    "path.database_credentials",
+    "path.agent_credentials",
+    "path.wallet",
+    "path.browser_data",
+    "path.system_auth",
+    "path.history",
+];
+
+impl Walk<'_> {
+    /// What the contents of a file are tainted with, by its path.
+    fn contents(&self, file: &str) -> Taint {
+        let mut taint = Taint::FILE;
+        let lower = file.to_ascii_lowercase();
+        if self.context.rules.is_secret_place(&lower) {
+            taint |= Taint::CREDENTIALS;
+        }
+        if self.context.rules.is_chat_place(&lower) {
+            taint |= Taint::CHAT;
+        }
+        let is_known = file.chars().filter(|c| c.is_alphanumeric()).count() > 2;
+        if is_known && !taint.meets(Taint::CREDENTIALS) {
+            let path = file.replace("\0", "");
+            let judged =
+                SensitivePaths::builtin().judge(&PathRequest::of_file_tool(&path, Access::Read, &PLACE));
+            if let Some(hit) = judged.hit {
+                let category = hit.rule.category.as_str();
+                if SECRET.contains(&category) {
+                    taint |= Taint::CREDENTIALS;
+                } else if category == "path.env_file" {
+                    taint |= Taint::SECRET_VARIABLE;
+                }
+            }
+        }
+        let name = lower.rsplit('/').next().unwrap_or_default();
+        let is_code = [".py", ".js", ".ts", ".mjs", ".cjs", ".json", ".pyi", ".tsx", ".jsx"]
+            .iter()
+            .any(|e| name.ends_with(e));
+        let is_known = name.contains('.') && !name.contains('\0');
+        if is_known && !is_code {
+            taint |= Taint::DATA_FILE;
+        }
+        taint
+    }
+
+    /// Reads a file.
+    pub fn read(&mut self, file: &Rc<str>, at: u32) -> Value {
+        let taint = self.contents(file);
+        self.note_read(file, taint, at);
+        Value::unknown(taint).about(Some(file.clone()))
+    }
+
+    fn note_read(&mut self, file: &Rc<str>, taint: Taint, at: u32) {
+        let arguments = [(None, Value::text(file.clone()))];
+        self.record("file.read", &arguments, at, Taint::NONE);
+        if taint.meets(Taint::CREDENTIALS) {
+            self.record("file.read_credentials", &arguments, at, Taint::NONE);
+        }
+    }
+
+    /// Writes to a file.
+    pub fn write(&mut self, file: &Rc<str>, data: &Value, at: u32) {
+        if data.deep_taint().meets(Taint::NETWORK) {
+            self.downloaded.insert(file.clone());
+        }
+        self.record(
+            "file.write",
+            &[(None, Value::text(file.clone())), (None, data.clone())],
+            at,
+            Taint::NONE,
+        );
+    }
+
+    /// Deletes a file or a tree.
+    pub fn delete(&mut self, file: &Rc<str>, is_tree: bool, at: u32) {
+        self.record("file.delete", &[(None, Value::text(file.clone()))], at, Taint::NONE);
+        if !file.contains('\0') {
+            let words = if is_tree { vec!["rm", "-rf", file] } else { vec!["rm", file] };
+            let words: Vec<Value> = words.into_iter().map(Value::text).collect();
+            self.run_words(&words, at);
+        }
+    }
+
+    /// Opens a file: what comes back reads or writes it.
+    pub fn open(&mut self, file: &Rc<str>, arguments: &Arguments, at: u32) -> Value {
+        let mode = arguments
+            .iter()
+            .find(|(name, _)| name.as_deref() == Some("mode"))
+            .or_else(|| arguments.get(1).filter(|(name, _)| name.is_none()))
+            .and_then(|(_, value)| value.known_text());
+        let is_write = mode.as_deref().is_some_and(|mode| mode.contains(['w', 'a', 'x', '+']));
+        let name = if is_write { "file()" } else { "file.reader()" };
+        let taint = if is_write { Taint::NONE } else { self.contents(file) };
+        if is_write {
+            self.record("file.open_write", &[(None, Value::text(file.clone()))], at, Taint::NONE);
+        } else {
+            self.note_read(file, taint, at);
+        }
+        let walked = arguments.first().map_or(Taint::NONE, |(_, value)| value.taint & Taint::HOME_WALK);
+        Value::api(name).with(taint | walked).about(Some(file.clone()))
+    }
+
+    /// Methods of an open file.
+    pub fn file_method(&mut self, base: &Value, name: &str, arguments: &Arguments, at: u32) -> Option<Value> {
+        let file = base.about.clone().unwrap_or_else(|| Rc::from("\0"));
+        match name {
+            "write" | "writelines" | "end" | "write_text" => {
+                let data = arguments.first().map(|(_, value)| value.clone()).unwrap_or_default();
+                self.write(&file, &data, at);
+                Some(Value::default())
+            }
+            "read" | "readlines" | "readline" | "text" | "json" | "read_text" => {
+                Some(Value::unknown(base.taint).about(Some(file)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Methods of `pathlib.Path`, which is followed as the text of the path.
+    pub fn path_method(
+        &mut self,
+        path: &Rc<str>,
+        base: &Value,
+        name: &str,
+        arguments: &Arguments,
+        at: u32,
+    ) -> Option<Value> {
+        Some(match name {
+            "read_text" | "read_bytes" => self.read(path, at).with(base.taint & Taint::HOME_WALK),
+            "write_text" | "write_bytes" => {
+                let data = arguments.first().map(|(_, value)| value.clone()).unwrap_or_default();
+                self.write(path, &data, at);
+                Value::default()
+            }
+            "open" => {
+                let mut given = vec![(None, base.clone())];
+                given.extend(arguments.iter().cloned());
+                self.open(path, &given, at)
+            }
+            "unlink" | "rmdir" => {
+                self.delete(path, false, at);
+                Value::default()
+            }
+            "expanduser" | "resolve" | "absolute" | "with_suffix" | "with_name" | "relative_to" => {
+                base.clone()
+            }
+            "joinpath" => {
+                let mut pieces = vec![path.clone()];
+                for (_, value) in arguments {
+                    pieces.push(Rc::from("/"));
+                    pieces.push(value.piece());
+                }
+                super::value::join(pieces).map_or(Value::default(), Value::text).with(base.taint)
+            }
+            "glob" | "rglob" | "iterdir" => {
+                let below = arguments.first().map_or_else(|| Rc::from("\0"), |(_, value)| value.piece());
+                let found = super::value::join([path.clone(), Rc::from("/"), below])?;
+                let taint = self.walked(path, name == "rglob" || found.contains("**"));
+                Value::list(vec![Value::of(Shape::Text(found)).with(taint)]).with(taint)
+            }
+            "exists" | "is_file" | "is_dir" | "stat" => Value::default(),
+            "mkdir" | "touch" | "chmod" | "rename" | "symlink_to" => {
+                self.record("file.open_write", &[(None, Value::text(path.clone()))], at, Taint::NONE);
+                Value::default()
+            }
+            _ => return None,
+        })
+    }
+
+    /// What files found below a folder are tainted with.
+    pub fn walked(&self, folder: &str, is_deep: bool) -> Taint {
+        let folder = folder.split(['*', '?']).next().unwrap_or_default().trim_end_matches('/');
+        let is_home =
+            matches!(folder, "~" | "" | "/home" | "/Users" | "/root" | "C:") || folder.ends_with(":\\");
+        if is_home && is_deep { Taint::HOME_WALK } else { Taint::NONE }
+    }
+}

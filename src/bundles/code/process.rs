@@ -1,0 +1,157 @@
+//! Commands that the code runs, judged by the rules about commands.
+
+use std::rc::Rc;
+
+use super::call::Arguments;
+use super::follow::Walk;
+use super::places::PLACE;
+use super::taint::Taint;
+use super::value::{Shape, Value};
+use crate::commands::GuardContext;
+use crate::decision::{CheckFinding, Severity};
+use crate::shell::effect::EffectKind;
+use crate::shell::limits::Limits;
+
+/// How far a command in code is analysed: it is one of many.
+const LIMITS: Limits = Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000 };
+/// Stands in a command for what is not known.
+const UNKNOWN: &str = "$PIECE_THAT_IS_NOT_KNOWN";
+
+/// Rules that stop an agent and say little of a program: it may well delete its own files in a home folder.
+const ONLY_WARN: &[&str] = &[
+    "command.delete-in-home",
+    "command.delete-outside",
+    "command.delete-above",
+    "command.delete-listed",
+    "command.delete-repository",
+    "command.overwrite-files",
+    "command.guard-off",
+];
+
+/// What an effect is called in a report, and whether it may block: what a person can also want of a tool that works on
+/// repositories, containers and clouds only warns.
+fn meaning(kind: EffectKind) -> (&'static str, bool) {
+    match kind {
+        EffectKind::FetchAndExecute | EffectKind::OpaqueExecution | EffectKind::SuspiciousWrapper => {
+            ("download_execute", true)
+        }
+        EffectKind::ReverseShell | EffectKind::BindShell => ("reverse_shell", true),
+        EffectKind::DeletePath | EffectKind::RawDiskWrite | EffectKind::ForkBomb => ("destructive", true),
+        EffectKind::ReadPath | EffectKind::RevealSecret | EffectKind::SearchFiles => {
+            ("credential_access", false)
+        }
+        EffectKind::SendData => ("exfiltration", true),
+        EffectKind::Persist | EffectKind::WritePath => ("persistence", true),
+        EffectKind::DisableProtection | EffectKind::EscapeSandbox | EffectKind::ChangeKernel => {
+            ("privilege", true)
+        }
+        EffectKind::ChangeAccount | EffectKind::ChangeMode | EffectKind::ChangeOwner => ("privilege", false),
+        _ => ("shell_command", false),
+    }
+}
+
+impl Walk<'_> {
+    /// Judges what a call of a function runs.
+    pub fn run_process(&mut self, name: &str, arguments: &Arguments, at: u32) {
+        let function = name.rsplit('.').next().unwrap_or_default();
+        let unnamed: Vec<&Value> =
+            arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, v)| v).collect();
+        let named =
+            |wanted: &str| arguments.iter().find(|(name, _)| name.as_deref() == Some(wanted)).map(|(_, v)| v);
+        let skip = match function {
+            "execl" | "execlp" | "execle" | "execlpe" | "execv" | "execvp" | "execve" | "execvpe" => 1,
+            "spawnl" | "spawnlp" | "spawnle" | "spawnv" | "spawnvp" | "spawnve" => 2,
+            _ => 0,
+        };
+        let rest = unnamed.get(skip..).unwrap_or_default();
+        let Some(first) = rest.first().copied().or_else(|| named("args")).or_else(|| named("cmd")) else {
+            return;
+        };
+        if let Shape::Any(choices) = &first.shape {
+            for choice in choices.iter() {
+                let mut given: Vec<_> = arguments.to_vec();
+                if let Some(place) = given.iter_mut().filter(|(name, _)| name.is_none()).nth(skip) {
+                    place.1 = choice.clone();
+                    self.run_process(name, &given, at);
+                }
+            }
+            return;
+        }
+        match &first.shape {
+            Shape::List(words) => self.run_words(words, at),
+            Shape::Text(_) | Shape::Bytes(_) => {
+                let more: Vec<Value> = match rest.get(1).map(|value| &value.shape) {
+                    Some(Shape::List(words)) => words.to_vec(),
+                    _ if skip > 0 || function == "create_subprocess_exec" => {
+                        rest.get(1..).unwrap_or_default().iter().map(|value| (*value).clone()).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                match first.as_text() {
+                    Some(command) if more.is_empty() => self.run_command(&command, at),
+                    Some(_) => {
+                        let mut words = vec![first.clone()];
+                        words.extend(more);
+                        self.run_words(&words, at);
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges a command given as a vector.
+    pub fn run_words(&mut self, words: &[Value], at: u32) {
+        let quoted = |value: &Value| {
+            let piece = value.piece();
+            let parts: Vec<String> =
+                piece.split('\0').map(|part| format!("'{}'", part.replace('\'', "'\\''"))).collect();
+            parts.join(&format!("\"{UNKNOWN}\""))
+        };
+        let command = words.iter().take(200).map(quoted).collect::<Vec<_>>().join(" ");
+        self.judge_command(&Rc::from(command), at);
+    }
+
+    fn run_command(&mut self, command: &Rc<str>, at: u32) {
+        if command.trim_matches(|c: char| c == '\0' || c.is_whitespace()).is_empty() {
+            return;
+        }
+        self.judge_command(&Rc::from(command.replace('\0', UNKNOWN)), at);
+    }
+
+    fn judge_command(&mut self, command: &Rc<str>, at: u32) {
+        if !self.looked_at.insert((command.clone(), false)) || command.len() > LIMITS.bytes_max {
+            return;
+        }
+        let known: Vec<&Rc<str>> =
+            self.downloaded.iter().filter(|file| file.len() > 3 && !file.contains('\0')).collect();
+        if known.iter().any(|file| command.contains(&***file)) {
+            self.record("file.run_downloaded", &[(None, Value::text(command.clone()))], at, Taint::NONE);
+        }
+        self.step(20 + command.len() / 8);
+        let analysis = crate::shell::analyse(command, PLACE, &LIMITS);
+        let context = GuardContext { place: PLACE, workspace_roots: &[] };
+        let mut found: Vec<CheckFinding> = Vec::new();
+        for hit in self.context.commands.judge(&analysis, &context) {
+            let (category, may_block) = meaning(analysis.effects[hit.effect].kind);
+            let may_block = may_block && !ONLY_WARN.contains(&&*hit.rule.id);
+            let severity =
+                if may_block { hit.rule.severity } else { hit.rule.severity.min(Severity::Medium) };
+            let finding = CheckFinding {
+                rule_id: hit.rule.id.to_string(),
+                file: self.context.path.to_owned(),
+                line: self.line(at),
+                category: category.to_owned(),
+                severity,
+                reason: format!("The code runs a command that is not safe: {}", hit.rule.description),
+                snippet: self.snippet(at),
+                fix_hint: hit.rule.recommendation.to_string(),
+            };
+            if !found.iter().any(|known| known.rule_id == finding.rule_id) {
+                found.push(finding);
+            }
+        }
+        self.inner.extend(found);
+    }
+}
