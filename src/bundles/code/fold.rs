@@ -40,7 +40,7 @@ pub(super) fn element(base: &Value, index: f64) -> Option<Value> {
             let at =
                 if text.is_ascii() { place(index, text.len())? } else { place(index, text.chars().count())? };
             let c = if text.is_ascii() { char::from(text.as_bytes()[at]) } else { text.chars().nth(at)? };
-            Some(Value::text(c.to_string()).with(base.taint | Taint::HIDDEN))
+            Some(Value::text(c.to_string()).with(base.taint | Taint::ASSEMBLED))
         }
         Shape::Bytes(bytes) => place(index, bytes.len())
             .map(|at| Value::of(Shape::Number(f64::from(bytes[at]))).with(base.taint)),
@@ -437,8 +437,11 @@ fn list_method<'v>(
             joined(values, &by)?
         }
         "reverse" | "toReversed" => {
-            let turned = |value: &Value| value.clone().with(Taint::HIDDEN);
-            Value::list(values.iter().rev().map(turned).collect())
+            // Letters turned round make a text that cannot be read.
+            let is_letter = |value: &Value| matches!(&value.shape, Shape::Text(text) if text.chars().count() == 1);
+            let is_turned = values.len() > 1 && values.iter().all(is_letter);
+            let hidden = if is_turned { Taint::HIDDEN } else { Taint::NONE };
+            Value::list(values.iter().rev().map(|value| value.clone().with(hidden)).collect())
         }
         "slice" => {
             let number =

@@ -269,9 +269,10 @@ impl Walk<'_> {
                 Value::of(Shape::Map(Rc::new(entries))).with(taint)
             }
             "builtins.reversed" => {
+                let hidden = if matches!(first?.shape, Shape::Text(_)) { Taint::HIDDEN } else { Taint::NONE };
                 let mut list = self.elements(first?)?;
                 list.reverse();
-                Value::list(list).with(taint | Taint::HIDDEN)
+                Value::list(list).with(taint | hidden)
             }
             "builtins.range" => {
                 let number = |nth: usize| arguments.get(nth).and_then(|(_, value)| value.as_number());

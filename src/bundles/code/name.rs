@@ -214,6 +214,10 @@ impl Walk<'_> {
                 None if &**name == "__base__" => Value::api("object.__base__"),
                 None => method(base),
             },
+            // The class of something that is not known.
+            Shape::Method(inner) if matches!(inner.0.shape, Shape::Unknown) && &**name == "constructor" => {
+                Value::api("object.__class__").with(base.taint)
+            }
             Shape::Function(..) | Shape::Bound(_) | Shape::Partial(_) | Shape::Method(_)
                 if &**name == "constructor" =>
             {
@@ -316,7 +320,10 @@ impl Walk<'_> {
                     let found = self.lookup(&name, 0).cloned().unwrap_or_else(|| self.name(&name, 0));
                     found.with(if is_put_together { Taint::HIDDEN } else { Taint::NONE })
                 }
-                "sys.modules" => self.module(&name, 0).with(Taint::HIDDEN),
+                "sys.modules" => {
+                    let hidden = if is_put_together { Taint::HIDDEN } else { Taint::NONE };
+                    self.module(&name, 0).with(hidden)
+                }
                 "builtins" | "builtins.__dict__" => {
                     Value::api(format!("builtins.{name}")).with(Taint::HIDDEN)
                 }
