@@ -202,6 +202,8 @@ impl Walk<'_> {
         let taint = if is_clean { returns } else { returns | given | callee.taint.without(Taint::HIDDEN) };
         let about = arguments.first().and_then(|(_, value)| value.as_text());
         let about = about.filter(|_| returns.meets(Taint::NETWORK)).or_else(|| callee.about.clone());
+        let given_about = || arguments.iter().find_map(|(_, value)| value.about.clone());
+        let about = if is_clean { about } else { about.or_else(given_about) };
         let mut value = self.api(&format!("{path}()")).with(taint).about(about);
         if matches!(value.shape, Shape::Unknown) {
             value.taint |= taint;

@@ -310,7 +310,7 @@ pub(super) fn concatenated(values: &[Value]) -> Value {
     let is_assembled = values.iter().filter(|value| matches!(value.shape, Shape::Text(_))).count() > 1;
     let taint = taint | if is_assembled { Taint::ASSEMBLED } else { Taint::NONE };
     let text = join(values.iter().map(Value::piece));
-    let value = text.map_or(Value::unknown(taint), |text| Value::text(text).with(taint));
+    let value = text.map_or(Value::unknown(taint), |text| Value::text(text).with(taint)).about(about);
     // Another choice of one piece is another text.
     let Some(nth) = values.iter().position(|value| matches!(value.shape, Shape::Any(_))) else {
         return value;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::call::Arguments;
 use super::follow::Walk;
 use super::taint::Taint;
-use super::value::Value;
+use super::value::{Shape, Value};
 use super::worker;
 use crate::bundles::rules::{CallCondition, Matcher};
 use crate::decision::{Capability, CheckFinding};
@@ -88,6 +88,18 @@ impl Walk<'_> {
                 .collect(),
             None => arguments.iter().map(|(_, value)| value).collect(),
         };
+        let bodies: Vec<Value>;
+        let looked = match condition.is_body {
+            true => {
+                let is_body = |name: &Option<Rc<str>>| name.as_deref().is_none_or(|name| !is_header(name));
+                bodies = arguments.iter().filter(|(name, _)| is_body(name)).map(|(_, v)| body(v, 3)).collect();
+                bodies.iter().collect()
+            }
+            false => looked,
+        };
+        if condition.is_foreign_secret && !self.is_foreign(&looked) {
+            return false;
+        }
         let taint = looked.iter().fold(Taint::NONE, |all, value| all | value.deep_taint());
         if !condition.taints.is_none() && (taint & condition.taints).count() < condition.taints_min.max(1) {
             return false;
@@ -104,6 +116,23 @@ impl Walk<'_> {
         looked.iter().for_each(|value| value.all_text(&mut text, 4));
         condition.text.as_ref().is_none_or(|pattern| pattern.is_match(&text))
             && !condition.not_text.as_ref().is_some_and(|pattern| pattern.is_match(&text))
+    }
+
+    /// Whether a secret of one service goes to a host of another.
+    fn is_foreign(&self, looked: &[&Value]) -> bool {
+        let mut text = String::new();
+        looked.iter().for_each(|value| value.all_text(&mut text, 4));
+        let Some((_, rest)) = text.split_once("://") else { return false };
+        let host: String = rest.chars().take_while(|c| !matches!(c, '/' | '?' | '\n' | ' ' | '#')).collect();
+        let host = host.to_ascii_lowercase();
+        if host.is_empty() || host.contains('\0') {
+            return false;
+        }
+        let is_variable = |line: &&str| line.len() > 3 && line.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        text.lines().filter(is_variable).any(|name| {
+            let provider = self.context.rules.provider_of(name);
+            provider.is_some_and(|provider| !provider.hosts.iter().any(|own| host.contains(&**own)))
+        })
     }
 
     /// Looks at text that is run as code as if it stood in the file.
@@ -245,4 +274,22 @@ fn detail(kind: &str, name: &str, arguments: &Arguments) -> String {
 pub(super) fn lines(text: &str) -> Vec<usize> {
     debug_assert_eq!(line_of(text, 0), 1);
     std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1)).collect()
+}
+
+/// Names of arguments and entries that carry what a service asks for, and not data.
+fn is_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["headers", "auth", "cookies", "cert", "authorization", "env"].contains(&&*name)
+}
+
+/// A value without what it carries in headers.
+fn body(value: &Value, depth: usize) -> Value {
+    match &value.shape {
+        Shape::Map(entries) if depth > 0 => {
+            let kept = entries.iter().filter(|(name, _)| !is_header(name));
+            let kept = kept.map(|(name, value)| (name.clone(), body(value, depth - 1))).collect();
+            Value { shape: Shape::Map(Rc::new(kept)), ..value.clone() }
+        }
+        _ => value.clone(),
+    }
 }

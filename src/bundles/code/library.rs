@@ -598,7 +598,7 @@ impl Walk<'_> {
             "HOME" | "USERPROFILE" => Value::text(HOME).with(Taint::HOST_USER),
             "APPDATA" => Value::text("~/AppData/Roaming"),
             "LOCALAPPDATA" => Value::text("~/AppData/Local"),
-            name => Value::unknown(variable_taint(name)),
+            name => Value::unknown(variable_taint(name)).about(Some(Rc::from(name))),
         }
     }
 

@@ -106,7 +106,12 @@ impl Walk<'_> {
                     let is_known = self.context.rules.apis_of(&full).next().is_some();
                     is_known.then_some(full)
                 };
-                self.stars.iter().find_map(known).map_or_else(Value::default, Value::api)
+                match self.stars.iter().find_map(known) {
+                    Some(full) => Value::api(full),
+                    // A piece of code without its imports, or with imports in a branch that was not followed.
+                    None if self.context.rules.is_module(name) && &**name != "file" => self.module(name, 0),
+                    None => Value::default(),
+                }
             }
             Language::JavaScript if GLOBALS.contains(&&**name) => Value::api("globalThis"),
             Language::JavaScript if &**name == "this" => Value::api("globalThis.this"),
@@ -181,9 +186,8 @@ impl Walk<'_> {
                 .about(base.about.clone())
         };
         if base.taint.meets(Taint::ENVIRONMENT) && super::library::is_variable(name) {
-            return Value::unknown(
-                super::library::variable_taint(name) | base.taint.without(Taint::ENVIRONMENT),
-            );
+            let rest = base.taint.without(Taint::ENVIRONMENT);
+            return self.variable(name).with(rest);
         }
         match &base.shape {
             Shape::Any(values) => {

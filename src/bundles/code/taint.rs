@@ -65,6 +65,8 @@ labels! {
     PARAMETER = 22 "parameter",
     /// Put together out of pieces that can be read in the source.
     ASSEMBLED = 23 "assembled",
+    /// Encoded, compressed or encrypted here, so that nobody can read it on its way.
+    ENCODED = 24 "encoded",
 }
 
 impl Taint {

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::BundleRules;
 use super::problem::{BundleRuleProblem, BundleRuleProblems};
-use super::rule::{Api, BundleRule, CallCondition, Example, Matcher, TextCondition};
+use super::rule::{Api, BundleRule, CallCondition, Example, Matcher, Provider, TextCondition};
 use crate::bundles::code::Taint;
 use crate::decision::Severity;
 use crate::text::line_of;
@@ -29,8 +29,18 @@ struct RuleFile {
     apis: Vec<Spanned<ApiDef>>,
     #[serde(default, rename = "place")]
     places: Vec<PlaceDef>,
+    #[serde(default, rename = "provider")]
+    providers: Vec<ProviderDef>,
     #[serde(default, rename = "rule")]
     rules: Vec<Spanned<RuleDef>>,
+}
+
+/// A service whose secrets go to its own hosts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProviderDef {
+    variables: Vec<String>,
+    hosts: Vec<String>,
 }
 
 /// Paths that matter, beyond those of the rules about sensitive paths.
@@ -108,6 +118,10 @@ struct CallDef {
     keywords: BTreeMap<String, String>,
     #[serde(default)]
     files: Vec<String>,
+    #[serde(default)]
+    body: bool,
+    #[serde(default)]
+    foreign_secret: bool,
     argument: Option<usize>,
 }
 
@@ -137,6 +151,8 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
                 continue;
             }
         };
+        let provider = |def: ProviderDef| Provider { variables: def.variables, hosts: def.hosts };
+        out.providers.extend(file.providers.into_iter().map(provider));
         for place in file.places {
             match place.kind {
                 PlaceKind::Secret => secret.extend(place.patterns),
@@ -184,7 +200,10 @@ impl BundleRules {
         for name in &api.names {
             match name.strip_prefix("*.") {
                 Some(method) => self.by_method.entry(method.to_owned()).or_default().push(index),
-                None => self.by_name.entry(name.clone()).or_default().push(index),
+                None => {
+                    self.modules.extend(name.split_once('.').map(|(module, _)| module.to_owned()));
+                    self.by_name.entry(name.clone()).or_default().push(index);
+                }
             }
         }
         self.apis.push(api);
@@ -322,6 +341,8 @@ fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition
         without: def.without,
         keywords: def.keywords.into_iter().collect(),
         files: def.files,
+        is_body: def.body,
+        is_foreign_secret: def.foreign_secret,
         argument: def.argument,
     })
 }

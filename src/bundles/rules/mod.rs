@@ -10,14 +10,14 @@ mod problem;
 mod rule;
 mod selfcheck;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use regex_automata::meta::Regex;
 
 pub use builtin::builtin_bundle_sources;
 pub use load::BundleRuleSource;
 pub use problem::{BundleRuleProblem, BundleRuleProblems};
-pub use rule::{Api, BundleRule, CallCondition, Example, Matcher, TextCondition};
+pub use rule::{Api, BundleRule, CallCondition, Example, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
 
 /// A set of rules and of facts about libraries, ready to use.
@@ -29,6 +29,9 @@ pub struct BundleRules {
     by_name: HashMap<String, Vec<usize>>,
     /// Entries of `apis` by the last part of a name whose owner may be anything (`*.name`).
     by_method: HashMap<String, Vec<usize>>,
+    /// First parts of canonical names: the modules that something is known of.
+    modules: HashSet<String>,
+    providers: Vec<Provider>,
     secret_places: Option<Regex>,
     chat_places: Option<Regex>,
 }
@@ -47,6 +50,16 @@ impl BundleRules {
     /// Every rule, in the order of files and lines.
     pub fn rules(&self) -> &[BundleRule] {
         &self.rules
+    }
+
+    /// Whether something is known of a module of that name.
+    pub fn is_module(&self, name: &str) -> bool {
+        self.modules.contains(name)
+    }
+
+    /// Whose secret a variable of the environment is, as far as its name says so.
+    pub fn provider_of(&self, variable: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.variables.iter().any(|start| variable.starts_with(&**start)))
     }
 
     /// Whether a path, in lower case, is of a file of secrets.

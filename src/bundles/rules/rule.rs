@@ -22,6 +22,15 @@ pub struct Api {
     pub capability: String,
 }
 
+/// A service whose secrets go to its own hosts.
+#[derive(Debug)]
+pub struct Provider {
+    /// How names of variables that hold its secrets begin, in upper case.
+    pub variables: Vec<String>,
+    /// What a host of its own contains.
+    pub hosts: Vec<String>,
+}
+
 /// One rule.
 #[derive(Debug)]
 pub struct BundleRule {
@@ -87,6 +96,10 @@ pub struct CallCondition {
     pub keywords: Vec<(String, String)>,
     /// Base names of files that it is looked for in; empty for any.
     pub files: Vec<String>,
+    /// Whether only what is sent counts: addresses, bodies and queries, not headers and credentials.
+    pub is_body: bool,
+    /// Whether a secret of one service must go to a host of another.
+    pub is_foreign_secret: bool,
     /// The one positional argument that `taints`, `text` and so on look at; `None` for all.
     pub argument: Option<usize>,
 }
