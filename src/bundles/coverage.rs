@@ -1,4 +1,6 @@
 //! The ledger: every byte of a bundle was scanned, or is listed with the reason why not.
+//!
+//! Invariant: each file of the bundle, those of opened archives included, has exactly one entry.
 
 use crate::decision::FileCoverage;
 
@@ -7,6 +9,18 @@ use crate::decision::FileCoverage;
 pub(super) enum Unscanned {
     /// A format that nothing here looks into.
     Binary,
+    /// An image, a font or a sound, wholly.
+    InertMedia,
+    /// An archive of a format that is not opened, or one that is broken.
+    Archive,
+    /// Larger than what is opened or followed.
+    TooLarge,
+    /// Archives in archives, deeper than they are opened.
+    TooDeep,
+    /// Text in an encoding that is not known.
+    Undecodable,
+    /// An analysis gave up before its end.
+    TooComplex,
 }
 
 impl Unscanned {
@@ -14,14 +28,18 @@ impl Unscanned {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Binary => "binary",
+            Self::InertMedia => "inert_media",
+            Self::Archive => "archive",
+            Self::TooLarge => "too_large",
+            Self::TooDeep => "too_deep",
+            Self::Undecodable => "undecodable",
+            Self::TooComplex => "too_complex",
         }
     }
 
     /// Whether an agent could run or read what was not scanned.
     pub(super) const fn holds(self) -> bool {
-        match self {
-            Self::Binary => true,
-        }
+        !matches!(self, Self::InertMedia)
     }
 }
 
@@ -33,19 +51,29 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Lists a file of which nothing was scanned.
-    pub(super) fn unscanned(&mut self, path: &str, bytes: u64, why: Unscanned) {
-        self.is_held |= why.holds();
+    /// Enters a file: how much of it `engines` read, and why not the rest.
+    pub(super) fn enter(
+        &mut self,
+        path: &str,
+        bytes: u64,
+        bytes_scanned: u64,
+        engines: &[&'static str],
+        why: Option<Unscanned>,
+    ) {
+        // An entry without a reason must cover everything; what slipped through is said, and held.
+        let why = why.or((bytes_scanned < bytes).then_some(Unscanned::Undecodable));
+        self.is_held |= why.is_some_and(Unscanned::holds);
         self.files.push(FileCoverage {
             path: path.to_owned(),
             bytes,
-            unscanned_reason: why.as_str().to_owned(),
-            ..FileCoverage::default()
+            bytes_scanned: bytes_scanned.min(bytes),
+            engines: engines.iter().map(|engine| (*engine).to_owned()).collect(),
+            unscanned_reason: why.map_or("", Unscanned::as_str).to_owned(),
         });
     }
 
     /// Whether something that an agent could run or read was not scanned.
-    pub(super) fn is_held(&self) -> bool {
+    pub(super) const fn is_held(&self) -> bool {
         self.is_held
     }
 

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
-use super::coverage::{Ledger, Unscanned};
+use super::findings::Findings;
 use super::inspection::Inspection;
-use super::tree::Tree;
+use super::manifest::Candidates;
+use super::quality::Quality;
+use super::rules::BundleRules;
+use super::scan::{Engines, Patterns};
+use super::unpack::Unpack;
+use crate::commands::CommandRules;
 use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
 use crate::detect::Scanner;
 
@@ -21,69 +26,94 @@ pub struct InspectLimits {
 /// Runs the inline checks. Immutable and shared; cheap to make.
 #[derive(Clone)]
 pub struct Inspector {
-    scanner: Arc<Scanner>,
+    engines: Engines,
     limits: InspectLimits,
 }
 
 impl Inspector {
     /// Checks under the rules of `scanner` and the built-in rules about commands, paths and bundles.
     pub fn new(scanner: Arc<Scanner>, limits: InspectLimits) -> Self {
-        Self { scanner, limits }
+        let engines = Engines {
+            scanner,
+            commands: CommandRules::builtin(),
+            rules: BundleRules::builtin(),
+            patterns: Patterns::builtin(),
+        };
+        Self { engines, limits }
     }
 
-    /// Checks one bundle. The archive is read twice at most; memory is bounded whatever it holds.
+    /// Checks one bundle. Memory is bounded whatever it holds: large files are read piece by piece.
     pub fn inspect(&self, source: &dyn Source, kind: BundleKind) -> Inspection {
-        let _ = (kind, &self.scanner);
-        match self.unpack(source) {
-            Ok(inspection) => inspection,
-            Err(refusal) => refused(&refusal),
-        }
+        self.unpack(source, kind).unwrap_or_else(|refusal| refused(&refusal))
     }
 
-    fn unpack(&self, source: &dyn Source) -> Result<Inspection, Refusal> {
+    fn unpack(&self, source: &dyn Source, kind: BundleKind) -> Result<Inspection, Refusal> {
         let archive = Archive::open(source, &self.limits.archive)?;
         let mut totals = Totals::new(self.limits.archive, source.len());
         totals.add_entries(archive.entries().len())?;
         let mut files: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        let (mut hash, mut ledger, mut tree) = (Sha256::new(), Ledger::default(), Tree::default());
+        let mut unpack = Unpack::new(&self.engines, &self.limits.archive, Candidates::new(kind));
+        let mut hash = Sha256::new();
         for entry in &files {
             hash.update(&entry.path);
             hash.update([0]);
-            let mut content = archive.read(entry, &mut totals);
-            while let Some(piece) = content.next_piece()? {
-                hash.update(piece);
-            }
+            unpack.entry(&archive, entry, &mut totals, &mut |piece| hash.update(piece))?;
             hash.update([0]);
-            ledger.unscanned(&entry.path, entry.size, Unscanned::Binary);
-            tree.add(entry.path.clone(), entry.size, entry.is_executable, None);
         }
-        let mut inspection = Inspection {
-            bundle_sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
-            file_count: files.len() as u32,
-            is_held_for_coverage: ledger.is_held(),
-            coverage: ledger.into_files(),
-            tree: Some(tree),
-            ..Inspection::default()
-        };
-        inspection.checks.archive.status = CheckStatus::Pass;
-        Ok(inspection)
+        let names: Vec<&str> = files.iter().map(|entry| entry.path.as_str()).collect();
+        Ok(finish(unpack, &names, &hash.finalize()))
     }
+}
+
+/// Puts the answer together from what was noted on the way.
+fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8]) -> Inspection {
+    let Unpack { candidates, ledger, quality, mut tree, found, archive, unjudged, .. } = unpack;
+    let mut checked = candidates.check(names);
+    let mut inspection = Inspection {
+        bundle_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        file_count: u32::try_from(names.len()).unwrap_or(u32::MAX),
+        is_held_for_coverage: ledger.is_held(),
+        coverage: ledger.into_files(),
+        capabilities: found.capabilities,
+        unjudged,
+        ..Inspection::default()
+    };
+    inspection.capabilities.sort_by(|a, b| (&a.file, a.line, &a.kind).cmp(&(&b.file, b.line, &b.kind)));
+    inspection.capabilities.dedup();
+    let (findings, placeholders, advice) = quality.finish(&checked);
+    let checks = &mut inspection.checks;
+    checks.archive = archive.into_result();
+    checks.manifest = std::mem::take(&mut checked.findings).into_result();
+    checks.static_security = found.findings.into_result();
+    checks.quality = findings.into_result();
+    checks.template_placeholders = placeholders;
+    checks.template_recommendation = advice;
+    tree.root = checked.root;
+    tree.primary = checked.primary;
+    inspection.manifest = checked.manifest;
+    inspection.tree = Some(tree);
+    inspection
 }
 
 /// The answer about an archive that was refused.
 fn refused(refusal: &Refusal) -> Inspection {
-    let finding = CheckFinding {
+    let finding = refusal_finding(refusal, &refusal.entry);
+    let mut inspection = Inspection::default();
+    inspection.checks.archive = CheckResult { status: CheckStatus::Fail, findings: vec![finding] };
+    inspection
+}
+
+/// A refusal as a finding about `file`.
+pub(super) fn refusal_finding(refusal: &Refusal, file: &str) -> CheckFinding {
+    CheckFinding {
         rule_id: refusal.rule.id().to_owned(),
-        file: refusal.entry.clone(),
+        file: file.to_owned(),
         line: 0,
         category: "archive".to_owned(),
         severity: Severity::High,
         reason: format!("The archive is refused: {}.", refusal.message),
         snippet: String::new(),
         fix_hint: "Pack the folder again with an ordinary tool, files only.".to_owned(),
-    };
-    let mut inspection = Inspection::default();
-    inspection.checks.archive = CheckResult { status: CheckStatus::Fail, findings: vec![finding] };
-    inspection
+    }
 }

@@ -1,0 +1,9 @@
+//! What a file is, by its bytes and by its name, and what its text is.
+
+mod kind;
+mod name;
+mod text;
+
+pub(super) use kind::{Content, Opaque, content_of, is_zip};
+pub(super) use name::{Script, Syntax, is_disguised, syntax_of};
+pub(super) use text::{decode, strings};

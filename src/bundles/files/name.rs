@@ -1,0 +1,204 @@
+//! How a text file is written, by its name and its first line.
+
+use crate::bundles::code::{self, Language};
+
+/// How a text file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::bundles) enum Syntax {
+    /// Markdown.
+    Markdown,
+    /// Text for people in another form.
+    Prose,
+    /// A script for a shell.
+    Shell,
+    /// Python or JavaScript.
+    Code(Language),
+    /// A script in another language.
+    Script(Script),
+    /// JSON, with or without comments.
+    Json,
+    /// YAML.
+    Yaml,
+    /// TOML.
+    Toml,
+    /// A Makefile.
+    Make,
+    /// A Dockerfile.
+    Docker,
+    /// Requirements of pip.
+    Requirements,
+    /// Settings of other kinds.
+    Config,
+    /// Anything else that is text.
+    Data,
+}
+
+impl Syntax {
+    /// The surface that rules about text name.
+    pub(in crate::bundles) const fn surface(self) -> &'static str {
+        match self {
+            Self::Markdown | Self::Prose => "document",
+            Self::Shell | Self::Code(_) | Self::Script(_) | Self::Make | Self::Docker => "script",
+            Self::Json | Self::Yaml | Self::Toml | Self::Requirements | Self::Config => "config",
+            Self::Data => "data",
+        }
+    }
+}
+
+/// Languages of scripts that are read as text only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::bundles) enum Script {
+    /// PowerShell.
+    PowerShell,
+    /// Batch files of Windows.
+    Batch,
+    /// Everything else.
+    Other,
+}
+
+/// Extensions of scripts in other languages.
+const SCRIPTS: &[&str] = &[
+    "rb",
+    "pl",
+    "pm",
+    "php",
+    "lua",
+    "go",
+    "rs",
+    "applescript",
+    "scpt",
+    "vbs",
+    "vbe",
+    "wsf",
+    "hta",
+    "jl",
+    "r",
+    "java",
+    "kt",
+    "kts",
+    "cs",
+    "c",
+    "cc",
+    "cpp",
+    "h",
+    "hpp",
+    "swift",
+    "scala",
+    "groovy",
+    "gradle",
+    "tcl",
+    "awk",
+    "sed",
+    "ex",
+    "exs",
+    "erl",
+    "hs",
+    "clj",
+    "dart",
+    "m",
+    "mm",
+    "sql",
+    "nix",
+    "ahk",
+    "reg",
+    "vue",
+    "svelte",
+    "ipynb",
+    "astro",
+    "tf",
+];
+const CONFIGS: &[&str] = &[
+    "ini",
+    "cfg",
+    "conf",
+    "env",
+    "properties",
+    "plist",
+    "service",
+    "timer",
+    "desktop",
+    "editorconfig",
+    "npmrc",
+    "lock",
+    "mod",
+    "sum",
+    "gitconfig",
+    "gitmodules",
+    "gitattributes",
+    "inf",
+];
+
+/// How the text file at `path` that begins with `head` is written.
+pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let lower = name.to_ascii_lowercase();
+    let extension = lower.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let first = head.lines().next().unwrap_or_default();
+    if let Some(language) = code::language_of(path, head.as_bytes()) {
+        return Syntax::Code(language);
+    }
+    match extension {
+        "md" | "mdx" | "markdown" | "mdc" => return Syntax::Markdown,
+        "sh" | "bash" | "zsh" | "ksh" | "bats" | "command" | "fish" => return Syntax::Shell,
+        "json" | "jsonc" | "json5" | "code-workspace" | "webmanifest" => return Syntax::Json,
+        "yaml" | "yml" => return Syntax::Yaml,
+        "toml" => return Syntax::Toml,
+        "ps1" | "psm1" | "psd1" => return Syntax::Script(Script::PowerShell),
+        "bat" | "cmd" => return Syntax::Script(Script::Batch),
+        "mk" | "mak" => return Syntax::Make,
+        "dockerfile" | "containerfile" => return Syntax::Docker,
+        _ => {}
+    }
+    match lower.as_str() {
+        "makefile" | "gnumakefile" | "justfile" => return Syntax::Make,
+        _ if lower.starts_with("dockerfile") || lower.starts_with("containerfile") => return Syntax::Docker,
+        _ if lower.starts_with("requirements") && extension == "txt" => return Syntax::Requirements,
+        "constraints.txt" => return Syntax::Requirements,
+        ".cursorrules" | ".windsurfrules" | ".clinerules" => return Syntax::Markdown,
+        _ => {}
+    }
+    if first.starts_with("#!") {
+        let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "ash"]
+            .iter()
+            .any(|shell| first.split(['/', ' ']).any(|word| word.trim() == *shell));
+        return if is_shell { Syntax::Shell } else { Syntax::Script(Script::Other) };
+    }
+    // Shell profiles and hooks of git have no extension.
+    let is_profile = [".bashrc", ".bash_profile", ".zshrc", ".profile", ".zshenv", ".envrc"];
+    if is_profile.contains(&lower.as_str()) || path.contains(".git/hooks/") || path.contains(".husky/") {
+        return Syntax::Shell;
+    }
+    if SCRIPTS.contains(&extension) {
+        return Syntax::Script(Script::Other);
+    }
+    if CONFIGS.contains(&extension) || (lower.starts_with('.') && !lower[1..].contains('.')) {
+        return Syntax::Config;
+    }
+    match extension {
+        "txt" | "rst" | "adoc" | "html" | "htm" | "xhtml" | "svg" | "xml" | "rtf" | "tex" | "org" | ""
+        | "prompt" | "tmpl" | "j2" | "jinja" | "hbs" | "mustache" | "example" | "template" => Syntax::Prose,
+        _ => Syntax::Data,
+    }
+}
+
+/// Extensions that promise something to look at.
+const HARMLESS: &[&str] = &[
+    "png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tif", "tiff", "svg", "pdf", "txt", "md", "doc",
+    "docx", "xls", "xlsx", "ppt", "pptx", "csv", "mp3", "mp4", "mov", "avi", "wav", "ogg", "ttf", "otf",
+    "woff", "woff2", "html",
+];
+/// Extensions of what runs when opened.
+const RUNS: &[&str] = &[
+    "exe", "scr", "com", "pif", "lnk", "bat", "cmd", "ps1", "vbs", "vbe", "js", "jse", "wsf", "hta", "msi",
+    "cpl", "jar", "app", "command", "url", "iso", "img", "dmg", "pkg", "reg",
+];
+
+/// Whether a name ends like something to look at, followed by the extension of something that runs: `photo.jpg.exe`.
+pub(in crate::bundles) fn is_disguised(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let mut parts = name.rsplit('.');
+    let (last, before) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default().trim());
+    parts.next().is_some() && RUNS.contains(&last) && HARMLESS.contains(&before)
+        // Pages and styles are built by scripts of their name: `page.html.js`.
+        && !(matches!(last, "js" | "cmd" | "bat" | "ps1") && matches!(before, "html" | "md" | "csv" | "txt" | "svg"))
+}

@@ -1,0 +1,84 @@
+//! Lines of one text file: which one an offset is in, and what of it may be shown.
+
+use std::ops::Range;
+
+/// Longest piece of a line that is shown, in characters.
+const SHOWN_CHARS_MAX: usize = 160;
+/// What stands for a credential.
+const MASK: &str = "***";
+
+/// The text of a file with its lines and with the credentials in it.
+#[derive(Debug)]
+pub(super) struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+    secrets: Vec<Range<usize>>,
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of `text`.
+    pub(super) fn new(text: &'t str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect(), secrets: Vec::new() }
+    }
+
+    /// Hides a range of the text in everything that is shown.
+    pub(super) fn hide(&mut self, range: Range<usize>) {
+        self.secrets.push(range);
+    }
+
+    /// The line of an offset, from 1.
+    pub(super) fn line_of(&self, offset: usize) -> u32 {
+        self.starts.partition_point(|start| *start <= offset) as u32
+    }
+
+    /// The line that `text` first stands in, from 1; 0 when it does not.
+    pub(super) fn line_with(&self, text: &str) -> u32 {
+        if text.is_empty() { 0 } else { self.text.find(text).map_or(0, |at| self.line_of(at)) }
+    }
+
+    /// A line by its number, for a person: shortened, control characters escaped, credentials masked.
+    pub(super) fn show(&self, line: u32) -> String {
+        let Some(start) = (line as usize).checked_sub(1).and_then(|index| self.starts.get(index)) else {
+            return String::new();
+        };
+        self.show_around(*start)
+    }
+
+    /// The line of an offset, cut so that the offset is in it.
+    pub(super) fn show_around(&self, offset: usize) -> String {
+        let line = self.line_of(offset).max(1) as usize - 1;
+        let start = self.starts[line];
+        let end = self.starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        let from = if offset > start + SHOWN_CHARS_MAX / 2 { offset - SHOWN_CHARS_MAX / 4 } else { start };
+        let (mut at, mut shown) = (self.text.floor_char_boundary(from), String::new());
+        while at < end && shown.chars().count() < SHOWN_CHARS_MAX {
+            if let Some(secret) = self.secrets.iter().find(|secret| secret.contains(&at)) {
+                shown.push_str(MASK);
+                at = self.text.ceil_char_boundary(secret.end.min(end));
+                continue;
+            }
+            let Some(c) = self.text[at..].chars().next() else { break };
+            match c {
+                '\t' => shown.push(' '),
+                c if c.is_control() || is_invisible(c) => shown.extend(c.escape_unicode()),
+                c => shown.push(c),
+            }
+            at += c.len_utf8();
+        }
+        shown.trim().to_owned()
+    }
+}
+
+/// Characters that a person cannot see.
+pub(super) const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}

@@ -1,0 +1,48 @@
+//! Python and JavaScript: what the parsed code does.
+
+use super::{Rule, Scan};
+use crate::bundles::code::{self, Language, NotParsed};
+use crate::bundles::coverage::Unscanned;
+use crate::decision::{CheckFinding, Severity};
+
+/// Scans code that begins at `line` of the file.
+pub(super) fn code(scan: &mut Scan<'_, '_>, language: Language, text: &str, line: u32, is_file: bool) {
+    let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
+    match report.not_parsed {
+        // The ledger then lists the engines of text alone.
+        Some(NotParsed::TooLarge) => {}
+        Some(NotParsed::TooDeep) if is_file => scan.done.cut = Some(Unscanned::TooComplex),
+        _ if is_file => scan.engine(language.as_str()),
+        _ => {}
+    }
+    for finding in report.findings {
+        let place = if finding.line == 0 { 0 } else { finding.line + line - 1 };
+        let snippet = scan.lines.show(place);
+        scan.found.findings.add(CheckFinding { line: place, snippet, ..finding });
+    }
+    if is_file {
+        for capability in report.capabilities {
+            scan.can(&capability.kind, capability.line, &capability.detail);
+        }
+        if scan.path.ends_with(".pth") {
+            pth(scan);
+        }
+    }
+}
+
+/// Lines of a path file that begin with `import` run at every start of Python (Python library reference, `site`).
+fn pth(scan: &mut Scan<'_, '_>) {
+    for (number, line) in (1..).zip(scan.text.lines()) {
+        if line.starts_with("import ") || line.starts_with("import\t") {
+            scan.can("startup_code", number, line);
+            let rule = Rule {
+                id: "bundle.startup-code",
+                category: "persistence",
+                severity: if line.contains(['(', ';']) { Severity::High } else { Severity::Medium },
+                reason: "A line of a path file runs at every start of Python.",
+                fix: "Leave the path file out, or let it name folders only.",
+            };
+            scan.add(&rule, number);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Documents: blocks of commands, code and settings in them, commands that run when they are loaded, and what their text
+//! tells to run.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+use super::{Scan, code, config, shell};
+use crate::bundles::code::Language;
+use crate::bundles::manifest;
+
+/// Largest document whose structure is read, in bytes. Larger ones are read as text alone, and line by line.
+const STRUCTURE_BYTES_MAX: usize = 2 << 20;
+/// Most blocks and pieces of code in one document that are looked at one by one.
+const BLOCKS_MAX: usize = 2_000;
+/// Programs that a line of text may begin with to be a command.
+const PROGRAMS: &[&str] = &[
+    "curl",
+    "wget",
+    "bash",
+    "sh",
+    "zsh",
+    "sudo",
+    "nc",
+    "ncat",
+    "eval",
+    "rm",
+    "echo",
+    "base64",
+    "chmod",
+    "python",
+    "python3",
+    "node",
+    "perl",
+    "ruby",
+    "powershell",
+    "pwsh",
+    "iwr",
+    "iex",
+    "osascript",
+    "crontab",
+    "cat",
+    "tar",
+    "scp",
+    "ssh",
+    "dd",
+    "mkfifo",
+    "socat",
+    "export",
+    "env",
+    "printenv",
+    "git",
+    "npx",
+    "npm",
+    "pip",
+    "pip3",
+    "uvx",
+    "docker",
+];
+
+/// What a block of code in a document is written in.
+enum Block {
+    Shell,
+    /// Runs when the document is loaded.
+    Loaded,
+    Code(Language),
+    Json,
+    Yaml,
+    Toml,
+    Script,
+    /// Not said.
+    Unmarked,
+    Other,
+}
+
+impl Block {
+    fn of(info: &str) -> Self {
+        let name = info.split([' ', ',', '{', ':', '\t']).next().unwrap_or_default().to_ascii_lowercase();
+        match name.as_str() {
+            "!" => Self::Loaded,
+            "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "shell-session" | "shellscript"
+            | "ksh" | "command" | "commandline" | "cli" | "dockerfile" => Self::Shell,
+            "python" | "py" | "python3" => Self::Code(Language::Python),
+            "javascript" | "js" | "typescript" | "ts" | "jsx" | "tsx" | "mjs" | "node" => {
+                Self::Code(Language::JavaScript)
+            }
+            "json" | "jsonc" | "json5" => Self::Json,
+            "yaml" | "yml" => Self::Yaml,
+            "toml" => Self::Toml,
+            "powershell" | "ps1" | "pwsh" | "cmd" | "bat" | "batch" | "ruby" | "rb" | "perl" | "php"
+            | "lua" | "go" | "golang" | "rust" | "applescript" | "vbscript" | "csharp" | "cs" | "java"
+            | "c" | "cpp" => Self::Script,
+            "" | "text" | "txt" | "plaintext" => Self::Unmarked,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Markdown, with its front matter.
+pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
+    scan.engine("markdown");
+    let mut body = 0;
+    if let Ok(Some(front)) = manifest::front_matter(scan.text) {
+        config::front_matter(scan, &serde_json::Value::Object(front.fields));
+        body = front.body;
+    }
+    loaded_commands(scan);
+    if scan.text.len() > STRUCTURE_BYTES_MAX {
+        prose(scan);
+        return;
+    }
+    let text = scan.text;
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let mut open: Option<(Block, Range<usize>, String)> = None;
+    let mut blocks = Vec::new();
+    let mut inline = Vec::new();
+    let mut plain: Vec<Range<usize>> = Vec::new();
+    for (event, range) in Parser::new_ext(&text[body..], options).into_offset_iter() {
+        let range = range.start + body..range.end + body;
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let block = match &kind {
+                    CodeBlockKind::Fenced(info) => Block::of(info),
+                    CodeBlockKind::Indented => Block::Unmarked,
+                };
+                open = Some((block, range.end..range.end, String::new()));
+            }
+            Event::Text(piece) => match &mut open {
+                Some((_, place, content)) => {
+                    place.start = place.start.min(range.start);
+                    content.push_str(&piece);
+                }
+                None => plain.push(range),
+            },
+            Event::End(TagEnd::CodeBlock) => {
+                if let Some((block, place, content)) = open.take().filter(|_| blocks.len() < BLOCKS_MAX) {
+                    blocks.push((block, place.start, content));
+                }
+            }
+            Event::Code(content) if inline.len() < BLOCKS_MAX => {
+                inline.push((range.start, content.into_string()))
+            }
+            _ => {}
+        }
+    }
+    for (block, start, content) in blocks {
+        let line = scan.lines.line_of(start);
+        self::block(scan, &block, &content, line);
+    }
+    for (start, content) in inline {
+        if content.trim().contains(' ') && is_command(&content) {
+            let line = scan.lines.line_of(start);
+            shell::script(scan, &content, line, shell::Place::Prose);
+        }
+    }
+    let mut last = u32::MAX;
+    for range in plain {
+        let line = scan.lines.line_of(range.start);
+        if std::mem::replace(&mut last, line) != line {
+            plain_line(scan, range.start, line);
+        }
+    }
+}
+
+/// A text of another form: its lines.
+pub(super) fn prose(scan: &mut Scan<'_, '_>) {
+    let mut at = 0;
+    for (line, content) in (1..).zip(scan.text.split_inclusive('\n')) {
+        plain_line(scan, at, line);
+        at += content.len();
+    }
+}
+
+/// A line of text that is a command as a whole.
+fn plain_line(scan: &mut Scan<'_, '_>, start: usize, line: u32) {
+    let rest = scan.text[start..].split('\n').next().unwrap_or_default().trim();
+    let rest = rest.trim_start_matches(['$', '>', '%', '-', '*', ' ']);
+    // Only what could be dangerous is worth following.
+    let has_sign =
+        ["|", ";", "&&", "$(", "`", ">", "/dev/", "http", "rm ", "~/"].iter().any(|sign| rest.contains(sign));
+    if has_sign && is_command(rest) {
+        shell::script(scan, rest, line, shell::Place::Prose);
+    }
+}
+
+fn is_command(text: &str) -> bool {
+    let word = text.trim_start_matches(['$', ' ', '#']).split([' ', '\t']).next().unwrap_or_default();
+    PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word))
+}
+
+fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
+    match block {
+        Block::Loaded => {
+            scan.engine("shell");
+            scan.can("command_at_load", line, content.trim());
+            shell::script(scan, content, line, shell::Place::Script);
+        }
+        Block::Shell => {
+            scan.engine("shell");
+            shell::script(scan, &without_prompts(content), line, shell::Place::Fence);
+            scan.patterns_in_block("script", content, line);
+        }
+        Block::Unmarked => {
+            if content.lines().any(is_command) {
+                shell::script(scan, &without_prompts(content), line, shell::Place::Prose);
+            }
+            scan.patterns_in_block("script", content, line);
+        }
+        Block::Code(language) => {
+            code::code(scan, *language, content, line, false);
+            scan.patterns_in_block("script", content, line);
+        }
+        Block::Script => scan.patterns_in_block("script", content, line),
+        Block::Json => {
+            config::json_block(scan, content, line);
+            scan.patterns_in_block("config", content, line);
+        }
+        Block::Yaml => {
+            config::yaml_block(scan, content, line);
+            scan.patterns_in_block("config", content, line);
+        }
+        Block::Toml => scan.patterns_in_block("config", content, line),
+        Block::Other => {}
+    }
+}
+
+/// A session without its prompts; what the programs printed stays, and is no command.
+fn without_prompts(text: &str) -> String {
+    let has_prompts = text.lines().any(|line| line.starts_with("$ "));
+    let mut out = String::with_capacity(text.len());
+    let mut goes_on = false;
+    for line in text.lines() {
+        let command = line.strip_prefix("$ ").or_else(|| (goes_on || !has_prompts).then_some(line));
+        goes_on = command.is_some_and(|command| command.ends_with('\\'));
+        out.push_str(command.unwrap_or_default());
+        out.push('\n');
+    }
+    out
+}
+
+/// Commands that a client runs when it loads the document: `` !`command` ``.
+fn loaded_commands(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    for (at, _) in text.match_indices("!`").take(BLOCKS_MAX) {
+        let is_start = text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || matches!(c, ':' | '(' | '*' | '-'));
+        let inner = text[at + 2..].split(['`', '\n']).next().unwrap_or_default();
+        if is_start && !inner.trim().is_empty() {
+            let line = scan.lines.line_of(at);
+            scan.engine("shell");
+            scan.can("command_at_load", line, inner);
+            shell::command(scan, inner, line);
+        }
+    }
+}

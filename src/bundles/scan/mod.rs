@@ -1,0 +1,207 @@
+//! The static scan of one text: credentials, instructions to models, shell commands, code, configuration.
+
+mod capability;
+mod code;
+mod config;
+mod document;
+mod hidden;
+mod package;
+mod patterns;
+mod shell;
+
+use std::sync::Arc;
+
+use super::coverage::Unscanned;
+use super::files::Syntax;
+use super::findings::Findings;
+use super::lines::Lines;
+use super::rules::BundleRules;
+use crate::commands::CommandRules;
+use crate::decision::{Capability, CheckFinding, Severity};
+use crate::detect::{INJECTION, SECRETS, Scanner};
+use crate::rules::{Budget, Role, Surface};
+use crate::text::windows;
+
+pub(super) use patterns::Patterns;
+
+/// Bytes of a text that are scanned at once.
+const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes that windows share: more than the longest match of any rule.
+const OVERLAP_BYTES: usize = 20 << 10;
+/// Most capabilities that are listed for one file.
+const PER_FILE_MAX: usize = 50;
+
+/// What texts are scanned with. Immutable and shared.
+#[derive(Clone)]
+pub(super) struct Engines {
+    /// The detector core.
+    pub scanner: Arc<Scanner>,
+    /// Rules about commands.
+    pub commands: &'static CommandRules,
+    /// Rules about code and text of bundles.
+    pub rules: &'static BundleRules,
+    /// The same rules about text, compiled for scanning.
+    pub patterns: &'static Patterns,
+}
+
+/// What scanning found, over all files.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Findings of the static check.
+    pub findings: Findings,
+    /// What the bundle is able to do.
+    pub capabilities: Vec<Capability>,
+}
+
+/// What became of one text.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// The engines that read it.
+    pub engines: Vec<&'static str>,
+    /// Why some of it was not followed to its end.
+    pub cut: Option<Unscanned>,
+}
+
+/// One text that is being scanned.
+pub(super) struct Scan<'e, 't> {
+    pub(super) engines: &'e Engines,
+    /// Path in the bundle.
+    pub(super) path: &'t str,
+    /// The text.
+    pub(super) text: &'t str,
+    pub(super) syntax: Syntax,
+    pub(super) lines: Lines<'t>,
+    pub(super) found: &'e mut Found,
+    pub(super) done: Scanned,
+    capabilities: usize,
+}
+
+/// Scans one text file.
+pub(super) fn scan(engines: &Engines, path: &str, text: &str, syntax: Syntax, found: &mut Found) -> Scanned {
+    let lines = Lines::new(text);
+    let mut scan =
+        Scan { engines, path, text, syntax, lines, found, done: Scanned::default(), capabilities: 0 };
+    scan.core();
+    scan.by_syntax();
+    scan.done
+}
+
+impl Scan<'_, '_> {
+    /// What every text is scanned for.
+    fn core(&mut self) {
+        self.done.engines.extend(["text", "secrets"]);
+        let mut hits = Vec::new();
+        for window in windows(self.text, WINDOW_BYTES, OVERLAP_BYTES) {
+            self.core_window(window.start, &self.text[window.clone()], &mut hits);
+        }
+        hidden::scan(self);
+        for (offset, mut finding) in hits {
+            finding.line = self.lines.line_of(offset);
+            finding.snippet = self.lines.show_around(offset);
+            self.found.findings.add(finding);
+        }
+    }
+
+    fn core_window(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) {
+        let scanner = &self.engines.scanner;
+        let plugins = scanner.rules().plugin_bits([SECRETS, INJECTION]);
+        let request = crate::detect::Request {
+            text,
+            plugins,
+            role: Some(Role::Tool),
+            surface: Some(Surface::Document),
+        };
+        let Ok(scanned) = scanner.scan(request, &Budget::UNLIMITED) else { return };
+        if scanned.limit_hit {
+            self.done.cut = Some(Unscanned::TooComplex);
+        }
+        for detected in scanned.findings {
+            let info = &detected.info;
+            let at = start + detected.range.start;
+            if &*info.plugin == SECRETS {
+                self.lines.hide(at..start + detected.range.end);
+            }
+            let Some(severity) = patterns::core_severity(self, &detected, start) else { continue };
+            hits.push((
+                at,
+                CheckFinding {
+                    rule_id: info.id.to_string(),
+                    file: self.path.to_owned(),
+                    line: 0,
+                    category: info.category.to_string(),
+                    severity,
+                    reason: info.description.to_string(),
+                    snippet: String::new(),
+                    fix_hint: info.recommendation.to_string(),
+                },
+            ));
+        }
+        self.patterns(start, text, hits);
+    }
+
+    fn by_syntax(&mut self) {
+        match self.syntax {
+            Syntax::Markdown => document::markdown(self),
+            Syntax::Prose => document::prose(self),
+            Syntax::Shell => {
+                self.engine("shell");
+                shell::script(self, self.text, 1, shell::Place::Script);
+            }
+            Syntax::Make => {
+                self.engine("shell");
+                shell::recipes(self);
+            }
+            Syntax::Docker => {
+                self.engine("shell");
+                shell::docker(self);
+            }
+            Syntax::Code(language) => code::code(self, language, self.text, 1, true),
+            Syntax::Json => config::json_file(self),
+            Syntax::Yaml => config::yaml_file(self),
+            Syntax::Toml => config::toml_file(self),
+            Syntax::Requirements => package::requirements(self),
+            Syntax::Script(_) | Syntax::Config | Syntax::Data => {}
+        }
+    }
+
+    /// Notes that an engine read the text.
+    fn engine(&mut self, engine: &'static str) {
+        if !self.done.engines.contains(&engine) {
+            self.done.engines.push(engine);
+        }
+    }
+
+    /// Adds a finding in a line of this file.
+    fn add(&mut self, rule: &Rule<'_>, line: u32) {
+        self.found.findings.add(CheckFinding {
+            rule_id: rule.id.to_owned(),
+            file: self.path.to_owned(),
+            line,
+            category: rule.category.to_owned(),
+            severity: rule.severity,
+            reason: rule.reason.to_owned(),
+            snippet: self.lines.show(line),
+            fix_hint: rule.fix.to_owned(),
+        });
+    }
+
+    /// Lists something that this file is able to do.
+    fn can(&mut self, kind: &str, line: u32, detail: &str) {
+        self.capabilities += 1;
+        if self.capabilities <= PER_FILE_MAX {
+            let detail = capability::shown(self, detail);
+            let (kind, file) = (kind.to_owned(), self.path.to_owned());
+            self.found.capabilities.push(Capability { kind, file, line, detail });
+        }
+    }
+}
+
+/// What a finding says, wherever it is.
+#[derive(Clone, Copy, Debug)]
+struct Rule<'r> {
+    id: &'r str,
+    category: &'r str,
+    severity: Severity,
+    reason: &'r str,
+    fix: &'r str,
+}

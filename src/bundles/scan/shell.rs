@@ -1,0 +1,208 @@
+//! Shell commands: scripts, recipes of make, instructions of Dockerfiles, hooks and what documents tell to run.
+
+use std::borrow::Cow;
+
+use super::{Rule, Scan, capability};
+use crate::bundles::coverage::Unscanned;
+use crate::commands::GuardContext;
+use crate::decision::Severity;
+use crate::shell::analysis::{Analysis, UnresolvedCause};
+use crate::shell::effect::{Effect, EffectKind};
+use crate::shell::limits::Limits;
+use crate::shell::{analyse, analyse_argv};
+
+/// Scripts up to this many bytes are followed as a whole; longer ones piece by piece.
+const WHOLE_BYTES: usize = 256 << 10;
+/// Pieces of a longer script, cut between lines.
+const PIECE_BYTES: usize = 64 << 10;
+/// Most pieces that are followed.
+const PIECES_MAX: usize = 128;
+
+/// Where a command stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a script, a recipe or a setting: it runs as it stands.
+    Script,
+    /// In a document, in a block that is marked as commands.
+    Fence,
+    /// In the text of a document.
+    Prose,
+}
+
+/// Follows a script that begins at `line` of the file.
+pub(super) fn script(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
+    if text.len() <= WHOLE_BYTES {
+        judge(scan, text, line, place);
+        return;
+    }
+    let mut pieces = 0;
+    let (mut piece, mut first) = (String::new(), line);
+    for (number, content) in (line..).zip(text.split_inclusive('\n')) {
+        // Padding costs nothing: a comment cannot do anything.
+        let is_idle = content.trim_start().starts_with('#') || content.trim().is_empty();
+        if piece.is_empty() {
+            first = number;
+        }
+        piece.push_str(if is_idle { "\n" } else { content });
+        if piece.len() >= PIECE_BYTES {
+            if pieces == PIECES_MAX {
+                scan.done.cut = Some(Unscanned::TooLarge);
+                return;
+            }
+            pieces += 1;
+            judge(scan, &piece, first, place);
+            piece.clear();
+        }
+    }
+    judge(scan, &piece, first, place);
+}
+
+/// Follows one command of a setting, given as one text.
+pub(super) fn command(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    let analysis = analyse(text, crate::paths::Place::default(), &Limits::default());
+    report(scan, &analysis, text, line, true, Place::Script);
+}
+
+/// Follows one command of a setting, given as a list of arguments.
+pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
+    let analysis = analyse_argv(argv, crate::paths::Place::default(), &Limits::default());
+    report(scan, &analysis, "", line, true, Place::Script);
+}
+
+fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
+    let text = without_placeholders(text);
+    let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
+    if place == Place::Script && analysis.unresolved.iter().any(|one| one.cause.is_limit()) {
+        scan.done.cut = Some(Unscanned::TooComplex);
+    }
+    report(scan, &analysis, &text, line, false, place);
+}
+
+/// Template placeholders stand for a value that is not known yet; as text of the shell they would be braces. Blocks that
+/// hold more than a name are left as they are, so that no code hides in them.
+fn without_placeholders(text: &str) -> Cow<'_, str> {
+    if !text.contains("{{") {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find("{{") {
+        let name = rest[at + 2..].split_once("}}").map(|(name, _)| name);
+        match name.filter(|name| is_name(name)) {
+            Some(name) => {
+                out.push_str(&rest[..at]);
+                // The same length, so that offsets stay.
+                out.extend(std::iter::repeat_n('x', name.len() + 4));
+                rest = &rest[at + name.len() + 4..];
+            }
+            None => {
+                out.push_str(&rest[..at + 2]);
+                rest = &rest[at + 2..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn is_name(text: &str) -> bool {
+    !text.trim().is_empty()
+        && text.len() <= 60
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '))
+}
+
+fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, one_line: bool, place: Place) {
+    let line_at = |effect: &Effect| {
+        let before = text.get(..effect.span.start.min(text.len())).unwrap_or_default();
+        if one_line { line } else { line + before.matches('\n').count() as u32 }
+    };
+    for hit in scan.engines.commands.judge(analysis, &GuardContext::default()) {
+        let effect = &analysis.effects[hit.effect];
+        let Some(severity) = severity_of(hit.rule.severity, &hit.rule.id, effect, place) else { continue };
+        let rule = Rule {
+            id: &hit.rule.id,
+            category: hit.rule.category.as_str(),
+            severity,
+            reason: &hit.rule.description,
+            fix: &hit.rule.recommendation,
+        };
+        scan.add(&rule, line_at(effect));
+    }
+    for effect in &analysis.effects {
+        let Some(kind) = capability::of_effect(effect.kind).filter(|_| place == Place::Script) else {
+            continue;
+        };
+        let target = effect.target.as_ref().map_or("", |target| target.text.as_str());
+        if matches!(effect.kind, EffectKind::ReadPath | EffectKind::WritePath) && !leads_away(target) {
+            continue;
+        }
+        let target = target.replace(crate::shell::argument::HOLE, "…");
+        scan.can(kind, line_at(effect), format!("{} {target}", effect.program).trim());
+    }
+    let is_unknown = |cause| matches!(cause, UnresolvedCause::UnknownCommand);
+    if place == Place::Script && analysis.unresolved.iter().any(|one| is_unknown(one.cause)) {
+        scan.can("run_computed_command", line, "");
+    }
+}
+
+/// Whether a path leads out of the working directory.
+fn leads_away(path: &str) -> bool {
+    path.starts_with(['/', '~', '$']) && !path.starts_with("/dev/") && !path.starts_with("/tmp")
+        || path.starts_with("..")
+}
+
+/// How bad a hit is where it stands; `None` when it says nothing there.
+fn severity_of(severity: Severity, _rule: &str, effect: &Effect, place: Place) -> Option<Severity> {
+    let _ = effect;
+    match place {
+        Place::Script => Some(severity),
+        Place::Fence | Place::Prose => Some(severity),
+    }
+}
+
+/// The recipes of a Makefile: lines that begin with a tab, and what `$(shell …)` runs.
+pub(super) fn recipes(scan: &mut Scan<'_, '_>) {
+    let mut block = String::new();
+    for line in scan.text.split_inclusive('\n') {
+        let recipe = line.strip_prefix('\t').map(|line| line.trim_start_matches(['@', '-', '+']));
+        let text = recipe.unwrap_or_else(|| shell_call(line).unwrap_or("\n"));
+        // `$$` is the dollar of the shell, `$(NAME)` a variable of make.
+        block.push_str(&text.replace("$$", "$"));
+        if !block.ends_with('\n') {
+            block.push('\n');
+        }
+    }
+    script(scan, &block, 1, Place::Script);
+}
+
+fn shell_call(line: &str) -> Option<&str> {
+    let inner = line.split_once("$(shell ")?.1;
+    Some(inner.rsplit_once(')').map_or(inner, |(inner, _)| inner))
+}
+
+/// The commands of a Dockerfile.
+pub(super) fn docker(scan: &mut Scan<'_, '_>) {
+    let (mut block, mut goes_on) = (String::new(), false);
+    for line in scan.text.lines() {
+        let trimmed = line.trim_start();
+        let instruction = trimmed.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        let body = if goes_on {
+            Some(trimmed)
+        } else if matches!(instruction.as_str(), "RUN" | "CMD" | "ENTRYPOINT" | "HEALTHCHECK" | "ONBUILD") {
+            Some(trimmed[instruction.len()..].trim_start())
+        } else {
+            None
+        };
+        let body = body.unwrap_or_default();
+        goes_on = !body.is_empty() && body.ends_with('\\');
+        // A list in brackets is run without a shell.
+        match serde_json::from_str::<Vec<String>>(body) {
+            Ok(list) => block.push_str(&list.join(" ")),
+            Err(_) => block.push_str(
+                body.strip_prefix("--")
+                    .map_or(body, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest)),
+            ),
+        }
+        block.push('\n');
+    }
+    script(scan, &block, 1, Place::Script);
+}

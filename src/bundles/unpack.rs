@@ -1,0 +1,362 @@
+//! Files come out of the archive one by one, are scanned and let go: no two copies of a bundle are ever in memory.
+//!
+//! Archives in archives are opened from memory, to the depth and under the totals of the limits. Files beyond
+//! [`WHOLE_BYTES`] are scanned as a stream of windows.
+
+use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Rule, Source, Totals};
+use super::coverage::{Ledger, Unscanned};
+use super::files::{Content, Opaque, Syntax, content_of, decode, is_disguised, strings, syntax_of};
+use super::findings::Findings;
+use super::inspect::refusal_finding;
+use super::manifest::Candidates;
+use super::media::NotInert;
+use super::quality::Quality;
+use super::scan::{Engines, Found, scan};
+use super::tree::Tree;
+use crate::decision::{CheckFinding, Severity, Unjudged};
+
+/// Largest file that is held in memory as a whole, in bytes.
+const WHOLE_BYTES: u64 = 16 << 20;
+/// Bytes of a larger file that are scanned at once, and how many of them again with the next.
+const WINDOW_BYTES: usize = 1 << 20;
+const OVERLAP_BYTES: usize = 20 << 10;
+/// Readable bytes of a binary that are looked at.
+const STRINGS_BYTES: usize = 256 << 10;
+
+/// What has been seen of a bundle so far.
+pub(super) struct Unpack<'i> {
+    engines: &'i Engines,
+    limits: &'i ArchiveLimits,
+    pub candidates: Candidates,
+    pub ledger: Ledger,
+    pub quality: Quality,
+    pub tree: Tree,
+    pub found: Found,
+    /// Findings about archives in the archive.
+    pub archive: Findings,
+    pub unjudged: Vec<Unjudged>,
+}
+
+impl<'i> Unpack<'i> {
+    /// Nothing yet.
+    pub(super) fn new(engines: &'i Engines, limits: &'i ArchiveLimits, candidates: Candidates) -> Self {
+        Self {
+            engines,
+            limits,
+            candidates,
+            ledger: Ledger::default(),
+            quality: Quality::default(),
+            tree: Tree::default(),
+            found: Found::default(),
+            archive: Findings::default(),
+            unjudged: Vec::new(),
+        }
+    }
+
+    /// Reads and scans one file of the bundle itself; `each` gets its bytes.
+    ///
+    /// # Errors
+    /// The archive is broken there.
+    pub(super) fn entry<S: Source + ?Sized>(
+        &mut self,
+        archive: &Archive<'_, S>,
+        entry: &Entry,
+        totals: &mut Totals,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Refusal> {
+        let file = File { path: &entry.path, size: entry.size, is_executable: entry.is_executable, depth: 0 };
+        self.read(archive, entry, file, totals, each)
+    }
+
+    fn read<S: Source + ?Sized>(
+        &mut self,
+        archive: &Archive<'_, S>,
+        entry: &Entry,
+        file: File<'_>,
+        totals: &mut Totals,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Refusal> {
+        let mut content = archive.read(entry, totals);
+        if entry.size > WHOLE_BYTES {
+            let mut stream = Stream::default();
+            while let Some(piece) = content.next_piece()? {
+                each(piece);
+                stream.add(piece, &file, self);
+            }
+            stream.finish(&file, self);
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(entry.size as usize);
+        while let Some(piece) = content.next_piece()? {
+            each(piece);
+            bytes.extend_from_slice(piece);
+        }
+        self.file(&bytes, file, totals)
+    }
+
+    fn file(&mut self, bytes: &[u8], file: File<'_>, totals: &mut Totals) -> Result<(), Refusal> {
+        self.name(&file);
+        let mut kept = None;
+        match content_of(file.path, bytes) {
+            Content::Empty => self.ledger.enter(file.path, 0, 0, &[], None),
+            Content::Text(decoded) => {
+                self.text(&decoded.text, &file);
+                kept = Some(decoded.text);
+            }
+            Content::Inert(inert) => {
+                // Parts that hold text for people are scanned like every other text.
+                let parts: Vec<&[u8]> =
+                    inert.texts.iter().filter_map(|range| bytes.get(range.clone())).collect();
+                let texts = strings(&parts.join(&b'\n'), STRINGS_BYTES);
+                scan(self.engines, file.path, &texts, Syntax::Prose, &mut self.found);
+                let scanned = parts.iter().map(|part| part.len() as u64).sum();
+                self.ledger.enter(file.path, file.size, scanned, &["media"], Some(Unscanned::InertMedia));
+            }
+            Content::Zip => self.tree.add(file.path.to_owned(), file.size, file.is_executable, None),
+            Content::Opaque(opaque) => self.opaque(opaque, bytes, &file),
+        }
+        if content_is_zip(bytes) {
+            return self.nested(bytes, &file, totals);
+        }
+        self.tree.add(file.path.to_owned(), file.size, file.is_executable, kept.as_deref());
+        Ok(())
+    }
+
+    /// What the name of a file alone says.
+    fn name(&mut self, file: &File<'_>) {
+        if is_disguised(file.path) {
+            self.found.findings.add(about(
+                file.path,
+                "bundle.double-extension",
+                "disguise",
+                Severity::High,
+                "The name ends like something to look at, followed by the extension of something that runs.",
+                "Give the file one extension, its own.",
+            ));
+        }
+    }
+
+    fn text(&mut self, text: &str, file: &File<'_>) {
+        if file.depth == 0 {
+            self.candidates.note(file.path, text);
+        }
+        self.quality.note(file.path, text);
+        let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
+        self.disagreement(text.as_bytes(), file);
+        let done = scan(self.engines, file.path, text, syntax, &mut self.found);
+        self.ledger.enter(file.path, file.size, file.size, &done.engines, done.cut);
+    }
+
+    /// A file that claims to be an image and is not one is no accident.
+    fn disagreement(&mut self, bytes: &[u8], file: &File<'_>) {
+        let Err(why) = super::media::inert(file.path, bytes) else { return };
+        if why == NotInert::OtherName {
+            return;
+        }
+        let runs = bytes.starts_with(b"#!") || bytes.starts_with(b"MZ") || bytes.starts_with(b"\x7fELF");
+        self.found.findings.add(about(
+            file.path,
+            "bundle.other-content",
+            "disguise",
+            if runs { Severity::High } else { Severity::Medium },
+            "The file is not what its extension says.",
+            "Give it the extension of what it is, or replace it.",
+        ));
+    }
+
+    fn opaque(&mut self, opaque: Opaque, bytes: &[u8], file: &File<'_>) {
+        self.disagreement(bytes, file);
+        let why = if opaque == Opaque::Archive { Unscanned::Archive } else { Unscanned::Binary };
+        let severity = match opaque {
+            Opaque::Program | Opaque::Bytecode => Severity::Medium,
+            _ => Severity::Low,
+        };
+        self.found.findings.add(about(
+            file.path,
+            "bundle.binary",
+            "unscanned",
+            severity,
+            &format!("The file is {}, which is not looked into.", opaque.describe()),
+            "Ship the source instead, or ask an administrator to look at it.",
+        ));
+        // Nothing here counts as scanned, but what can be read may tell enough.
+        let readable = strings(bytes, STRINGS_BYTES);
+        if !readable.is_empty() {
+            scan(self.engines, file.path, &readable, Syntax::Prose, &mut self.found);
+        }
+        self.ledger.enter(file.path, file.size, 0, &[], Some(why));
+    }
+
+    /// Opens an archive in the archive.
+    fn nested(&mut self, bytes: &[u8], file: &File<'_>, totals: &mut Totals) -> Result<(), Refusal> {
+        if file.depth >= self.limits.nesting_max {
+            self.ledger.enter(file.path, file.size, 0, &[], Some(Unscanned::TooDeep));
+            return Ok(());
+        }
+        let archive = match Archive::open(bytes, self.limits) {
+            Ok(archive) => archive,
+            Err(refusal) => return self.refused(&refusal, bytes, file),
+        };
+        totals.add_entries(archive.entries().len())?;
+        let mut entries: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        for entry in entries {
+            let path = format!("{}!/{}", file.path, entry.path);
+            let inner = File {
+                path: &path,
+                size: entry.size,
+                is_executable: entry.is_executable,
+                depth: file.depth + 1,
+            };
+            match self.read(&archive, entry, inner, totals, &mut |_| {}) {
+                Ok(()) => {}
+                Err(refusal) if is_broken_only(refusal.rule) => {
+                    self.ledger.enter(&path, entry.size, 0, &[], Some(Unscanned::Archive));
+                }
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        // The bytes of the container itself are those of its files and what frames them.
+        self.ledger.enter(file.path, file.size, file.size, &["archive"], None);
+        Ok(())
+    }
+
+    /// An inner archive that is not opened: what it tries against whoever opens it refuses the whole.
+    fn refused(&mut self, refusal: &Refusal, bytes: &[u8], file: &File<'_>) -> Result<(), Refusal> {
+        let mut finding = refusal_finding(refusal, file.path);
+        if !is_broken_only(refusal.rule) {
+            self.archive.add(finding);
+        } else {
+            finding.severity = Severity::Medium;
+            finding.reason = format!("An archive in the bundle cannot be opened: {}.", refusal.message);
+            self.archive.add(finding);
+            scan(self.engines, file.path, &strings(bytes, STRINGS_BYTES), Syntax::Prose, &mut self.found);
+        }
+        self.ledger.enter(file.path, file.size, 0, &[], Some(Unscanned::Archive));
+        Ok(())
+    }
+}
+
+/// Whether a refusal tells of an archive that is odd or broken, and not of one that attacks its reader.
+const fn is_broken_only(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::NotZip
+            | Rule::Unreadable
+            | Rule::Empty
+            | Rule::PrefixData
+            | Rule::TrailingData
+            | Rule::CentralDirectory
+            | Rule::ExtraField
+            | Rule::Method
+            | Rule::Flags
+            | Rule::PathEncoding
+            | Rule::Data
+            | Rule::Checksum
+            | Rule::Gap
+            | Rule::DataDescriptor
+    )
+}
+
+fn content_is_zip(bytes: &[u8]) -> bool {
+    super::files::is_zip(bytes)
+}
+
+/// A file that is being looked at.
+#[derive(Clone, Copy, Debug)]
+struct File<'p> {
+    path: &'p str,
+    size: u64,
+    is_executable: bool,
+    /// How many archives it lies in, the bundle itself not counted.
+    depth: u32,
+}
+
+/// A finding about a file as a whole.
+fn about(
+    path: &str,
+    rule: &str,
+    category: &str,
+    severity: Severity,
+    reason: &str,
+    fix: &str,
+) -> CheckFinding {
+    CheckFinding {
+        rule_id: rule.to_owned(),
+        file: path.to_owned(),
+        line: 0,
+        category: category.to_owned(),
+        severity,
+        reason: reason.to_owned(),
+        snippet: String::new(),
+        fix_hint: fix.to_owned(),
+    }
+}
+
+/// A file that is too large to be held in memory.
+#[derive(Default)]
+struct Stream {
+    window: Vec<u8>,
+    /// Bytes that were scanned.
+    scanned: u64,
+    /// Lines before the window.
+    lines: u32,
+    is_opaque: Option<Opaque>,
+    is_begun: bool,
+    kept: Option<String>,
+}
+
+impl Stream {
+    fn add(&mut self, piece: &[u8], file: &File<'_>, unpack: &mut Unpack<'_>) {
+        if self.is_opaque.is_some() {
+            return;
+        }
+        self.window.extend_from_slice(piece);
+        if self.window.len() >= WINDOW_BYTES {
+            self.scan(file, unpack, OVERLAP_BYTES);
+        }
+    }
+
+    fn scan(&mut self, file: &File<'_>, unpack: &mut Unpack<'_>, overlap: usize) {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            unpack.name(file);
+            match content_of(file.path, &self.window[..self.window.len().min(64 << 10)]) {
+                Content::Text(_) => {}
+                Content::Opaque(opaque) => self.is_opaque = Some(opaque),
+                Content::Zip => self.is_opaque = Some(Opaque::Archive),
+                Content::Inert(_) | Content::Empty => self.is_opaque = Some(Opaque::Other),
+            }
+        }
+        if self.is_opaque.is_some() {
+            return;
+        }
+        // Cut between lines where there are any, so that no character is torn.
+        let end = match memchr::memrchr(b'\n', &self.window) {
+            Some(at) if overlap > 0 && at > overlap => at + 1,
+            _ => self.window.len(),
+        };
+        let text = decode(&self.window[..end]).map(|decoded| decoded.text);
+        if let Some(text) = &text {
+            let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
+            scan(unpack.engines, file.path, text, syntax, &mut unpack.found);
+        }
+        let keep_from = end.saturating_sub(overlap);
+        if text.is_some() {
+            self.scanned += (end - if overlap == 0 { 0 } else { end - keep_from }) as u64;
+        }
+        self.lines += self.window[..keep_from].iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.kept = self.kept.take().or(text);
+        self.window.drain(..keep_from);
+    }
+
+    fn finish(mut self, file: &File<'_>, unpack: &mut Unpack<'_>) {
+        self.scan(file, unpack, 0);
+        unpack.tree.add(file.path.to_owned(), file.size, file.is_executable, self.kept.as_deref());
+        match self.is_opaque {
+            Some(opaque) => {
+                unpack.opaque(opaque, &self.window, file);
+            }
+            None => unpack.ledger.enter(file.path, file.size, self.scanned, &["text", "secrets"], None),
+        }
+    }
+}
