@@ -5,10 +5,8 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
-use super::findings::Findings;
 use super::inspection::Inspection;
 use super::manifest::Candidates;
-use super::quality::Quality;
 use super::rules::BundleRules;
 use super::scan::{Engines, Patterns};
 use super::unpack::Unpack;

@@ -12,7 +12,7 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-pub(super) use frontmatter::{FrontMatter, front_matter, read_yaml};
+pub(super) use frontmatter::{front_matter, read_yaml};
 
 use super::findings::Findings;
 use super::inspection::Manifest;
