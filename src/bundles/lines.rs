@@ -32,6 +32,12 @@ impl<'t> Lines<'t> {
         self.starts.partition_point(|start| *start <= offset) as u32
     }
 
+    /// Where a line begins, in bytes; the end of the text for a line beyond it.
+    pub(super) fn start_of(&self, line: u32) -> usize {
+        let index = (line as usize).saturating_sub(1);
+        self.starts.get(index).copied().unwrap_or(self.text.len())
+    }
+
     /// The line that `text` first stands in, from 1; 0 when it does not.
     pub(super) fn line_with(&self, text: &str) -> u32 {
         if text.is_empty() { 0 } else { self.text.find(text).map_or(0, |at| self.line_of(at)) }
@@ -60,7 +66,7 @@ impl<'t> Lines<'t> {
             }
             let Some(c) = self.text[at..].chars().next() else { break };
             match c {
-                '\t' => shown.push(' '),
+                '\t' | '\r' => shown.push(' '),
                 c if c.is_control() || is_invisible(c) => shown.extend(c.escape_unicode()),
                 c => shown.push(c),
             }

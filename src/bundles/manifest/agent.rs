@@ -2,20 +2,23 @@
 
 use super::{Candidate, Checked, first_text};
 
-/// Documents beside an agent that are none.
+/// Documents that mostly stand beside an agent.
 const OTHERS: &[&str] =
     &["readme.md", "license.md", "changelog.md", "contributing.md", "security.md", "code_of_conduct.md"];
 
 pub(super) fn is_primary(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    name.ends_with(".md") && !OTHERS.contains(&name.as_str()) && path.matches('/').count() <= 3
+    path.to_ascii_lowercase().ends_with(".md") && path.matches('/').count() <= 3
 }
 
 pub(super) fn check(all: &[Candidate], out: &mut Checked) {
     // Several agents may share a bundle: the first that introduces itself stands for it.
     let has_fields =
         |candidate: &&Candidate| matches!(&candidate.fields, Ok(Some(fields)) if fields.contains_key("name"));
-    let by_place = |candidate: &&Candidate| (candidate.path.matches('/').count(), candidate.path.clone());
+    let is_other =
+        |path: &str| OTHERS.contains(&path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase().as_str());
+    let by_place = |candidate: &&Candidate| {
+        (is_other(&candidate.path), candidate.path.matches('/').count(), candidate.path.clone())
+    };
     let first =
         all.iter().filter(has_fields).min_by_key(by_place).or_else(|| all.iter().min_by_key(by_place));
     let Some(document) = first else {

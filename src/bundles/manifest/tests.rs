@@ -120,7 +120,7 @@ fn agents() {
         (&[("a.md", good)][..], CheckStatus::Pass),
         (&[("agents/a.md", good), ("agents/b.md", good)], CheckStatus::Pass),
         (&[("a.txt", good)], CheckStatus::Fail),
-        (&[("README.md", "x")], CheckStatus::Fail),
+        (&[("README.md", "x")], CheckStatus::Warn),
         (&[("a.md", "You help.")], CheckStatus::Warn),
         (&[("a.md", "---\nname: [\n---\n")], CheckStatus::Fail),
     ] {

@@ -3,8 +3,10 @@
 mod capability;
 mod code;
 mod config;
+mod context;
 mod document;
 mod hidden;
+mod origin;
 mod package;
 mod patterns;
 mod shell;
@@ -74,13 +76,24 @@ pub(super) struct Scan<'e, 't> {
     pub(super) found: &'e mut Found,
     pub(super) done: Scanned,
     capabilities: usize,
+    /// Whether the document is about security, once it was asked.
+    about_security: Option<bool>,
 }
 
 /// Scans one text file.
 pub(super) fn scan(engines: &Engines, path: &str, text: &str, syntax: Syntax, found: &mut Found) -> Scanned {
     let lines = Lines::new(text);
-    let mut scan =
-        Scan { engines, path, text, syntax, lines, found, done: Scanned::default(), capabilities: 0 };
+    let mut scan = Scan {
+        engines,
+        path,
+        text,
+        syntax,
+        lines,
+        found,
+        done: Scanned::default(),
+        capabilities: 0,
+        about_security: None,
+    };
     scan.core();
     scan.by_syntax();
     scan.done

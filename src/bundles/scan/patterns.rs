@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use regex_automata::meta::Regex;
+
 use super::Scan;
 use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition};
 use crate::decision::{CheckFinding, Severity};
@@ -109,8 +111,13 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
     }
 }
 
+/// Files of rules about credentials that are told by their names alone, not by a form of their own.
+const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens.toml"];
+/// Rules about instructions that harmless documents give as well, when nothing else is said.
+const WEAK: &[&str] = &["injection.indirect-before-answering", "injection.stealth"];
+
 /// How bad a finding of the detector core is in a bundle; `None` when it says nothing there.
-pub(super) fn core_severity(_scan: &Scan<'_, '_>, detected: &Detected, _start: usize) -> Option<Severity> {
+pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start: usize) -> Option<Severity> {
     let info = &detected.info;
     let severity = match info.score {
         score if score >= 0.9 => Severity::Critical,
@@ -118,8 +125,48 @@ pub(super) fn core_severity(_scan: &Scan<'_, '_>, detected: &Detected, _start: u
         score if score >= 0.3 => Severity::Medium,
         _ => Severity::Low,
     };
+    let at = start + detected.range.start;
+    let is_document = scan.syntax.surface() == "document";
     if &*info.plugin == SECRETS {
-        return Some(severity);
+        // Documents show how to set a password; what has the form of a provider's key is one wherever it stands.
+        let is_named = BY_NAME.iter().any(|file| info.file.ends_with(file));
+        let is_sample = is_document || is_test(scan.path);
+        return Some(match severity {
+            _ if is_named && is_sample => Severity::Low,
+            Severity::High | Severity::Critical if is_named && scan.syntax.surface() != "config" => {
+                Severity::Medium
+            }
+            severity => severity,
+        });
     }
-    Some(severity)
+    let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at);
+    let excused = is_weak || scan.is_described(at);
+    Some(if excused { severity.min(Severity::Medium) } else { severity })
+}
+
+/// Whether a file is a test or an example, by its path.
+fn is_test(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    ["test", "spec", "example", "fixture", "mock", "sample", "docs/"].iter().any(|part| lower.contains(part))
+}
+
+static HARM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)~/\.(?:ssh|aws|config|gnupg|kube|npmrc|netrc|docker)|id_(?:rsa|ed25519)|\.env\b|credential|api[ _-]?keys?|tokens?\b|passwords?",
+        r"|secrets?\b|private keys?|send (?:it|them|the|all)|upload|exfiltrat|forward (?:it|them|the|all)|post (?:it|them) to|curl|webhook",
+        r"|environment variables?|conversation|system prompt",
+    ))
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+/// Bytes around an order that say what it is about.
+const AROUND: usize = 250;
+
+impl Scan<'_, '_> {
+    /// Whether the text around a place is about secrets, or about sending something away.
+    fn asks_for_harm(&self, at: usize) -> bool {
+        let start = self.text.floor_char_boundary(at.saturating_sub(AROUND));
+        let end = self.text.ceil_char_boundary((at + AROUND).min(self.text.len()));
+        let around = views(&self.text[start..end], &Limits::default());
+        around.views.iter().any(|view| HARM.is_match(view.text()))
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::origin::{self, Trust};
 use super::{Rule, Scan, capability};
 use crate::bundles::coverage::Unscanned;
 use crate::commands::GuardContext;
@@ -70,7 +71,8 @@ pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
 }
 
 fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
-    let text = without_placeholders(text);
+    let text = text.replace("\r\n", "\n");
+    let text = without_placeholders(&text);
     let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
     if place == Place::Script && analysis.unresolved.iter().any(|one| one.cause.is_limit()) {
         scan.done.cut = Some(Unscanned::TooComplex);
@@ -117,7 +119,9 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     };
     for hit in scan.engines.commands.judge(analysis, &GuardContext::default()) {
         let effect = &analysis.effects[hit.effect];
-        let Some(severity) = severity_of(hit.rule.severity, &hit.rule.id, effect, place) else { continue };
+        let line = line_at(effect);
+        let found = Hit { id: &hit.rule.id, severity: hit.rule.severity, effect, text };
+        let Some(severity) = severity_of(scan, &found, line, place) else { continue };
         let rule = Rule {
             id: &hit.rule.id,
             category: hit.rule.category.as_str(),
@@ -125,7 +129,7 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
             reason: &hit.rule.description,
             fix: &hit.rule.recommendation,
         };
-        scan.add(&rule, line_at(effect));
+        scan.add(&rule, line);
     }
     for effect in &analysis.effects {
         let Some(kind) = capability::of_effect(effect.kind).filter(|_| place == Place::Script) else {
@@ -150,13 +154,111 @@ fn leads_away(path: &str) -> bool {
         || path.starts_with("..")
 }
 
+/// Rules whose effects nobody needs to have in a bundle, not even as something that a document tells to do.
+const HOSTILE: &[&str] = &[
+    "command.fetch-and-execute",
+    "command.opaque-execution",
+    "command.items-execution",
+    "command.reverse-shell",
+    "command.send-secret",
+    "command.send-tree",
+    "command.send-environment",
+    "command.drop-site",
+    "command.callback-site",
+    "command.whois-tunnel",
+    "command.miner",
+    "command.fork-bomb",
+    "command.delete-root",
+    "command.delete-system",
+    "command.delete-everything-here",
+    "command.delete-home-folder",
+    "command.disk-write",
+    "command.disk-partition",
+    "command.encrypt-tree",
+    "command.write-system-file",
+    "command.erase-history",
+    "command.preload",
+];
+/// Rules about what developers do on purpose: their own repositories, containers, clusters, accounts of an image.
+const DELIBERATE: &[&str] = &[
+    "command.change-account",
+    "command.destroy-infrastructure",
+    "command.destroy-without-asking",
+    "command.destroy-data",
+    "command.delete-index",
+    "command.drop-table",
+    "command.delete-repository",
+    "command.git-remote-destroyed",
+    "command.git-history",
+    "command.wipe-containers",
+    "command.wipe-volumes",
+    "command.empty-bucket",
+    "command.stop-system",
+    "command.persist",
+    "command.reveal-secret",
+    "command.list-all-secrets",
+    "command.own-system",
+    "command.change-kernel",
+    "command.disk-format-unknown",
+    "command.delete-above",
+    "command.delete-elsewhere",
+    "command.write-boot-setting",
+    "command.mount-device",
+    "command.search-secrets",
+    "command.grep-secrets",
+];
+
 /// How bad a hit is where it stands; `None` when it says nothing there.
-fn severity_of(severity: Severity, _rule: &str, effect: &Effect, place: Place) -> Option<Severity> {
-    let _ = effect;
-    match place {
-        Place::Script => Some(severity),
-        Place::Fence | Place::Prose => Some(severity),
+fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) -> Option<Severity> {
+    let Hit { id, severity, effect, text } = *hit;
+    if id == "command.fetch-and-execute" {
+        let url = effect.target.as_ref().map_or("", |target| target.text.as_str());
+        if place == Place::Prose && !url.contains(['.', '/']) && effect.via.is_empty() {
+            return None;
+        }
+        // What hides where it comes from is not trusted for the name that comes out.
+        let is_plain = text.is_empty() || url.is_empty() || text.contains(url.trim_end_matches('/'));
+        let trust = if is_plain { origin::trust_of(url, scan.text) } else { Trust::Unknown };
+        let is_trusted = trust == Trust::Known || trust == Trust::Named && place != Place::Script;
+        if is_trusted {
+            return Some(Severity::Medium);
+        }
     }
+    if place == Place::Script {
+        let is_deliberate = DELIBERATE.contains(&id);
+        let grows = id == "command.write-profile" && is_loaded(effect, text);
+        return Some(match severity {
+            _ if grows => Severity::High,
+            Severity::High | Severity::Critical if is_deliberate => Severity::Medium,
+            severity => severity,
+        });
+    }
+    let blocks = HOSTILE.contains(&id) && !scan.is_line_described(line);
+    Some(if blocks { severity } else { severity.min(Severity::Medium) })
+}
+
+/// Whether what is written to a profile fetches or decodes something, rather than setting a path.
+fn is_loaded(effect: &Effect, text: &str) -> bool {
+    let line = text.get(effect.span.clone()).unwrap_or_default();
+    let before = text.get(..effect.span.start).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = text
+        .get(effect.span.end..)
+        .and_then(|rest| rest.find('\n'))
+        .map_or(text.len(), |at| effect.span.end + at);
+    let whole = text.get(start..end).unwrap_or(line);
+    ["curl ", "wget ", "base64", "/dev/tcp", "nc ", "python -c", "python3 -c", "eval "]
+        .iter()
+        .any(|sign| whole.contains(sign))
+}
+
+/// A rule that holds, with what it holds for.
+struct Hit<'h> {
+    id: &'h str,
+    severity: Severity,
+    effect: &'h Effect,
+    /// The text that was followed; empty for a list of arguments.
+    text: &'h str,
 }
 
 /// The recipes of a Makefile: lines that begin with a tab, and what `$(shell …)` runs.

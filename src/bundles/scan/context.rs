@@ -1,0 +1,76 @@
+//! Whether a document speaks about an attack or asks for one.
+//!
+//! Skills about security show attacks, and must not be refused for it. A place counts as a description when the document is
+//! about security as a whole *and* the words around the place say what it shows. Both are needed: a heading alone, or a
+//! name alone, excuses nothing. What is excused still warns.
+
+use std::sync::LazyLock;
+
+use regex_automata::meta::Regex;
+
+use super::Scan;
+
+/// Words of documents about security.
+static ABOUT: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:attack(?:er|ers|s)?|malicious|malware|vulnerab(?:le|ility|ilities)|exploit(?:s|ed|ation|able)?|injection",
+        r"|threats?|pentest(?:ing|er)?|penetration test(?:s|ing)?|red[ -]team(?:ing|er)?|adversar(?:y|ies|ial)|owasp",
+        r"|cve-\d{4}|cwe-\d+|hardening|security (?:review|audit|assessment|testing|scan|check|best practice)s?",
+        r"|mitigat(?:e|ion|ions)|payloads?|xss|csrf|ssrf|privilege escalation|least privilege|sanitiz(?:e|ation)",
+        r"|incident response|forensics?|detection rules?|ctf|untrusted)\b",
+    ))
+});
+
+/// Words that say of what stands beside them that it is shown and not asked for.
+static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:attack(?:er|ers|s|ing)?|malicious|malware|vulnerab(?:le|ility|ilities)|exploit(?:s|ed|ation|ing)?",
+        r"|payloads?|insecure|unsafe|dangerous|compromised?|injected|inject(?:s|ion)?|real-world|red flags?|threats?",
+        r"|indicators?|detect(?:s|ion|ed)?|flag(?:s|ged)?|suspicious|never|do not|don'?t|avoid|wrong|bad|anti-?pattern",
+        r"|evil|adversar(?:y|ial)|hijack(?:s|ed)?|escape|privilege escalation|enumeration|post-exploitation|reverse shell",
+        r"|poc|proof of concept|pentest(?:ing)?|look for|search for|scan(?:s|ning)? for|check for|patterns?|examples? of)\b|❌|⚠|🚫|✗",
+    ))
+});
+
+fn known(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+}
+
+/// Words about security from which a document is about it.
+const WORDS_MIN: usize = 8;
+/// One such word in so many bytes at least.
+const BYTES_PER_WORD: usize = 1_200;
+/// Bytes of a document that are counted.
+const COUNTED_BYTES: usize = 64 << 10;
+/// Bytes before and after a place that say what it shows.
+const BEFORE: usize = 500;
+const AFTER: usize = 200;
+
+/// Whether a document is about security as a whole.
+pub(super) fn is_about_security(text: &str) -> bool {
+    let text = &text[..text.floor_char_boundary(COUNTED_BYTES)];
+    let words = ABOUT.find_iter(text).count();
+    words >= WORDS_MIN && words * BYTES_PER_WORD >= text.len()
+}
+
+impl Scan<'_, '_> {
+    /// Whether what stands at `offset` is shown rather than asked for.
+    pub(super) fn is_described(&mut self, offset: usize) -> bool {
+        if self.syntax.surface() != "document" {
+            return false;
+        }
+        let text = self.text;
+        let about = *self.about_security.get_or_insert_with(|| is_about_security(text));
+        about && {
+            let start = text.floor_char_boundary(offset.saturating_sub(BEFORE));
+            let end = text.ceil_char_boundary((offset + AFTER).min(text.len()));
+            SHOWN.is_match(&text[start..end])
+        }
+    }
+
+    /// The same for a line.
+    pub(super) fn is_line_described(&mut self, line: u32) -> bool {
+        let offset = self.lines.start_of(line);
+        self.is_described(offset)
+    }
+}
