@@ -31,7 +31,7 @@ impl Walk<'_> {
             },
             Shape::Class(number) => self.instance(*number, arguments),
             Shape::Partial(partial) => {
-                let given = partial.1.iter().map(|value| (None, value.clone()));
+                let given = partial.1.iter().cloned();
                 let all: Vec<_> = given.chain(arguments.iter().cloned()).collect();
                 self.call(&partial.0.clone().with(callee.taint & Taint::HIDDEN), &all, at, is_new)
             }
@@ -132,10 +132,7 @@ impl Walk<'_> {
             }
             _ => match arguments.get(1..) {
                 None | Some([]) => function.clone(),
-                Some(given) => {
-                    let given = given.iter().map(|(_, value)| value.clone()).collect();
-                    Value::of(Shape::Partial(Rc::new((function.clone(), given))))
-                }
+                Some(given) => Value::of(Shape::Partial(Rc::new((function.clone(), given.to_vec())))),
             },
         }
     }

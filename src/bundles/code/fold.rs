@@ -438,7 +438,8 @@ fn list_method<'v>(
         }
         "reverse" | "toReversed" => {
             // Letters turned round make a text that cannot be read.
-            let is_letter = |value: &Value| matches!(&value.shape, Shape::Text(text) if text.chars().count() == 1);
+            let is_letter =
+                |value: &Value| matches!(&value.shape, Shape::Text(text) if text.chars().count() == 1);
             let is_turned = values.len() > 1 && values.iter().all(is_letter);
             let hidden = if is_turned { Taint::HIDDEN } else { Taint::NONE };
             Value::list(values.iter().rev().map(|value| value.clone().with(hidden)).collect())

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::judge::Hit;
 use super::taint::Taint;
-use super::tree::{Class, Function, Node, Pattern, Statement};
+use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
 use super::value::{ELEMENTS_MAX, Shape, Value};
 use super::{Context, Language, NotParsed, Report, javascript, python};
 use crate::decision::{Capability, CheckFinding};
@@ -333,7 +333,11 @@ impl Walk<'_> {
             Pattern::Map(entries) => {
                 for (key, pattern) in entries {
                     let part = match key {
-                        Some(key) => self.member(&value, key, false),
+                        Some(key) => {
+                            let is_plain = matches!(key.kind, Kind::Text(_));
+                            let key = self.value(key, scope);
+                            self.index(&value, &key, is_plain)
+                        }
                         None => value.clone(),
                     };
                     self.bind(pattern, part, scope);

@@ -206,16 +206,20 @@ impl Lower {
                     out.push((None, self.js(&spread.argument)))
                 }
                 ast::ObjectPropertyKind::ObjectProperty(property) => {
-                    let at = property.span.start;
-                    let key = match self.key_name(&property.key, property.computed) {
-                        Ok(name) => Node::new(Kind::Text(name), at),
-                        Err(key) => key,
-                    };
+                    let key = self.key(&property.key, property.computed);
                     out.push((Some(key), self.js(&property.value)));
                 }
             }
         }
         Kind::Map(out)
+    }
+
+    /// The key of a property as an expression.
+    fn key(&mut self, key: &ast::PropertyKey<'_>, is_computed: bool) -> Node {
+        match self.key_name(key, is_computed) {
+            Ok(name) => Node::new(Kind::Text(name), key.span().start),
+            Err(key) => key,
+        }
     }
 
     fn js_template(&mut self, template: &ast::TemplateLiteral<'_>) -> Vec<Node> {
@@ -274,12 +278,13 @@ impl Lower {
                     match property {
                         ast::AssignmentTargetProperty::AssignmentTargetPropertyIdentifier(one) => {
                             let name: Rc<str> = Rc::from(one.binding.name.as_str());
-                            out.push((Some(name.clone()), Pattern::Name(name)));
+                            let key = Node::new(Kind::Text(name.clone()), one.span.start);
+                            out.push((Some(key), Pattern::Name(name)));
                         }
                         ast::AssignmentTargetProperty::AssignmentTargetPropertyProperty(one) => {
-                            let key = self.key_name(&one.name, one.computed).ok();
+                            let key = self.key(&one.name, one.computed);
                             let inner = self.deeper(|lower| lower.target_default(&one.binding));
-                            out.push((key, inner.unwrap_or(Pattern::Nothing)));
+                            out.push((Some(key), inner.unwrap_or(Pattern::Nothing)));
                         }
                     }
                 }
@@ -328,12 +333,8 @@ impl Lower {
             BindingPattern::ObjectPattern(map) => {
                 let mut out = Vec::new();
                 for property in &map.properties {
-                    let key = match self.key_name(&property.key, property.computed) {
-                        Ok(name) => Some(name),
-                        Err(Node { kind: Kind::Text(name), .. }) => Some(name),
-                        Err(_) => None,
-                    };
-                    out.push((key, self.binding(&property.value)));
+                    let key = self.key(&property.key, property.computed);
+                    out.push((Some(key), self.binding(&property.value)));
                 }
                 out.extend(map.rest.iter().map(|rest| (None, self.binding(&rest.argument))));
                 Pattern::Map(out)

@@ -92,7 +92,8 @@ impl Walk<'_> {
         let looked = match condition.is_body {
             true => {
                 let is_body = |name: &Option<Rc<str>>| name.as_deref().is_none_or(|name| !is_header(name));
-                bodies = arguments.iter().filter(|(name, _)| is_body(name)).map(|(_, v)| body(v, 3)).collect();
+                bodies =
+                    arguments.iter().filter(|(name, _)| is_body(name)).map(|(_, v)| body(v, 3)).collect();
                 bodies.iter().collect()
             }
             false => looked,
@@ -128,7 +129,9 @@ impl Walk<'_> {
         if host.is_empty() || host.contains('\0') {
             return false;
         }
-        let is_variable = |line: &&str| line.len() > 3 && line.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        let is_variable = |line: &&str| {
+            line.len() > 3 && line.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        };
         text.lines().filter(is_variable).any(|name| {
             let provider = self.context.rules.provider_of(name);
             provider.is_some_and(|provider| !provider.hosts.iter().any(|own| host.contains(&**own)))

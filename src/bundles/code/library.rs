@@ -24,6 +24,7 @@ pub(super) fn constant(name: &str) -> Option<Value> {
         }
         "os.sep" | "path.sep" => "/",
         "os.linesep" | "os.EOL" => "\n",
+        "tempfile.tempdir" => "/tmp",
         "sys.executable" => "python3",
         "process.execPath" => "node",
         _ => return None,
@@ -320,18 +321,17 @@ impl Walk<'_> {
                 self.call(&method, &given, at, false)
             }
             "functools.partial" | "functools.partialmethod" => {
-                let given = arguments.iter().skip(1).map(|(_, value)| value.clone()).collect();
+                let given = arguments.iter().skip(1).cloned().collect();
                 Value::of(Shape::Partial(Rc::new((first?.clone(), given))))
             }
             "operator.attrgetter" | "operator.itemgetter" => {
                 let name = first?.clone();
                 let get = Value::api("operator.*getter()");
-                Value::of(Shape::Partial(Rc::new((get, vec![name]))))
+                Value::of(Shape::Partial(Rc::new((get, vec![(None, name)]))))
             }
             "operator.methodcaller" => {
                 let get = Value::api("operator.methodcaller()");
-                let given = arguments.iter().map(|(_, value)| value.clone()).collect();
-                Value::of(Shape::Partial(Rc::new((get, given))))
+                Value::of(Shape::Partial(Rc::new((get, arguments.to_vec()))))
             }
             "operator.*getter()" => {
                 let name = first?.known_text()?;
@@ -460,6 +460,8 @@ impl Walk<'_> {
                 join(pieces).map_or(Value::unknown(taint), Value::text).with(taint | Taint::ASSEMBLED)
             }
             "pathlib.Path.home" | "os.homedir" => Value::text(HOME).with(Taint::HOST_USER),
+            "tempfile.gettempdir" | "os.tmpdir" | "tempfile.mkdtemp" => Value::text("/tmp"),
+            "tempfile.mktemp" | "tempfile.mkstemp" => Value::text("/tmp/\0"),
             "pathlib.Path.cwd" | "os.getcwd" | "process.cwd" => Value::text("\0").with(Taint::HOST_FOLDER),
             "os.path.dirname" | "path.dirname" | "os.path.basename" | "path.basename" => {
                 Value::text(first?.piece()).with(taint)
@@ -598,6 +600,8 @@ impl Walk<'_> {
             "HOME" | "USERPROFILE" => Value::text(HOME).with(Taint::HOST_USER),
             "APPDATA" => Value::text("~/AppData/Roaming"),
             "LOCALAPPDATA" => Value::text("~/AppData/Local"),
+            "TEMP" | "TMP" => Value::text("~/AppData/Local/Temp"),
+            "TMPDIR" => Value::text("/tmp"),
             name => Value::unknown(variable_taint(name)).about(Some(Rc::from(name))),
         }
     }

@@ -189,6 +189,11 @@ impl Walk<'_> {
             let rest = base.taint.without(Taint::ENVIRONMENT);
             return self.variable(name).with(rest);
         }
+        match &**name {
+            "__builtins__" => return Value::api("builtins").with(Taint::HIDDEN),
+            "__globals__" => return Value::api("builtins.globals()").with(Taint::HIDDEN),
+            _ => {}
+        }
         match &base.shape {
             Shape::Any(values) => {
                 let parts: Vec<_> = values.iter().map(|value| self.member(value, name, is_hidden)).collect();
@@ -259,14 +264,18 @@ impl Walk<'_> {
             ("globalThis", name) => name.to_owned(),
             // A module's only export is the module; a promise of a module gives it.
             (path, "default" | "exports") if self.language == Language::JavaScript => path.to_owned(),
-            ("object.__class__", "constructor") | ("Function", "constructor" | "prototype") => {
-                "Function".to_owned()
+            ("object.__class__" | "Function", "constructor") => {
+                return Value::api("Function").with(base.taint | Taint::HIDDEN);
             }
-            (path, "constructor") if path.starts_with("Object.getPrototypeOf()") => "Function".to_owned(),
+            (path, "constructor") if path.starts_with("Object.getPrototypeOf()") => {
+                return Value::api("Function").with(base.taint | Taint::HIDDEN);
+            }
+            ("Function", "prototype") => "Function".to_owned(),
             ("object.__class__" | "object.__base__", "__base__" | "__bases__" | "__mro__") => {
                 "object.__base__".to_owned()
             }
             (path, "__call__") => path.to_owned(),
+            (path, "__self__") if path.starts_with("builtins.") => "builtins".to_owned(),
             (_, "__class__") if self.language == Language::Python => "object.__class__".to_owned(),
             (
                 "process.mainModule" | "require.main" | "module" | "module.constructor",

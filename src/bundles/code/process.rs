@@ -101,8 +101,20 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a command, with its unknown pieces, names a file that something from the network was written to.
+    fn note_downloaded(&mut self, command: &str, at: u32) {
+        let is_named = |file: &&Rc<str>| {
+            file.bytes().filter(u8::is_ascii_alphanumeric).count() > 3 && command.contains(&***file)
+        };
+        if self.downloaded.iter().any(|file| is_named(&file)) {
+            self.record("file.run_downloaded", &[(None, Value::text(command))], at, Taint::NONE);
+        }
+    }
+
     /// Judges a command given as a vector.
     pub fn run_words(&mut self, words: &[Value], at: u32) {
+        let pieces: Vec<Rc<str>> = words.iter().take(200).map(Value::piece).collect();
+        self.note_downloaded(&pieces.join(" "), at);
         let quoted = |value: &Value| {
             let piece = value.piece();
             let parts: Vec<String> =
@@ -114,6 +126,7 @@ impl Walk<'_> {
     }
 
     fn run_command(&mut self, command: &Rc<str>, at: u32) {
+        self.note_downloaded(command, at);
         if command.trim_matches(|c: char| c == '\0' || c.is_whitespace()).is_empty() {
             return;
         }
@@ -123,11 +136,6 @@ impl Walk<'_> {
     fn judge_command(&mut self, command: &Rc<str>, at: u32) {
         if !self.looked_at.insert((command.clone(), false)) || command.len() > LIMITS.bytes_max {
             return;
-        }
-        let known: Vec<&Rc<str>> =
-            self.downloaded.iter().filter(|file| file.len() > 3 && !file.contains('\0')).collect();
-        if known.iter().any(|file| command.contains(&***file)) {
-            self.record("file.run_downloaded", &[(None, Value::text(command.clone()))], at, Taint::NONE);
         }
         self.step(20 + command.len() / 8);
         let analysis = crate::shell::analyse(command, PLACE, &LIMITS);

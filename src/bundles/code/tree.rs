@@ -86,8 +86,8 @@ pub(super) enum Pattern {
     /// A member or an element of something.
     Place(Node),
     List(Vec<Pattern>),
-    /// Keys and what they are bound to; the value of an unknown key is the whole.
-    Map(Vec<(Option<Rc<str>>, Pattern)>),
+    /// Keys and what they are bound to; without a key it is the rest.
+    Map(Vec<(Option<Node>, Pattern)>),
     /// With a default.
     Default(Box<Pattern>, Box<Node>),
     Nothing,

@@ -50,7 +50,7 @@ pub(super) enum Shape {
     /// A method of a class of the file, and its instance.
     Bound(Rc<(Value, Value)>),
     /// A function with its first arguments given.
-    Partial(Rc<(Value, Vec<Value>)>),
+    Partial(Rc<(Value, Vec<(Option<Rc<str>>, Value)>)>),
     /// Any of these.
     Any(Rc<Vec<Value>>),
 }

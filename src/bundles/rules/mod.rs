@@ -59,7 +59,9 @@ impl BundleRules {
 
     /// Whose secret a variable of the environment is, as far as its name says so.
     pub fn provider_of(&self, variable: &str) -> Option<&Provider> {
-        self.providers.iter().find(|provider| provider.variables.iter().any(|start| variable.starts_with(&**start)))
+        self.providers
+            .iter()
+            .find(|provider| provider.variables.iter().any(|start| variable.starts_with(&**start)))
     }
 
     /// Whether a path, in lower case, is of a file of secrets.
