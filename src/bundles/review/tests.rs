@@ -13,7 +13,8 @@ use crate::judge::{Answer, Usage, check_schema};
 const NONCE: &str = "0123456789abcdef0123456789abcdef";
 
 fn tree(primary: &str, files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree { primary: primary.to_owned(), ..Tree::default() };
+    let mut tree = Tree::default();
+    primary.clone_into(&mut tree.primary);
     for (path, text) in files {
         tree.add((*path).to_owned(), text.len() as u64, false, Some(text));
     }
