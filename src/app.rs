@@ -19,11 +19,12 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::audit::{self, AuditLog};
+use crate::bundles::service::Submissions;
 use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
-use crate::grpc::{self, AddedInterceptors, Authenticator, Health, KeptIncidents, Shared};
+use crate::grpc::{self, AddedInterceptors, AuditTrail, Authenticator, Health, KeptIncidents, Shared};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
@@ -151,6 +152,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         tools,
         interceptors,
         incidents: KeptIncidents { store: incidents.clone(), writer: Some(writer.clone()) },
+        submissions: submissions.clone(),
+        events: AuditTrail(stores.audit.clone()),
+        uploads: bundles::uploads(settings),
+        draining: watch::Sender::new(false),
         monitor: monitor.clone(),
         live,
         audit,
@@ -301,6 +306,18 @@ pub async fn local_monitor(settings: &Settings) -> Result<Arc<Monitor>, ServeErr
     )))
 }
 
+/// The submissions of this place, for commands that ask without a server. Nothing runs by itself: no review is done.
+///
+/// # Errors
+/// The store, the place of the bytes or the model of the settings cannot be used.
+pub async fn local_submissions(settings: &Settings) -> Result<(Submissions, AuditTrail), ServeError> {
+    let (metrics, _) = telemetry::install();
+    let stores = store::open(&settings.store, &settings.store_path()).await?;
+    let live = Arc::new(Live::start(sources(settings)));
+    let submissions = bundles::submissions(settings, &stores, live, metrics)?;
+    Ok((submissions, AuditTrail(stores.audit)))
+}
+
 /// Deletes incidents older than the settings keep them, now and once a day. Never ends.
 async fn purge_incidents(store: Arc<dyn IncidentStore>, retention_days: usize) {
     const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -413,6 +430,7 @@ impl Background {
         self.readiness.set_not_serving("draining");
         health.set_serving(false).await;
         self.shared.monitor.drain();
+        self.shared.draining.send_replace(true);
         self.stop.send_replace(true);
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use super::{ServeError, models};
 use crate::bundles::archive::{ArchiveLimits, Source};
@@ -11,6 +12,7 @@ use crate::bundles::spool::Spool;
 use crate::bundles::{InspectLimits, Inspection, Inspector, WithoutKey};
 use crate::config::Settings;
 use crate::decision::BundleKind;
+use crate::grpc::Uploads;
 use crate::judge::Judge;
 use crate::policy::Live;
 use crate::store::{Repositories, open_bytes};
@@ -63,6 +65,15 @@ pub(super) fn submissions(
         metrics,
         clock,
     }))
+}
+
+/// Limits of uploads under way.
+pub(super) fn uploads(settings: &Settings) -> Uploads {
+    Uploads {
+        places: Arc::new(Semaphore::new(settings.bundles.uploads_max)),
+        idle_timeout: settings.bundles.upload_idle_timeout,
+        timeout: settings.bundles.upload_timeout,
+    }
 }
 
 /// The model that reviews bundles: that of `llm`, with the model, time and places of `guardrails`.

@@ -30,7 +30,7 @@ use metrics::Counter;
 
 use buffer::{Buffer, Full};
 pub use config::{Config, SinkKind};
-pub use record::{AuditRecord, Caller, IncidentLine, Interception, InterceptorRun};
+pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink};
 
 /// How long the writer gathers records before it writes.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
 use crate::decision::{
-    Decision, Finding, Hook, IncidentAction, InterceptorOutcome, OutputStream, RiskLevel, Unjudged,
-    VerdictKind, VerdictSource,
+    BundleKind, Decision, Finding, HoldReason, Hook, IncidentAction, InterceptorOutcome, OutputStream,
+    RiskLevel, SubmissionStatus, Unjudged, VerdictKind, VerdictSource,
 };
 
 /// Findings and unjudged checks written per record; `findings_total` tells how many there were.
@@ -59,6 +59,9 @@ pub struct AuditRecord<'a> {
     /// The incident in a watched stream it was about; left out for everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<IncidentLine<'a>>,
+    /// The upload it was about; left out for everything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<BundleLine<'a>>,
     /// From the request read to the answer ready, in microseconds; for an incident from the match to the verdict.
     pub elapsed_us: u64,
 }
@@ -84,6 +87,33 @@ pub struct IncidentLine<'a> {
     /// What was done about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<IncidentAction>,
+}
+
+/// The upload that a decision was about. Its name and the names of its files are text of the uploader, and left out.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct BundleLine<'a> {
+    /// Id of the submission; left out in a dry run.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub submission_id: &'a str,
+    /// Id of the entity; left out in a dry run of a new one.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub entity_id: &'a str,
+    /// Who uploaded.
+    #[serde(serialize_with = "cut")]
+    pub submitter: &'a str,
+    /// What it is.
+    pub kind: BundleKind,
+    /// The verdict so far.
+    pub status: SubmissionStatus,
+    /// Why it is held.
+    pub hold_reason: HoldReason,
+    /// Hash over its sorted files, hex; left out when the archive could not be opened.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub bundle_sha256: &'a str,
+    /// Size of the archive as uploaded, in bytes.
+    pub file_size: u64,
+    /// Whether nothing was to come of it but the answer.
+    pub dry_run: bool,
 }
 
 /// What a decision of the interceptors was about, and what each of them did.

@@ -47,6 +47,7 @@ fn record(decision_id: &str) -> AuditRecord<'_> {
         unjudged: &[],
         interception: None,
         incident: None,
+        bundle: None,
         elapsed_us: 80,
     }
 }

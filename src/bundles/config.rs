@@ -32,6 +32,15 @@ pub struct BundlesConfig {
     /// Bundles whose inline checks run at once at most; further ones wait. Each may take 128 MiB of memory.
     #[serde(with = "crate::setting::count")]
     pub checks_max: usize,
+    /// Uploads under way at once at most; one more is refused at once. Each lies in a file until it is checked.
+    #[serde(with = "crate::setting::count")]
+    pub uploads_max: usize,
+    /// How long an upload may send nothing.
+    #[serde(with = "crate::setting::duration")]
+    pub upload_idle_timeout: Duration,
+    /// How long an upload may take, its checks not counted.
+    #[serde(with = "crate::setting::duration")]
+    pub upload_timeout: Duration,
     /// Age at which bytes that belong to no submission are removed. An upload is that young only between the moment in
     /// which its bytes and that in which its row is written.
     #[serde(with = "crate::setting::duration")]
@@ -50,6 +59,9 @@ impl Default for BundlesConfig {
             ratio_max: whole(limits.ratio_max),
             nesting_max: limits.nesting_max as usize,
             checks_max: 2,
+            uploads_max: 32,
+            upload_idle_timeout: Duration::from_secs(30),
+            upload_timeout: Duration::from_secs(600),
             stray_grace: Duration::from_secs(60),
         }
     }
@@ -67,9 +79,17 @@ impl BundlesConfig {
             ("ratio_max", self.ratio_max, 1, 1_000_000, "must be from 1 to 1000000"),
             ("nesting_max", self.nesting_max, 0, 16, "must be from 0 to 16"),
             ("checks_max", self.checks_max, 1, 256, "must be from 1 to 256"),
+            ("uploads_max", self.uploads_max, 1, 10_000, "must be from 1 to 10000"),
         ] {
             if !(least..=most).contains(&value) {
                 problems.push(Problem::new(key, message));
+            }
+        }
+        for (key, value) in
+            [("upload_idle_timeout", self.upload_idle_timeout), ("upload_timeout", self.upload_timeout)]
+        {
+            if !(Duration::from_millis(100)..=Duration::from_secs(24 * 3_600)).contains(&value) {
+                problems.push(Problem::new(key, "must be from 100ms to 24h"));
             }
         }
         if self.stray_grace > Duration::from_secs(24 * 3_600) {

@@ -55,6 +55,12 @@ impl Context {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, home)| home.clone())
     }
 
+    /// Where files may lie that go with the process.
+    pub(super) fn temporary_folder(&self) -> PathBuf {
+        let named = self.variables.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+        named.map_or_else(|| PathBuf::from("/tmp"), |(_, folder)| PathBuf::from(folder))
+    }
+
     /// The same place, with a settings file looked for in `folder`, below which its paths are. A file named by a flag
     /// stays relative to where the command runs.
     pub(super) fn within_settings_of(&self, folder: PathBuf) -> Self {

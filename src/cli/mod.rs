@@ -3,11 +3,12 @@
 //! A command turns its arguments into calls of the engines and prints what came out; nothing is decided here. With
 //! `--server` a command asks a running service, else it does the work in this process.
 //!
-//! Exit codes: `check` and `intercept` answer 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK; `hook` and `watch` have their own. Everywhere else 64 is wrong usage, 65 malformed data, 69 a
+//! Exit codes: `check`, `intercept` and `review` answer 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK; `hook` and `watch` have their own. Everywhere else 64 is wrong usage, 65 malformed data, 69 a
 //! server that is away, 70 an error of our own and 78 a bad configuration. `--help` is no error.
 //!
 //! Does not: read the environment. `main` hands it over, so that tests can give another.
 
+mod bundle_text;
 mod check;
 mod config;
 mod context;
@@ -23,10 +24,13 @@ mod interception;
 mod interceptors;
 mod output;
 mod policy;
+mod progress;
 mod remote;
+mod review;
 mod rules;
 mod serve;
 mod snippet;
+mod submissions;
 mod token;
 mod version;
 mod watch;
@@ -84,6 +88,11 @@ enum Command {
     /// What a watched command is started through.
     #[command(hide = true)]
     Become(watch::BecomeArguments),
+    /// Check a skill, plugin or agent before it is published: exit code 0 ALLOW, 1 WARN, 2 BLOCK, 3 ASK or pending.
+    Review(Box<review::ReviewArguments>),
+    /// List, show, watch and decide about uploaded bundles.
+    #[command(subcommand)]
+    Submissions(submissions::SubmissionsCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
@@ -133,6 +142,8 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Incidents(command) => incidents::run(command, context, output),
         Command::Watch(arguments) => watch::run(arguments, context),
         Command::Become(arguments) => watch::become_command(arguments),
+        Command::Review(arguments) => review::run(arguments, context, output),
+        Command::Submissions(command) => submissions::run(command, context, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),

@@ -97,6 +97,11 @@ impl Output {
         }
     }
 
+    /// Shows what was printed so far, for a reader who follows.
+    pub(super) fn flush_now(&mut self) {
+        self.flush();
+    }
+
     fn write(&mut self, text: fmt::Arguments<'_>) {
         if self.error.is_none() {
             self.error = self.out.write_fmt(text).err();

@@ -1,5 +1,7 @@
 //! Commands over gRPC: what a server does not answer becomes the exit code that the same mistake has in process.
 
+use std::time::Duration;
+
 use super::{Exit, Failure};
 use crate::decision::Decision;
 use crate::grpc::client::{CALL_TIMEOUT, Client, ClientError};
@@ -8,6 +10,14 @@ use crate::pb::v1;
 /// Connects to the server of `--server`.
 pub(super) fn connect(url: &str) -> Result<Client, Failure> {
     Ok(Client::connect(url, CALL_TIMEOUT)?)
+}
+
+/// How long an upload may take: the server's own limit is shorter.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// Connects to the server of `--server` for calls that carry whole bundles or wait for a verdict.
+pub(super) fn connect_for_uploads(url: &str) -> Result<Client, Failure> {
+    Ok(Client::connect(url, UPLOAD_TIMEOUT)?)
 }
 
 /// The decision of an answer.

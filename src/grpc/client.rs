@@ -3,6 +3,8 @@
 //! The generated clients are used as they are. What a server answers instead of a result is sorted by what the person
 //! can do about it, since the codes of gRPC tell them apart more finely than an exit code can.
 
+mod bundles;
+
 use std::time::Duration;
 
 use tonic::metadata::MetadataValue;
@@ -18,6 +20,8 @@ use crate::pb::v1::incident_service_client::IncidentServiceClient;
 use crate::pb::v1::interceptor_registry_service_client::InterceptorRegistryServiceClient;
 use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
 use crate::pb::v1::policy_service_client::PolicyServiceClient;
+
+pub use bundles::{Caller, Receiving, sha256_of};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -168,6 +168,7 @@ impl Event<'_> {
             unjudged: &outcome.unjudged,
             interception: None,
             incident: None,
+            bundle: None,
             elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
         }
     }

@@ -1,20 +1,16 @@
-//! `PolicyDecisionService`: routes each RPC to its file. Those of later releases answer UNIMPLEMENTED.
+//! `PolicyDecisionService`: routes each RPC to its file.
 
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
 
 use super::server::Shared;
-use super::{check_messages, check_messages_stream, intercept, stream_monitor};
+use super::{check_messages, check_messages_stream, intercept, review_bundle, stream_monitor};
 use crate::pb::v1;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionService;
 
 /// The service.
 pub(super) struct Decisions(pub(super) Arc<Shared>);
-
-fn later(rpc: &str) -> Status {
-    Status::unimplemented(format!("{rpc} is not part of this release"))
-}
 
 #[tonic::async_trait]
 impl PolicyDecisionService for Decisions {
@@ -65,8 +61,8 @@ impl PolicyDecisionService for Decisions {
 
     async fn review_bundle(
         &self,
-        _: Request<Streaming<v1::ReviewBundleRequest>>,
+        request: Request<Streaming<v1::ReviewBundleRequest>>,
     ) -> Result<Response<v1::ReviewBundleResponse>, Status> {
-        Err(later("ReviewBundle"))
+        review_bundle::call(&self.0, request).await
     }
 }

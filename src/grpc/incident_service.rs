@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use tonic::{Request, Response, Status};
 
 use super::incident_convert as convert;
 use super::server::Shared;
-use super::{Identity, RequestError};
+use super::{Changed, Identity, RequestError, page};
 use crate::decision::{IncidentAction, Severity, VerdictKind, VerdictSource};
 use crate::pb::v1;
 use crate::pb::v1::incident_service_server::IncidentService;
 use crate::store::{
     IncidentCounts, IncidentFilter, IncidentKey, IncidentPlace, IncidentQuery, IncidentStore, IncidentWriter,
-    KeyValue, StatsQuery,
+    StatsQuery,
 };
 
 /// Incidents on one page unless asked otherwise.
@@ -26,6 +25,14 @@ const PAGE_SIZE_MAX: usize = 1_000;
 const REASON_BYTES_MAX: usize = 4_096;
 /// How long an answer waits for incidents that are just being written, so that whoever was told of one finds it.
 const SETTLE_MAX: Duration = Duration::from_millis(500);
+/// What a list can be ordered by.
+const KEYS: [(&str, IncidentKey); 5] = [
+    ("time", IncidentKey::Time),
+    ("severity", IncidentKey::Severity),
+    ("rule_id", IncidentKey::RuleId),
+    ("category", IncidentKey::Category),
+    ("latency", IncidentKey::Latency),
+];
 /// A day of the spans that are counted.
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -67,7 +74,14 @@ impl IncidentService for Incidents {
     ) -> Result<Response<v1::MarkFalsePositiveResponse>, Status> {
         let identity = self.identity(&request)?;
         identity.require_admin().map_err(|error| error.to_status())?;
-        let answer = self.0.incidents.mark(&identity, request.into_inner()).await;
+        let request = request.into_inner();
+        let (resource, reason) = (format!("incident:{}", request.incident_id), request.reason.clone());
+        let action = if request.undo { "incident.unmarked" } else { "incident.marked" };
+        let answer = self.0.incidents.mark(&identity, request).await;
+        if answer.is_ok() {
+            let changed = Changed { action, resource: &resource, reason: &reason, policy_revision: "" };
+            self.0.events.append(&identity, changed).await;
+        }
         answer.map(Response::new).map_err(|error| error.to_status())
     }
 
@@ -120,27 +134,23 @@ impl KeptIncidents {
         request: v1::ListIncidentsRequest,
     ) -> Result<v1::ListIncidentsResponse, RequestError> {
         let filter = filter(&request)?;
-        let (key, is_descending) = order(&request.order_by)?;
+        let (key, is_descending) = page::order(&request.order_by, "time desc", &KEYS)?;
         // A token belongs to the list that it continues.
         let list = format!("{tenant:?} {filter:?} {key:?} {is_descending}");
-        let after = match request.page_token.as_str() {
-            "" => None,
-            token => Some(place_of_token(token, &list).ok_or_else(|| {
-                RequestError::field("page_token", "does not fit this list; start again without it")
-            })?),
-        };
-        let limit = match request.page_size as usize {
-            0 => PAGE_SIZE,
-            size => size.min(PAGE_SIZE_MAX),
-        };
+        let after = page::place(&request.page_token, &list)?;
+        let after = after.map(|(value, id)| IncidentPlace { value, id });
+        let limit = page::size(request.page_size, PAGE_SIZE, PAGE_SIZE_MAX);
         self.settle().await;
         let tenant = tenant.to_owned();
         let query = IncidentQuery { tenant, filter, key, is_descending, after, limit };
-        let page = self.store.incidents(query).await?;
+        let found = self.store.incidents(query).await?;
         Ok(v1::ListIncidentsResponse {
-            incidents: page.incidents.iter().map(convert::incident).collect(),
-            next_page_token: page.next.map(|place| token_of_place(&place, &list)).unwrap_or_default(),
-            total: page.total,
+            incidents: found.incidents.iter().map(convert::incident).collect(),
+            next_page_token: found
+                .next
+                .map(|place| page::token(&place.value, &place.id, &list))
+                .unwrap_or_default(),
+            total: found.total,
         })
     }
 
@@ -290,117 +300,14 @@ fn filter(request: &v1::ListIncidentsRequest) -> Result<IncidentFilter, RequestE
         action,
         false_positive: request.false_positive,
         agent_id: request.agent_id.clone(),
-        start: request.start_time.as_ref().map(|time| moment("start_time", time)).transpose()?,
-        end: request.end_time.as_ref().map(|time| moment("end_time", time)).transpose()?,
+        start: page::moment("start_time", request.start_time.as_ref())?,
+        end: page::moment("end_time", request.end_time.as_ref())?,
     })
-}
-
-fn moment(field: &str, time: &pbjson_types::Timestamp) -> Result<Timestamp, RequestError> {
-    let is_whole = (0..1_000_000_000).contains(&time.nanos);
-    let moment = Timestamp::new(time.seconds, time.nanos).ok().filter(|_| is_whole);
-    moment.ok_or_else(|| RequestError::field(field, "is no moment between the years 1 and 9999"))
-}
-
-fn order(order_by: &str) -> Result<(IncidentKey, bool), RequestError> {
-    let order_by = if order_by.is_empty() { "time desc" } else { order_by };
-    let (name, is_descending) = match order_by.strip_suffix(" desc") {
-        Some(name) => (name, true),
-        None => (order_by, false),
-    };
-    let key = match name {
-        "time" => IncidentKey::Time,
-        "severity" => IncidentKey::Severity,
-        "rule_id" => IncidentKey::RuleId,
-        "category" => IncidentKey::Category,
-        "latency" => IncidentKey::Latency,
-        _ => {
-            let message =
-                "is none of time, severity, rule_id, category and latency, alone or followed by ` desc`";
-            return Err(RequestError::field("order_by", message));
-        }
-    };
-    Ok((key, is_descending))
-}
-
-/// A token is a place, so a new incident between two pages neither repeats nor skips what stays. In hexadecimal, with a
-/// digest over list and place before it: one of another list, or one that was changed, does not fit.
-fn token_of_place(place: &IncidentPlace, list: &str) -> String {
-    let value = match &place.value {
-        KeyValue::Number(number) => format!("n{number}"),
-        KeyValue::Text(text) => format!("t{text}"),
-    };
-    let place = format!("{}\n{value}", place.id);
-    let mut token = digest(list, &place);
-    token.extend(place.bytes().map(|byte| format!("{byte:02x}")));
-    token
-}
-
-fn place_of_token(token: &str, list: &str) -> Option<IncidentPlace> {
-    let (head, rest) = token.split_at_checked(DIGEST_CHARS)?;
-    if rest.len() % 2 != 0 || !rest.is_ascii() {
-        return None;
-    }
-    let byte = |at: usize| u8::from_str_radix(&rest[at..at + 2], 16).ok();
-    let place: Vec<u8> = (0..rest.len()).step_by(2).map(byte).collect::<Option<_>>()?;
-    let place = String::from_utf8(place).ok()?;
-    if digest(list, &place) != head {
-        return None;
-    }
-    let (id, value) = place.split_once('\n')?;
-    let value = match value.split_at_checked(1)? {
-        ("n", number) => KeyValue::Number(number.parse().ok()?),
-        ("t", text) => KeyValue::Text(text.to_owned()),
-        _ => return None,
-    };
-    Some(IncidentPlace { value, id: id.to_owned() })
-}
-
-/// Characters of a digest in a token.
-const DIGEST_CHARS: usize = 16;
-
-fn digest(list: &str, place: &str) -> String {
-    let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(place).finalize();
-    digest.iter().take(DIGEST_CHARS / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_token_leads_back_to_its_place_in_its_list_only() {
-        for value in
-            [KeyValue::Number(-1), KeyValue::Text("a\nb ☃".to_owned()), KeyValue::Text(String::new())]
-        {
-            let place = IncidentPlace { value, id: "0197".to_owned() };
-            let token = token_of_place(&place, "list");
-            assert!(token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
-            assert_eq!(place_of_token(&token, "list"), Some(place));
-            assert_eq!(place_of_token(&token, "other"), None);
-            let changed: String =
-                token[..token.len() - 1].to_owned() + if token.ends_with('0') { "1" } else { "0" };
-            for wrong in ["", "x", &token[1..], &token[..DIGEST_CHARS], &changed, "☃☃☃☃☃☃☃☃☃"]
-            {
-                assert_eq!(place_of_token(wrong, "list"), None, "{wrong}");
-            }
-        }
-    }
-
-    #[test]
-    fn orders_are_read_strictly() {
-        for (text, wanted) in [
-            ("", Some((IncidentKey::Time, true))),
-            ("time", Some((IncidentKey::Time, false))),
-            ("latency desc", Some((IncidentKey::Latency, true))),
-            ("severity asc", None),
-            ("time  desc", None),
-            (" desc", None),
-            ("id", None),
-            ("time desc desc", None),
-        ] {
-            assert_eq!(order(text).ok(), wanted, "{text}");
-        }
-    }
 
     #[test]
     fn rates_and_means_of_nothing_are_none() {

@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 
 use super::interceptor_convert::{self, Violation, fail_mode_message, hook_message, mode_message};
 use super::server::Shared;
-use super::{Identity, RequestError};
+use super::{Changed, Identity, RequestError};
 use crate::decision::Hook;
 use crate::pb::v1;
 use crate::pb::v1::interceptor_registry_service_server::InterceptorRegistryService;
@@ -93,6 +93,15 @@ impl Interceptors {
         Ok(identity)
     }
 
+    /// Keeps one administrative event about one interceptor.
+    async fn record(&self, identity: &Identity, action: &'static str, id: &str) {
+        let resource = format!("interceptor:{id}");
+        let snapshot = self.0.live.snapshot();
+        let policy_revision = snapshot.as_ref().map_or("", |snapshot| snapshot.revision());
+        let changed = Changed { action, resource: &resource, reason: "", policy_revision };
+        self.0.events.append(identity, changed).await;
+    }
+
     fn snapshot(&self) -> Result<Arc<Snapshot>, RequestError> {
         self.0.live.snapshot().ok_or(RequestError::NotServing)
     }
@@ -143,6 +152,7 @@ impl Interceptors {
             by = identity.name(),
             "interceptor added"
         );
+        self.record(identity, "interceptor.added", &added.id).await;
         Ok(v1::AddInterceptorResponse { interceptor: Some(added), matched_tools })
     }
 
@@ -166,6 +176,7 @@ impl Interceptors {
             });
         };
         tracing::info!(interceptor = removed.id, tenant, by = identity.name(), "interceptor removed");
+        self.record(identity, "interceptor.removed", &removed.id).await;
         Ok(v1::RemoveInterceptorResponse { interceptor: Some(removed) })
     }
 
@@ -184,6 +195,9 @@ impl Interceptors {
         let removed = self.0.interceptors.remove(tenant, ids).await?;
         let mut interceptor_ids: Vec<String> = removed.into_iter().map(|message| message.id).collect();
         interceptor_ids.sort();
+        for id in &interceptor_ids {
+            self.record(identity, "interceptor.removed", id).await;
+        }
         tracing::info!(removed = interceptor_ids.len(), tenant, by = identity.name(), "interceptors cleared");
         Ok(v1::ClearInterceptorsResponse { interceptor_ids })
     }

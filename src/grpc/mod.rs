@@ -5,7 +5,9 @@
 //! `decide`.
 
 mod added_interceptors;
+pub mod audit_service;
 mod auth;
+mod bundle_convert;
 mod check_messages;
 mod check_messages_stream;
 pub mod client;
@@ -13,6 +15,8 @@ pub mod convert;
 mod deadline;
 mod decide;
 mod decision_service;
+mod download;
+pub mod entity_service;
 mod incident_convert;
 mod incident_service;
 pub mod intercept;
@@ -21,13 +25,19 @@ mod interceptor_registry_service;
 mod layers;
 pub mod list_rules;
 pub mod monitor_client;
+mod page;
 mod policy_service;
+mod review_bundle;
 mod server;
 mod status;
 pub mod stream_monitor;
+pub mod submission_convert;
+pub mod submission_service;
 
 pub use added_interceptors::AddedInterceptors;
-pub use auth::{Authenticator, Identity};
+pub use audit_service::{AuditTrail, Changed};
+pub use auth::{ANONYMOUS, Authenticator, Identity, SUBMITTER};
+pub use download::download_header;
 pub use incident_service::KeptIncidents;
-pub use server::{Bound, Health, ServeError, Shared, bind};
+pub use server::{Bound, Health, ServeError, Shared, Uploads, bind};
 pub use status::RequestError;

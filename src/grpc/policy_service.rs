@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 use super::server::Shared;
-use super::{RequestError, convert, list_rules};
+use super::{Changed, RequestError, convert, list_rules};
 use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
 use crate::messages::{
@@ -76,6 +76,16 @@ impl PolicyService for Policies {
         })
         .await
         .map_err(|_| RequestError::Internal.to_status())?;
+        let action = match &reload {
+            Reload::Rejected(_) => "policy.rejected",
+            Reload::Unchanged => "policy.unchanged",
+            Reload::Replaced(_) => "policy.reloaded",
+        };
+        let snapshot = self.0.live.snapshot();
+        let policy_revision = snapshot.as_ref().map_or("", |snapshot| snapshot.revision());
+        let resource = format!("policy:{policy_revision}");
+        let changed = Changed { action, resource: &resource, reason: "", policy_revision };
+        self.0.events.append(&identity, changed).await;
         match reload {
             Reload::Rejected(rejected) => {
                 Err(RequestError::PolicyRejected { problems: rejected.problems.clone() }.to_status())

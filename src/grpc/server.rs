@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
@@ -15,20 +15,27 @@ use tonic_health::server::HealthReporter;
 
 use super::Authenticator;
 use super::added_interceptors::AddedInterceptors;
+use super::audit_service::{AuditTrail, Audits};
 use super::decision_service::Decisions;
+use super::entity_service::Shop;
 use super::incident_service::{Incidents, KeptIncidents};
 use super::interceptor_registry_service::Interceptors;
 use super::layers::Guard;
 use super::policy_service::Policies;
 use super::stream_monitor::Monitor;
+use super::submission_service::Triage;
 use crate::audit::AuditLog;
+use crate::bundles::service::Submissions;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
 use crate::pb;
+use crate::pb::v1::audit_service_server::AuditServiceServer;
+use crate::pb::v1::entity_service_server::EntityServiceServer;
 use crate::pb::v1::incident_service_server::IncidentServiceServer;
 use crate::pb::v1::interceptor_registry_service_server::InterceptorRegistryServiceServer;
 use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
+use crate::pb::v1::submission_service_server::SubmissionServiceServer;
 use crate::policy::Live;
 use crate::telemetry::Metrics;
 use crate::tools::ToolEngine;
@@ -37,16 +44,15 @@ use crate::tools::ToolEngine;
 const READ_FACTOR: usize = 4;
 
 /// Services with at least one RPC, which are SERVING.
-const BUILT: [&str; 4] = [
+const BUILT: [&str; 7] = [
     "portcullis.v1.PolicyDecisionService",
     "portcullis.v1.InterceptorRegistryService",
     "portcullis.v1.PolicyService",
     "portcullis.v1.IncidentService",
+    "portcullis.v1.SubmissionService",
+    "portcullis.v1.EntityService",
+    "portcullis.v1.AuditService",
 ];
-
-/// Services whose RPCs come in later releases, which are NOT_SERVING.
-const LATER: [&str; 3] =
-    ["portcullis.v1.SubmissionService", "portcullis.v1.EntityService", "portcullis.v1.AuditService"];
 
 /// What every call shares.
 pub struct Shared {
@@ -58,6 +64,14 @@ pub struct Shared {
     pub interceptors: AddedInterceptors,
     /// What the monitor found.
     pub incidents: KeptIncidents,
+    /// Uploads and what became of them.
+    pub submissions: Submissions,
+    /// Administrative events.
+    pub events: AuditTrail,
+    /// Limits of uploads under way.
+    pub uploads: Uploads,
+    /// Whether the service shuts down: whoever only waits is told.
+    pub draining: watch::Sender<bool>,
     /// Watches streams.
     pub monitor: Arc<Monitor>,
     /// Rules and policies in force.
@@ -74,6 +88,16 @@ pub struct Shared {
     pub in_flight: Arc<Semaphore>,
     /// Whether spans are exported. Without an exporter none is opened: a span costs more than a scan.
     pub traces: bool,
+}
+
+/// Limits of uploads under way.
+pub struct Uploads {
+    /// Places for them.
+    pub places: Arc<Semaphore>,
+    /// How long one may send nothing.
+    pub idle_timeout: Duration,
+    /// How long one may take.
+    pub timeout: Duration,
 }
 
 /// Why the server ended.
@@ -120,9 +144,6 @@ impl Health {
         for service in BUILT.into_iter().chain([""]) {
             self.0.set_service_status(service, status).await;
         }
-        for service in LATER {
-            self.0.set_service_status(service, ServingStatus::NotServing).await;
-        }
     }
 }
 
@@ -148,7 +169,7 @@ impl Bound {
         on_start(Health(reporter));
         // ExtensionService is in the contract for others to implement; what is listed is what answers here.
         let reflection = || {
-            let listed = BUILT.into_iter().chain(LATER).chain(["grpc.health.v1.Health"]);
+            let listed = BUILT.into_iter().chain(["grpc.health.v1.Health"]);
             listed
                 .fold(tonic_reflection::server::Builder::configure(), |b, name| b.with_service_name(name))
                 .register_encoded_file_descriptor_set(pb::FILE_DESCRIPTOR_SET)
@@ -165,6 +186,15 @@ impl Bound {
             .max_decoding_message_size(config.request_bytes_max);
         // A page of a thousand long excerpts is larger than any default.
         let incidents = IncidentServiceServer::new(Incidents(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let submissions = SubmissionServiceServer::new(Triage(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let entities = EntityServiceServer::new(Shop(shared.clone()))
+            .max_decoding_message_size(config.request_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let audits = AuditServiceServer::new(Audits(shared.clone()))
             .max_decoding_message_size(config.request_bytes_max)
             .max_encoding_message_size(usize::MAX);
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
@@ -185,6 +215,9 @@ impl Bound {
             .add_service(interceptors)
             .add_service(policies)
             .add_service(incidents)
+            .add_service(submissions)
+            .add_service(entities)
+            .add_service(audits)
             .serve_with_incoming_shutdown(
                 // With Nagle's algorithm the tail of a 16 KB call waits 40 ms for an acknowledgement.
                 TcpIncoming::from(self.listener).with_nodelay(Some(true)),

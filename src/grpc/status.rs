@@ -74,6 +74,59 @@ pub enum RequestError {
     /// The caller is no admin.
     #[error("this call changes state and needs the admin token; send `authorization: Bearer <token>`")]
     NeedsAdmin,
+    /// The caller may not look at administrative events.
+    #[error("this call needs the auditor or the admin role; send `authorization: Bearer <admin token>`")]
+    NeedsAuditor,
+    /// A submitter or tenant is named that the caller is not.
+    #[error("{field}: is not who you are; leave it empty, or give your own")]
+    NotYours {
+        /// Path of the field as in the contract.
+        field: String,
+    },
+    /// The upload is not in the order that the contract asks for.
+    #[error("{message}")]
+    Upload {
+        /// `NO_HEADER` or `HEADER_REPEATED`.
+        kind: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// What something went through does not allow a change.
+    #[error("{message}")]
+    State {
+        /// What is in the way, such as `SUBMISSION_STATUS`.
+        kind: &'static str,
+        /// What it is about, as kind and id, such as `submission/…`.
+        subject: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// Somebody else changed the same thing in the same moment.
+    #[error("{message}")]
+    LostRace {
+        /// What happened and what to do.
+        message: String,
+    },
+    /// The submitter had too many uploads blocked.
+    #[error("{message}")]
+    Quota {
+        /// Whose quota.
+        subject: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The client went away.
+    #[error("the client went away")]
+    Gone,
+    /// The upload stalls.
+    #[error("nothing was sent for longer than `bundles.upload_idle_timeout`; upload again")]
+    UploadIdle,
+    /// The bundle could not be checked.
+    #[error("{message}")]
+    Unchecked {
+        /// Why, and what to do.
+        message: String,
+    },
     /// The policy is not for callers of this role.
     #[error("policy `{name}` is not for your role")]
     PolicyNotAllowed {
@@ -146,15 +199,24 @@ impl RequestError {
             Self::AlreadyExists { .. } => Code::AlreadyExists,
             Self::TooLarge { .. } => Code::ResourceExhausted,
             Self::BadToken => Code::Unauthenticated,
-            Self::NeedsAdmin | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
+            Self::NeedsAdmin | Self::NeedsAuditor | Self::NotYours { .. } | Self::PolicyNotAllowed { .. } => {
+                Code::PermissionDenied
+            }
+            Self::Gone => Code::Cancelled,
+            Self::Quota { .. } => Code::ResourceExhausted,
+            Self::LostRace { .. } => Code::Aborted,
             Self::NotFound { .. } => Code::NotFound,
-            Self::PolicyRejected { .. } | Self::NotFromHere { .. } | Self::Session { .. } => {
-                Code::FailedPrecondition
-            }
-            Self::DeadlineExceeded | Self::Idle => Code::DeadlineExceeded,
-            Self::Overloaded | Self::NotServing | Self::StoreUnavailable | Self::Draining => {
-                Code::Unavailable
-            }
+            Self::PolicyRejected { .. }
+            | Self::NotFromHere { .. }
+            | Self::Session { .. }
+            | Self::Upload { .. }
+            | Self::State { .. } => Code::FailedPrecondition,
+            Self::DeadlineExceeded | Self::Idle | Self::UploadIdle => Code::DeadlineExceeded,
+            Self::Overloaded
+            | Self::NotServing
+            | Self::StoreUnavailable
+            | Self::Draining
+            | Self::Unchecked { .. } => Code::Unavailable,
             Self::Internal => Code::Internal,
         }
     }
@@ -213,14 +275,39 @@ impl RequestError {
                 details.add_precondition_failure_violation(*kind, "session", message.clone());
                 details.set_error_info(*kind, DOMAIN, HashMap::new());
             }
-            Self::Idle => {
+            Self::NeedsAuditor => {
+                details.set_error_info("NEEDS_AUDITOR", DOMAIN, HashMap::new());
+            }
+            Self::NotYours { field } => {
+                details.add_bad_request_violation(field.clone(), self.to_string());
+                details.set_error_info("NOT_YOURS", DOMAIN, HashMap::new());
+            }
+            Self::Upload { kind, message } => {
+                details.add_precondition_failure_violation(*kind, "upload", message.clone());
+                details.set_error_info(*kind, DOMAIN, HashMap::new());
+            }
+            Self::State { kind, subject, message } => {
+                details.add_precondition_failure_violation(*kind, subject.clone(), message.clone());
+                details.set_error_info(*kind, DOMAIN, HashMap::new());
+            }
+            Self::LostRace { .. } => {
+                details.set_error_info("LOST_RACE", DOMAIN, HashMap::new());
+            }
+            Self::Quota { subject, message } => {
+                details.add_quota_failure_violation(subject.clone(), message.clone());
+                details.set_error_info("BLOCKED_QUOTA", DOMAIN, HashMap::new());
+            }
+            Self::Unchecked { .. } => {
+                details.set_error_info("NOT_CHECKED", DOMAIN, HashMap::new());
+            }
+            Self::Idle | Self::UploadIdle => {
                 details.set_error_info("IDLE", DOMAIN, HashMap::new());
             }
             Self::Draining => {
                 details.set_error_info("DRAINING", DOMAIN, HashMap::new());
                 details.set_retry_info(Some(DRAIN_RETRY));
             }
-            Self::DeadlineExceeded | Self::Internal => {}
+            Self::DeadlineExceeded | Self::Gone | Self::Internal => {}
         }
         Status::with_error_details(self.code(), self.to_string(), details)
     }

@@ -120,6 +120,7 @@ impl Keeper {
                 source: incident.source,
                 action: incident.action,
             }),
+            bundle: None,
             elapsed_us: incident
                 .latency
                 .map_or(0, |latency| u64::try_from(latency.as_micros()).unwrap_or(u64::MAX)),

@@ -58,6 +58,8 @@ label_set! {
         InterceptTool = "InterceptTool",
         /// The output of a live process; counted once a session, when it ends.
         StreamMonitor = "StreamMonitor",
+        /// An uploaded bundle.
+        ReviewBundle = "ReviewBundle",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where incidents are: on a server, or in the store of this place.
 
 use super::WhereArguments;
-use crate::cli::context::{Context, OPERATOR};
+use crate::cli::context::Context;
 use crate::cli::token::TokenArguments;
 use crate::cli::{Failure, remote};
 use crate::grpc::client::Client;
@@ -44,7 +44,7 @@ impl Source {
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
         let stores = runtime.block_on(store::open(&settings.store, &path)).map_err(Failure::configuration)?;
         let incidents = KeptIncidents { store: stores.incidents, writer: None };
-        Ok(Self::Store(Store { incidents, identity: Identity { roles: OPERATOR }, runtime }))
+        Ok(Self::Store(Store { incidents, identity: Identity::operator(), runtime }))
     }
 
     /// One incident.

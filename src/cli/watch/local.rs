@@ -10,7 +10,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::monitor::Answers;
 use crate::app;
 use crate::cli::Failure;
-use crate::cli::context::{Context, OPERATOR};
+use crate::cli::context::Context;
 use crate::grpc::Identity;
 use crate::grpc::monitor_client::watch_here;
 use crate::grpc::stream_monitor::Monitor;
@@ -43,7 +43,7 @@ impl Local {
 
     /// Begins a session.
     pub(super) fn open(&self, requests: UnboundedReceiverStream<v1::StreamMonitorRequest>) -> Answers {
-        let answers = watch_here(&self.monitor, Identity { roles: OPERATOR }, requests);
+        let answers = watch_here(&self.monitor, Identity::operator(), requests);
         Box::pin(answers.map(|answer| answer.map_err(Failure::from)))
     }
 

@@ -96,6 +96,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
             notes: &notes,
         }),
         incident: None,
+        bundle: None,
         elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     });
 }

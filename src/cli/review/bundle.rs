@@ -1,0 +1,283 @@
+//! What is reviewed: an archive as it is, a folder packed on the fly, or one document.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::bundles::archive::{Archive, ArchiveLimits, FileSource, Source};
+use crate::bundles::pack::{PackError, Packer};
+use crate::cli::Failure;
+use crate::cli::progress::Progress;
+use crate::decision::BundleKind;
+
+/// Folders of version control: not part of a bundle, and full of what nobody can scan.
+const LEFT_OUT: [&str; 3] = [".git", ".hg", ".svn"];
+/// Most files and folders in a folder; past this somebody has named the wrong one.
+const WALKED_MAX: usize = 100_000;
+/// Mode of a link, as in `stat.h`.
+const LINK_MODE: u32 = 0o120_777;
+
+/// An archive to review.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    /// Its bytes.
+    pub(super) file: File,
+    /// How many.
+    pub(super) size: u64,
+    /// Paths of its files; empty when it cannot be opened.
+    pub(super) paths: Vec<String>,
+    /// Where its files are for the one who asked, as a prefix of their paths; empty for an archive.
+    pub(super) prefix: String,
+    /// What was left out of a folder.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Bundle {
+    /// Opens an archive, or packs a folder or a document into a file that nobody else sees.
+    pub(super) fn open(
+        path: &Path,
+        temporary: &Path,
+        limits: &ArchiveLimits,
+        progress: &mut Progress,
+    ) -> Result<Self, Failure> {
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if metadata.is_dir() {
+            return pack_folder(path, temporary, progress);
+        }
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
+            return pack_document(path, temporary);
+        }
+        if !metadata.is_file() {
+            return Err(Failure::data(format_args!("{}: is neither a file nor a folder", path.display())));
+        }
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let source = file.try_clone().and_then(FileSource::new).map_err(|error| unreadable(path, &error))?;
+        // One that is refused still gets its verdict.
+        let paths = Archive::open(&source, limits)
+            .map(|archive| archive.entries().iter().map(|entry| entry.path.clone()).collect())
+            .unwrap_or_default();
+        Ok(Self { file, size: source.len(), paths, prefix: String::new(), left_out: Vec::new() })
+    }
+
+    /// The bytes at any offset.
+    pub(super) fn source(&self) -> Result<FileSource, Failure> {
+        self.file.try_clone().and_then(FileSource::new).map_err(Failure::internal)
+    }
+
+    /// What it looks like; `None` when nothing tells.
+    pub(super) fn kind(&self) -> Option<BundleKind> {
+        kind_of(&self.paths)
+    }
+}
+
+/// What files with these paths look like, the bundle lying at the top or in one folder: a plugin by its
+/// `plugin.json`, a skill by its `SKILL.md`, agents by any other document.
+fn kind_of(paths: &[String]) -> Option<BundleKind> {
+    if paths.is_empty() {
+        // It cannot be opened, and is refused whatever it is.
+        return Some(BundleKind::Skill);
+    }
+    let names = |name: &str| {
+        paths.iter().any(|path| {
+            let inner = path.split_once('/').map(|(_, inner)| inner);
+            [Some(path.as_str()), inner].contains(&Some(name))
+        })
+    };
+    if names(".claude-plugin/plugin.json") {
+        return Some(BundleKind::Plugin);
+    }
+    if names("SKILL.md") {
+        return Some(BundleKind::Skill);
+    }
+    let is_document = |path: &String| path.to_ascii_lowercase().ends_with(".md");
+    paths.iter().any(is_document).then_some(BundleKind::Agent)
+}
+
+/// A file or link of a folder.
+struct Walked {
+    path: PathBuf,
+    name: String,
+    metadata: fs::Metadata,
+}
+
+fn pack_folder(folder: &Path, temporary: &Path, progress: &mut Progress) -> Result<Bundle, Failure> {
+    let (mut walked, mut left_out) = (Vec::new(), Vec::new());
+    walk(folder, "", &mut walked, &mut left_out)?;
+    if walked.is_empty() {
+        return Err(Failure::data(format_args!("{}: holds no file", folder.display())));
+    }
+    walked.sort_by(|a, b| a.name.cmp(&b.name));
+    let total: u64 = walked.iter().map(|one| one.metadata.len()).sum();
+    let mut packer = Packer::new(unseen_file(temporary)?);
+    let mut done = 0;
+    for one in &walked {
+        add(&mut packer, one).map_err(|error| match error {
+            PackError::Io(error) => unreadable(&one.path, &error),
+            error => Failure::data(format_args!("{}: {error}", one.path.display())),
+        })?;
+        done += one.metadata.len();
+        progress.bytes("packing", done, total);
+    }
+    let paths = walked.into_iter().map(|one| one.name).collect();
+    Ok(Bundle { left_out, ..packed(packer, paths, prefix_of(folder))? })
+}
+
+fn pack_document(document: &Path, temporary: &Path) -> Result<Bundle, Failure> {
+    let name = document.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Failure::data(format_args!("{}: is no UTF-8 name", document.display())))?;
+    let metadata = fs::metadata(document).map_err(|error| unreadable(document, &error))?;
+    let one = Walked { path: document.to_owned(), name: name.to_owned(), metadata };
+    let mut packer = Packer::new(unseen_file(temporary)?);
+    add(&mut packer, &one).map_err(|error| Failure::data(format_args!("{}: {error}", document.display())))?;
+    let folder = document.parent().map(prefix_of).unwrap_or_default();
+    packed(packer, vec![one.name], folder)
+}
+
+fn packed(packer: Packer<File>, paths: Vec<String>, prefix: String) -> Result<Bundle, Failure> {
+    let mut file = packer.finish().map_err(Failure::data)?;
+    let size = file.seek(SeekFrom::End(0)).and_then(|size| file.rewind().map(|()| size));
+    Ok(Bundle { size: size.map_err(Failure::internal)?, file, paths, prefix, left_out: Vec::new() })
+}
+
+fn add(packer: &mut Packer<File>, one: &Walked) -> Result<(), PackError> {
+    let kind = one.metadata.file_type();
+    if kind.is_symlink() {
+        // The gate says what it thinks of links; following one could lead anywhere.
+        let target = fs::read_link(&one.path)?;
+        return packer.add(&one.name, LINK_MODE, &mut target.as_os_str().as_encoded_bytes());
+    }
+    if !kind.is_file() {
+        // A socket or a device is named and never opened.
+        return packer.add(&one.name, one.metadata.mode(), &mut io::empty());
+    }
+    let mut file = File::open(&one.path)?;
+    packer.add_file(&one.name, one.metadata.mode() & 0o111 != 0, &mut file as &mut dyn Read)
+}
+
+fn walk(
+    folder: &Path,
+    prefix: &str,
+    walked: &mut Vec<Walked>,
+    left_out: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| unreadable(folder, &error))?;
+        let path = entry.path();
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            return Err(Failure::data(format_args!("{}: is no UTF-8 name", path.display())));
+        };
+        let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+        // Not followed: a link is packed as a link.
+        let metadata = fs::symlink_metadata(&path).map_err(|error| unreadable(&path, &error))?;
+        if LEFT_OUT.contains(&name.rsplit('/').next().unwrap_or_default()) {
+            left_out.push(name);
+        } else if metadata.is_dir() {
+            walk(&path, &name, walked, left_out)?;
+        } else {
+            walked.push(Walked { path, name, metadata });
+        }
+        if walked.len() > WALKED_MAX {
+            let message = format!("{}: holds more than {WALKED_MAX} files", folder.display());
+            return Err(Failure::data(message));
+        }
+    }
+    Ok(())
+}
+
+/// A file without a name: it goes with the process, however that ends.
+fn unseen_file(folder: &Path) -> Result<File, Failure> {
+    let path = folder.join(format!("portcullis-review-{}", Uuid::new_v4().simple()));
+    let failed = |error: io::Error| Failure::internal(format_args!("{}: {error}", path.display()));
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path);
+    let file = file.map_err(failed)?;
+    fs::remove_file(&path).map_err(failed)?;
+    Ok(file)
+}
+
+/// The folder as it was named, where that leads to its files from the place of whoever named it.
+fn prefix_of(folder: &Path) -> String {
+    use std::path::Component;
+    let names: Option<Vec<&str>> = folder
+        .components()
+        .filter(|part| !matches!(part, Component::CurDir))
+        .map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    names.unwrap_or_default().join("/")
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::data(format_args!("{}: cannot be read: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_their_first_document() {
+        for (paths, wanted) in [
+            (&["SKILL.md", "run.py"][..], Some(BundleKind::Skill)),
+            (&["notes/SKILL.md"], Some(BundleKind::Skill)),
+            (&["notes/deep/SKILL.md"], Some(BundleKind::Agent)),
+            (&["SKILL.md", ".claude-plugin/plugin.json"], Some(BundleKind::Plugin)),
+            (&["p/.claude-plugin/plugin.json", "p/skills/a/SKILL.md"], Some(BundleKind::Plugin)),
+            (&["helper.MD"], Some(BundleKind::Agent)),
+            (&["run.py"], None),
+            (&[], Some(BundleKind::Skill)),
+        ] {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            assert_eq!(kind_of(&paths), wanted, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_packed_the_same_each_time_and_links_stay_links() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("scripts")).expect("made");
+        fs::create_dir_all(at(".git/objects")).expect("made");
+        fs::write(at(".git/objects/pack"), b"\0").expect("written");
+        fs::write(at("SKILL.md"), b"hello").expect("written");
+        fs::write(at("scripts/run.sh"), b"true").expect("written");
+        std::os::unix::fs::symlink("/etc/passwd", at("scripts/secret")).expect("linked");
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        let read = || {
+            let limits = ArchiveLimits::default();
+            let bundle = Bundle::open(folder.path(), elsewhere.path(), &limits, &mut Progress::new());
+            let mut bundle = bundle.expect("packed");
+            let mut bytes = Vec::new();
+            bundle.file.read_to_end(&mut bytes).expect("read");
+            assert_eq!(bytes.len() as u64, bundle.size);
+            assert_eq!(bundle.left_out, [".git"]);
+            (bundle.paths, bytes)
+        };
+        let (paths, bytes) = read();
+        assert_eq!(paths, ["SKILL.md", "scripts/run.sh", "scripts/secret"]);
+        assert_eq!(read().1, bytes);
+        let refused = Archive::open(bytes.as_slice(), &ArchiveLimits::default()).expect_err("a link");
+        assert_eq!(refused.rule.id(), "archive.symlink");
+        assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn prefixes_lead_from_here_or_are_empty() {
+        for (folder, wanted) in [
+            ("skills/notes", "skills/notes"),
+            ("./skills/notes/", "skills/notes"),
+            (".", ""),
+            ("..", ""),
+            ("/srv/notes", ""),
+            ("a/../b", ""),
+        ] {
+            assert_eq!(prefix_of(Path::new(folder)), wanted, "{folder}");
+        }
+    }
+}

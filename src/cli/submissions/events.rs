@@ -1,0 +1,77 @@
+//! `submissions events`: who changed what.
+
+use clap::Args;
+
+use super::source::Source;
+use super::{WhereArguments, moment, table, time};
+use crate::cli::bundle_text::line;
+use crate::cli::context::Context;
+use crate::cli::{Exit, Failure, Output};
+use crate::pb::v1;
+
+/// Arguments of `submissions events`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct EventsArguments {
+    /// Only these actions; one that ends in `.` stands for all that begin so, such as `store.`.
+    #[arg(long, value_name = "ACTION,…", value_delimiter = ',')]
+    action: Vec<String>,
+    /// Only what this person did.
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Only those about this, such as `submission:<id>`.
+    #[arg(long, value_name = "RESOURCE")]
+    resource: Option<String>,
+    /// Only those since this time: RFC 3339, or a duration before now such as 24h.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those before this time.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// `time` or `time desc`.
+    #[arg(long, value_name = "ORDER", default_value = "time desc")]
+    order_by: String,
+    /// How many at most.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    place: WhereArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(
+    arguments: &EventsArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    if arguments.limit == 0 {
+        return Err(Failure::usage("--limit: must be at least 1"));
+    }
+    let request = v1::ListAuditEventsRequest {
+        actions: arguments.action.clone(),
+        actor: arguments.actor.clone().unwrap_or_default(),
+        resource: arguments.resource.clone().unwrap_or_default(),
+        start_time: moment("--since", arguments.since.as_deref())?,
+        end_time: moment("--until", arguments.until.as_deref())?,
+        order_by: arguments.order_by.clone(),
+        ..Default::default()
+    };
+    let response = Source::open(&arguments.place, context)?.events(request, arguments.limit)?;
+    if arguments.place.json {
+        output.json(&response)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |one: &v1::AuditEvent| {
+        vec![
+            time(one.time.as_ref()),
+            line(&one.action, 60),
+            line(&one.actor, 40),
+            line(&one.resource, 80),
+            line(&one.reason, 200),
+        ]
+    };
+    let rows: Vec<Vec<String>> = response.events.iter().map(row).collect();
+    for text in table(&rows) {
+        output.line(text);
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,173 @@
+//! `submissions`: triage of uploaded bundles, here or on a server.
+
+mod change;
+mod download;
+mod entities;
+mod events;
+mod list;
+mod show;
+mod source;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+
+use super::context::Context;
+use super::token::TokenArguments;
+use super::{Exit, Failure, Output};
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(super) enum SubmissionsCommand {
+    /// List submissions, the newest first.
+    List(Box<list::ListArguments>),
+    /// Show one submission with its checks, attempts and timeline.
+    Show(show::ShowArguments),
+    /// Follow one submission until nothing more happens by itself: exit code 0 ALLOW, 2 BLOCK, 3 ASK.
+    Watch(show::ShowArguments),
+    /// Publish a submission against its verdict; the reason is kept for ever.
+    Override(change::OverrideArguments),
+    /// Run all checks again over the submitted bytes.
+    Rescan(change::WhichArguments),
+    /// Run the review by a model again.
+    Retry(change::WhichArguments),
+    /// Download the submitted bytes as a fresh ZIP archive.
+    Download(download::DownloadArguments),
+    /// Delete a submission for good: its bytes and, where it is the live version, the entity.
+    Delete(change::DeleteArguments),
+    /// Remove the bytes of blocked submissions that are past the retention time.
+    Purge(change::JobArguments),
+    /// Turn reviews that nobody works on any more into review errors.
+    Reap(change::JobArguments),
+    /// List administrative events, the newest first.
+    Events(Box<events::EventsArguments>),
+    /// List, show, download, archive, restore and delete what was published.
+    #[command(subcommand)]
+    Entities(entities::EntitiesCommand),
+}
+
+/// Where to look, as whom, and how to tell.
+#[derive(Debug, Args)]
+struct WhereArguments {
+    /// The server to ask [default: the store that the settings name, in this process].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// On a server: ask as this submitter, who sees its own only [default: as the administrator].
+    #[arg(long, value_name = "NAME", requires = "server")]
+    submitter: Option<String>,
+    #[command(flatten)]
+    token: TokenArguments,
+    /// Print the response as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs one of them.
+pub(super) fn run(
+    command: &SubmissionsCommand,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    match command {
+        SubmissionsCommand::List(arguments) => list::run(arguments, context, output),
+        SubmissionsCommand::Show(arguments) => show::run(arguments, context, output),
+        SubmissionsCommand::Watch(arguments) => show::watch(arguments, context, output),
+        SubmissionsCommand::Override(arguments) => change::publish(arguments, context, output),
+        SubmissionsCommand::Rescan(arguments) => change::rescan(arguments, context, output),
+        SubmissionsCommand::Retry(arguments) => change::retry(arguments, context, output),
+        SubmissionsCommand::Download(arguments) => download::run(arguments, context, output),
+        SubmissionsCommand::Delete(arguments) => change::delete(arguments, context, output),
+        SubmissionsCommand::Purge(arguments) => change::purge(arguments, context, output),
+        SubmissionsCommand::Reap(arguments) => change::reap(arguments, context, output),
+        SubmissionsCommand::Events(arguments) => events::run(arguments, context, output),
+        SubmissionsCommand::Entities(command) => entities::run(command, context, output),
+    }
+}
+
+/// A moment as RFC 3339 in UTC, to the second; `-` when there is none.
+fn time(time: Option<&pbjson_types::Timestamp>) -> String {
+    let moment = time.and_then(|time| Timestamp::new(time.seconds, time.nanos).ok());
+    moment.map_or_else(|| "-".to_owned(), |moment| format!("{moment:.0}"))
+}
+
+/// A moment of a filter: a time, or a duration before now.
+fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_types::Timestamp>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    let ago = crate::setting::duration::parse(given).and_then(|ago| Timestamp::now().checked_sub(ago).ok());
+    let moment = ago.or_else(|| given.parse().ok()).ok_or_else(|| {
+        Failure::usage(format_args!(
+            "{flag}: `{given}` is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h"
+        ))
+    })?;
+    Ok(Some(crate::grpc::convert::timestamp(moment)))
+}
+
+/// The numbers of these names, or what a person can do about a wrong one.
+fn named<T: Copy + Into<i32>>(
+    flag: &str,
+    given: &[String],
+    all: &[T],
+    name: impl Fn(T) -> String,
+) -> Result<Vec<i32>, Failure> {
+    let one = |wanted: &String| {
+        let found = all.iter().find(|one| name(**one).eq_ignore_ascii_case(wanted));
+        found.map(|one| (*one).into()).ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(|one| name(*one)).collect();
+            Failure::usage(format_args!("{flag}: `{wanted}` is none of: {}", names.join(", ")))
+        })
+    };
+    given.iter().map(one).collect()
+}
+
+/// Columns of a table, each as wide as its widest cell; the last one is not filled up.
+fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:width$}", width = widths[at]));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// How many are shown, and of how many.
+fn count(shown: usize, total: u64, what: (&str, &str)) -> String {
+    let name = if total == 1 { what.0 } else { what.1 };
+    if shown as u64 >= total { format!("{shown} {name}") } else { format!("{shown} of {total} {name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::bundle_text::kind_name;
+    use crate::pb::v1::BundleKind;
+
+    #[test]
+    fn tables_have_straight_columns() {
+        let rows = [["a", "bb", "c"], ["aaa", "b", ""]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(table(&rows), ["a    bb  c", "aaa  b"]);
+        assert_eq!(table(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_are_found_in_any_letter_case_and_wrong_ones_explained() {
+        let all = [BundleKind::Skill, BundleKind::Plugin];
+        let read = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|one| (*one).to_owned()).collect();
+            named("--kind", &given, &all, kind_name)
+        };
+        assert_eq!(read(&["PLUGIN", "skill"]).ok(), Some(vec![2, 1]));
+        assert_eq!(
+            read(&["agent"]).expect_err("unknown").message,
+            "--kind: `agent` is none of: skill, plugin"
+        );
+    }
+
+    #[test]
+    fn counts_are_sentences() {
+        let what = ("submission", "submissions");
+        assert_eq!(count(1, 1, what), "1 submission");
+        assert_eq!(count(0, 0, what), "0 submissions");
+        assert_eq!(count(2, 7, what), "2 of 7 submissions");
+    }
+}

@@ -1,0 +1,257 @@
+//! Where submissions are: on a server, or in the store of this place.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use futures_util::StreamExt as _;
+
+use super::WhereArguments;
+use super::download::What;
+use crate::app;
+use crate::bundles::service::{Download, Submissions};
+use crate::cli::context::Context;
+use crate::cli::{Failure, remote};
+use crate::grpc::client::{Caller, Client, Receiving};
+use crate::grpc::{
+    AuditTrail, Identity, RequestError, audit_service, download_header, entity_service, submission_service,
+};
+use crate::pb::v1;
+
+/// Most submissions and entities on one page.
+const PAGE_MAX: usize = 500;
+/// Most events on one page.
+const EVENTS_PAGE_MAX: usize = 1_000;
+
+/// See the module.
+pub(super) enum Source {
+    /// A server.
+    Server(Client, Caller),
+    /// The store that the settings name. Whoever can write it needs no token.
+    Here(Here),
+}
+
+/// A store that is open in this process.
+pub(super) struct Here {
+    submissions: Submissions,
+    events: AuditTrail,
+    identity: Identity,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// Declares calls that both places answer.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($request:ident) -> $response:ident = $client:ident or $here:path;)+) => {
+        impl Source {
+            $(
+                $(#[$doc])*
+                pub(super) fn $name(&self, request: v1::$request) -> Result<v1::$response, Failure> {
+                    match self {
+                        Self::Server(client, caller) => Ok(client.$client(request, caller)?),
+                        Self::Here(here) => {
+                            Ok(here.runtime.block_on($here(&here.submissions, &here.identity, request))?)
+                        }
+                    }
+                }
+            )+
+        }
+    };
+}
+
+calls! {
+    /// One submission.
+    get(GetSubmissionRequest) -> GetSubmissionResponse = submission or submission_service::get;
+    /// Publishes one against its verdict.
+    publish(OverrideSubmissionRequest) -> OverrideSubmissionResponse = override_submission or submission_service::publish;
+    /// Runs all checks of one again.
+    rescan(RescanSubmissionRequest) -> RescanSubmissionResponse = rescan_submission or submission_service::rescan;
+    /// Runs the review of one again.
+    retry(RetryReviewRequest) -> RetryReviewResponse = retry_review or submission_service::retry;
+    /// Deletes one for good.
+    delete(DeleteSubmissionRequest) -> DeleteSubmissionResponse = delete_submission or submission_service::delete;
+    /// Removes bytes that are past the retention time.
+    purge(PurgeBlockedBundlesRequest) -> PurgeBlockedBundlesResponse = purge_blocked_bundles or submission_service::purge;
+    /// Ends reviews that nobody works on any more.
+    reap(ReapStuckReviewsRequest) -> ReapStuckReviewsResponse = reap_stuck_reviews or submission_service::reap;
+    /// One page of submissions.
+    submissions_page(ListSubmissionsRequest) -> ListSubmissionsResponse = submissions or submission_service::list;
+    /// One entity.
+    entity(GetEntityRequest) -> GetEntityResponse = entity or entity_service::get;
+    /// One page of entities.
+    entities_page(ListEntitiesRequest) -> ListEntitiesResponse = entities or entity_service::list;
+    /// Takes an entity down softly.
+    archive(ArchiveEntityRequest) -> ArchiveEntityResponse = archive_entity or entity_service::archive;
+    /// Brings an archived entity back.
+    restore(RestoreEntityRequest) -> RestoreEntityResponse = restore_entity or entity_service::restore;
+    /// Deletes an entity for good.
+    delete_entity(DeleteEntityRequest) -> DeleteEntityResponse = delete_entity or entity_service::delete;
+}
+
+impl Source {
+    /// Opens what the arguments name.
+    pub(super) fn open(arguments: &WhereArguments, context: &Context) -> Result<Self, Failure> {
+        if let Some(url) = &arguments.server {
+            let token = match &arguments.submitter {
+                Some(_) => None,
+                None => Some(arguments.token.read(context)?),
+            };
+            let caller = Caller { token, submitter: arguments.submitter.clone() };
+            return Ok(Self::Server(remote::connect_for_uploads(url)?, caller));
+        }
+        let settings = context.settings()?;
+        let path = settings.store_path();
+        // Looking for submissions must not leave an empty database behind in the wrong folder.
+        if let Some(missing) = settings.store.sqlite_path(&path).filter(|path| !path.exists()) {
+            return Err(Failure::configuration(format_args!(
+                "{}: there is no store; run this where the service runs, name its settings with --config, or ask a \
+                 server with --server",
+                missing.display()
+            )));
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .map_err(Failure::internal)?;
+        let opened = runtime.block_on(app::local_submissions(&settings)).map_err(Failure::configuration)?;
+        let (submissions, events) = opened;
+        Ok(Self::Here(Here { submissions, events, identity: Identity::operator(), runtime }))
+    }
+
+    /// Submissions in the order asked for, page after page, `limit` at most.
+    pub(super) fn list(
+        &self,
+        mut request: v1::ListSubmissionsRequest,
+        limit: usize,
+    ) -> Result<v1::ListSubmissionsResponse, Failure> {
+        let mut whole = v1::ListSubmissionsResponse::default();
+        loop {
+            let left = limit - whole.submissions.len();
+            request.page_size = page_size(left, PAGE_MAX);
+            let page = self.submissions_page(request.clone())?;
+            whole.total = page.total;
+            whole.submissions.extend(page.submissions.into_iter().take(left));
+            whole.next_page_token.clone_from(&page.next_page_token);
+            if page.next_page_token.is_empty() || whole.submissions.len() >= limit {
+                return Ok(whole);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Entities in the order asked for, page after page, `limit` at most.
+    pub(super) fn entities(
+        &self,
+        mut request: v1::ListEntitiesRequest,
+        limit: usize,
+    ) -> Result<v1::ListEntitiesResponse, Failure> {
+        let mut whole = v1::ListEntitiesResponse::default();
+        loop {
+            let left = limit - whole.entities.len();
+            request.page_size = page_size(left, PAGE_MAX);
+            let page = self.entities_page(request.clone())?;
+            whole.total = page.total;
+            whole.entities.extend(page.entities.into_iter().take(left));
+            whole.next_page_token.clone_from(&page.next_page_token);
+            if page.next_page_token.is_empty() || whole.entities.len() >= limit {
+                return Ok(whole);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Events in the order asked for, page after page, `limit` at most.
+    pub(super) fn events(
+        &self,
+        mut request: v1::ListAuditEventsRequest,
+        limit: usize,
+    ) -> Result<v1::ListAuditEventsResponse, Failure> {
+        let mut whole = v1::ListAuditEventsResponse::default();
+        loop {
+            let left = limit - whole.events.len();
+            request.page_size = page_size(left, EVENTS_PAGE_MAX);
+            let page = match self {
+                Self::Server(client, caller) => client.audit_events(request.clone(), caller)?,
+                Self::Here(here) => {
+                    let tenant = here.identity.tenant();
+                    here.runtime.block_on(audit_service::list(&*here.events.0, tenant, request.clone()))?
+                }
+            };
+            whole.events.extend(page.events.into_iter().take(left));
+            whole.next_page_token.clone_from(&page.next_page_token);
+            if page.next_page_token.is_empty() || whole.events.len() >= limit {
+                return Ok(whole);
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Follows a submission; answers how it stands at the end.
+    pub(super) fn watch(
+        &self,
+        request: v1::WatchSubmissionRequest,
+        mut on_each: impl FnMut(&v1::WatchSubmissionResponse),
+    ) -> Result<v1::Submission, Failure> {
+        match self {
+            Self::Server(client, caller) => Ok(client.watch_submission(request, caller, on_each)?),
+            Self::Here(here) => here.runtime.block_on(async {
+                let watched = submission_service::watch(&here.submissions, &here.identity, request)?;
+                let mut watched = Box::pin(watched);
+                let mut last = None;
+                while let Some(answer) = watched.next().await {
+                    let answer = answer?;
+                    on_each(&answer);
+                    last = answer.submission;
+                }
+                last.ok_or_else(|| Failure::internal("the watch told nothing"))
+            }),
+        }
+    }
+
+    /// Downloads into what `open` gives for the header; answers the header.
+    pub(super) fn download(
+        &self,
+        what: What,
+        id: &str,
+        open: impl FnOnce(&v1::DownloadHeader) -> Result<Box<dyn Write>, Failure>,
+    ) -> Result<v1::DownloadHeader, Failure> {
+        match (self, what) {
+            (Self::Server(client, caller), What::Submission) => {
+                receive(client, client.download_bundle(id, caller)?, open)
+            }
+            (Self::Server(client, caller), What::Entity) => {
+                receive(client, client.download_entity(id, caller)?, open)
+            }
+            (Self::Here(here), what) => {
+                let actor = here.identity.actor("");
+                let download = here.runtime.block_on(async {
+                    match what {
+                        What::Submission => here.submissions.download(&actor, id).await,
+                        What::Entity => here.submissions.download_entity(&actor, id).await,
+                    }
+                });
+                let download: Download = download.map_err(RequestError::from)?;
+                let header = download_header(&download);
+                let mut out = open(&header)?;
+                let copied = File::open(download.path()).and_then(|mut file| io::copy(&mut file, &mut out));
+                copied.and_then(|_| out.flush()).map_err(Failure::internal)?;
+                Ok(header)
+            }
+        }
+    }
+}
+
+fn receive<R>(
+    client: &Client,
+    receiving: Receiving<R>,
+    open: impl FnOnce(&v1::DownloadHeader) -> Result<Box<dyn Write>, Failure>,
+) -> Result<v1::DownloadHeader, Failure> {
+    let header = receiving.header().clone();
+    let mut out = open(&header)?;
+    client.receive(receiving, &mut *out)?;
+    out.flush().map_err(Failure::internal)?;
+    Ok(header)
+}
+
+fn page_size(left: usize, most: usize) -> u32 {
+    u32::try_from(left.clamp(1, most)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,169 @@
+//! The messages of an upload, one at a time, into a file: counted, held to what was declared, and never all in memory.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use futures_util::{Stream, StreamExt as _};
+use prost::Message as _;
+use tonic::{Code, Status};
+
+use super::header::{Header, too_large};
+use crate::bundles::spool::{Spool, Spooled, Spooling};
+use crate::grpc::{RequestError, status};
+use crate::pb::v1;
+use crate::pb::v1::review_bundle_request::Kind;
+
+/// Bytes that are gathered before they are written: a few writes are cheaper than many.
+const GATHER_BYTES: usize = 256 * 1024;
+
+/// How the transport begins to tell that a message is framed wrongly.
+const BAD_FRAME: &str = "protocol error: received message";
+
+/// Reads the messages of one upload.
+pub(super) struct Reader<S> {
+    messages: S,
+    message_bytes_max: usize,
+    idle_timeout: Duration,
+    until: Instant,
+}
+
+impl<S> Reader<S>
+where
+    S: Stream<Item = Result<v1::ReviewBundleRequest, Status>> + Unpin,
+{
+    /// A reader of messages of at most `message_bytes_max` bytes, which may come `idle_timeout` apart, and take `timeout`
+    /// together.
+    pub(super) fn new(
+        messages: S,
+        message_bytes_max: usize,
+        idle_timeout: Duration,
+        timeout: Duration,
+    ) -> Self {
+        let until = Instant::now() + timeout;
+        Self { messages, message_bytes_max, idle_timeout, until }
+    }
+
+    /// The header, which comes first.
+    ///
+    /// # Errors
+    /// Something else came, or nothing.
+    pub(super) async fn header(&mut self) -> Result<v1::BundleHeader, RequestError> {
+        match self.next().await? {
+            Some(Kind::Header(header)) => Ok(header),
+            Some(Kind::Chunk(_)) => Err(RequestError::Upload {
+                kind: "NO_HEADER",
+                message: "the first message of an upload must be its header; chunks follow it".to_owned(),
+            }),
+            None => Err(RequestError::Upload {
+                kind: "NO_HEADER",
+                message: "nothing was sent; begin with a header, then send chunks".to_owned(),
+            }),
+        }
+    }
+
+    /// The bytes, to the end of the client's side, held to `header` and to `bytes_max`.
+    ///
+    /// # Errors
+    /// There are too many, they are not those that were declared, or they cannot be written.
+    pub(super) async fn receive(
+        &mut self,
+        spool: &Spool,
+        header: &Header,
+        bytes_max: u64,
+    ) -> Result<Spooled, RequestError> {
+        let spool = spool.clone();
+        let begun = tokio::task::spawn_blocking(move || spool.begin()).await;
+        let mut file = begun.map_err(|_| RequestError::Internal)?.map_err(|error| unwritten(&error))?;
+        let mut gathered = Vec::new();
+        let mut total = 0_u64;
+        while let Some(kind) = self.next().await? {
+            let Kind::Chunk(chunk) = kind else {
+                return Err(RequestError::Upload {
+                    kind: "HEADER_REPEATED",
+                    message: "a header came after the first message; send it once, then chunks".to_owned(),
+                });
+            };
+            total += chunk.len() as u64;
+            if total > bytes_max {
+                return Err(too_large(total, bytes_max));
+            }
+            if header.size != 0 && total > header.size {
+                return Err(wrong_size(header.size, &format!("at least {total}")));
+            }
+            gathered.extend_from_slice(&chunk);
+            if gathered.len() >= GATHER_BYTES {
+                (file, gathered) = write(file, gathered).await?;
+            }
+        }
+        (file, _) = write(file, gathered).await?;
+        let spooled = file.finish();
+        if header.size != 0 && spooled.size() != header.size {
+            return Err(wrong_size(header.size, &spooled.size().to_string()));
+        }
+        if !header.sha256.is_empty() && header.sha256 != spooled.sha256() {
+            let message = format!("is not the hash of what was sent, which is {}", spooled.sha256());
+            return Err(RequestError::field("header.sha256", message));
+        }
+        Ok(spooled)
+    }
+
+    /// The next message; `None` once the client has closed its side.
+    async fn next(&mut self) -> Result<Option<Kind>, RequestError> {
+        let until = self.until.min(Instant::now() + self.idle_timeout);
+        let message = {
+            let next = pin!(self.messages.next());
+            tokio::time::timeout_at(until.into(), next).await.map_err(|_| RequestError::UploadIdle)?
+        };
+        let message = match message {
+            None => return Ok(None),
+            Some(Ok(message)) => message,
+            Some(Err(status)) => return Err(self.broken(&status)),
+        };
+        let found = message.encoded_len();
+        if found > self.message_bytes_max {
+            return Err(RequestError::TooLarge {
+                what: "the message",
+                found: found as u64,
+                limit: self.message_bytes_max as u64,
+                setting: "server.request_bytes_max",
+            });
+        }
+        match message.kind {
+            Some(kind) => Ok(Some(kind)),
+            None => Err(RequestError::field("kind", "is not set; send a header or a chunk")),
+        }
+    }
+
+    fn broken(&self, status: &Status) -> RequestError {
+        match status::restate(status.code(), status.message(), self.message_bytes_max) {
+            Some(error) => error,
+            None if status.code() == Code::Internal && status.message().starts_with(BAD_FRAME) => {
+                RequestError::field("kind", "is framed in a way that cannot be read")
+            }
+            // Nobody hears this.
+            None => RequestError::Gone,
+        }
+    }
+}
+
+/// Writes what was gathered, off the workers that answer calls; gives the room of it back.
+async fn write(mut file: Spooling, mut bytes: Vec<u8>) -> Result<(Spooling, Vec<u8>), RequestError> {
+    let writing = tokio::task::spawn_blocking(move || {
+        let written = file.write(&bytes);
+        bytes.clear();
+        (written, file, bytes)
+    });
+    let (written, file, bytes) = writing.await.map_err(|_| RequestError::Internal)?;
+    written.map_err(|error| unwritten(&error))?;
+    Ok((file, bytes))
+}
+
+fn unwritten(error: &std::io::Error) -> RequestError {
+    // The caller has no use for the state of our disk; the operator has.
+    tracing::error!(%error, "an upload could not be written");
+    RequestError::StoreUnavailable
+}
+
+fn wrong_size(declared: u64, found: &str) -> RequestError {
+    RequestError::field("header.size", format!("is {declared}, and {found} bytes were sent"))
+}
