@@ -3,6 +3,8 @@
 //! - `architecture`: the sources keep the import rules of the crate.
 //! - `audit`: one record per decision, and what it must not hold.
 //! - `bad_input`: what no honest client sends.
+//! - `bundle_crash`: the server killed in the midst of uploads and reviews.
+//! - `bundles`: no tests; bundles of tests, and their upload.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
@@ -22,16 +24,22 @@
 //! - `monitoring`: no tests; one session of `StreamMonitor`.
 //! - `plugins`: plugins of `CheckMessages` that live elsewhere, good and bad ones.
 //! - `policy_service`: looking at policies and rules, and the admin token.
+//! - `postgres`: no tests; a database of its own for one test.
 //! - `registry`: no tests; changing interceptors and asking about tools.
 //! - `reload`: policies and rules replaced while the server runs.
 //! - `shell_syntax`: our parser of bash beside bash and another parser.
 //! - `stream`: `CheckMessagesStream`.
 //! - `watch`: commands under watch, killed or not; on pipes and on a terminal.
+//! - `review_cli`: bundles on the command line.
+//! - `review_bundle`: the upload of bundles.
+//! - `submissions`: triage of what was uploaded.
 //! - `server`: no tests; a real server for one test.
 
 mod architecture;
 mod audit;
 mod bad_input;
+mod bundle_crash;
+mod bundles;
 mod check_messages;
 mod cli;
 mod extensions;
@@ -54,8 +62,13 @@ mod monitoring;
 mod plugins;
 mod policy_service;
 mod registry;
+#[path = "../support/postgres.rs"]
+mod postgres;
 mod reload;
+mod review_bundle;
+mod review_cli;
 mod server;
 mod shell_syntax;
 mod stream;
+mod submissions;
 mod watch;

@@ -19,9 +19,6 @@ mod triage;
 mod types;
 mod watch;
 
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 use std::time::Duration;
 
