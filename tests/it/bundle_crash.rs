@@ -148,11 +148,13 @@ async fn survives_kills(database: Option<String>, seed: u64) {
         round += 1;
     }
     // Nobody uploads any more: what belongs to nobody is swept at once, whatever its age.
-    let server = setup.settings(&settings(&stand_in, 0, database.as_deref(), "0s")).start();
+    let mut server = setup.settings(&settings(&stand_in, 0, database.as_deref(), "0s")).start();
     let told = std::mem::take(&mut *told.lock().expect("no test failed"));
     look(&server, &told).await;
+    server.signal("TERM");
+    server.wait();
     let path = server.data().join("portcullis.db");
-    drop(server);
+    let _folder = server.into_setup();
     chain_holds(database.as_deref(), &path).await;
 }
 

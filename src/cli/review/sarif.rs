@@ -155,6 +155,11 @@ fn rule(found: &Found<'_>) -> Value {
     let finding = found.finding;
     let id = rule_id(finding);
     let help = non_empty(&finding.fix_hint, &finding.reason);
+    // The schema wants each once.
+    let mut tags = vec!["security", found.check];
+    if !finding.category.is_empty() && !tags.contains(&finding.category.as_str()) {
+        tags.push(&finding.category);
+    }
     json!({
         "id": id,
         "shortDescription": { "text": format!("{}: {id}", non_empty(&finding.category, found.check)) },
@@ -162,7 +167,7 @@ fn rule(found: &Found<'_>) -> Value {
         "help": { "text": non_empty(&help, id) },
         "defaultConfiguration": { "level": level(found) },
         "properties": {
-            "tags": ["security", found.check, finding.category],
+            "tags": tags,
             "security-severity": security_severity(finding.severity()),
             "precision": "high",
         },
@@ -287,6 +292,7 @@ mod tests {
         let ids: Vec<_> = rules.iter().map(|rule| rule["id"].as_str().expect("an id")).collect();
         assert_eq!(ids, ["archive.x", "code.eval", "quality.short"]);
         assert_eq!(rules[1]["properties"]["security-severity"], "9.5");
+        assert_eq!(rules[1]["properties"]["tags"], json!(["security", "static_security", "code_exec"]));
         let results = run["results"].as_array().expect("results");
         for result in results {
             let index = result["ruleIndex"].as_u64().expect("an index") as usize;
