@@ -129,8 +129,8 @@ async fn one(
     }
 }
 
-/// Prolongs the lease for as long as it is there.
-async fn lease_lost(submissions: &Submissions, row: &StoredSubmission, owner: &str) {
+/// Prolongs a lease for as long as it is there; ends once it is lost.
+pub(super) async fn lease_lost(submissions: &Submissions, row: &StoredSubmission, owner: &str) {
     let every = submissions.guardrails().review_lease / 3;
     loop {
         tokio::time::sleep(every).await;

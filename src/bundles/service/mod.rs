@@ -19,6 +19,9 @@ mod triage;
 mod types;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 

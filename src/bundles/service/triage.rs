@@ -10,6 +10,7 @@ use super::{
     TimelineEvent,
 };
 use crate::bundles::life::{Event, Refused, Standing};
+use crate::bundles::worker;
 use crate::decision::{HoldReason, SubmissionStatus};
 use crate::store::{
     AuditPage, AuditQuery, Change, EntityWrite, Lease, ListedSubmission, NewAuditEvent, StoredAttempt,
@@ -134,9 +135,33 @@ impl Submissions {
     /// The caller is no administrator, the submission does not allow it, or a race was lost. [`SubmissionError::Unchecked`]:
     /// the attempt has begun, and a worker goes on with it.
     pub async fn rescan(&self, actor: &Actor, id: &str) -> Result<Submission, SubmissionError> {
+        let row = self.begin_rescan(actor, id).await?;
+        // The caller may go away; the checks go on.
+        let this = self.clone();
+        let checking = tokio::spawn(async move {
+            let owner = row.lease.as_ref().map_or("", |lease| lease.owner.as_str());
+            tokio::select! {
+                landed = this.recheck(&row) => landed,
+                // A worker has it now, and does the same.
+                () = worker::lease_lost(&this, &row, owner) => Ok(Landed::Skipped),
+            }
+        });
+        match checking.await {
+            Ok(Ok(Landed::Done(_) | Landed::Skipped)) => self.get(actor, id, true).await,
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(SubmissionError::Unchecked("a check broke off".to_owned())),
+        }
+    }
+
+    /// Begins a new attempt, and holds it by a lease. Whoever crashes from here on leaves a lease that runs out, and a
+    /// worker goes on.
+    pub(super) async fn begin_rescan(
+        &self,
+        actor: &Actor,
+        id: &str,
+    ) -> Result<StoredSubmission, SubmissionError> {
         admin(actor)?;
         let ground = self.known(actor, id).await?;
-        // Whoever crashes from here on leaves a lease that runs out, and a worker goes on.
         let lease =
             Lease { owner: format!("rescan-{}", Uuid::new_v4().simple()), until: self.lease_end(self.now()) };
         let brought = Brought {
@@ -145,15 +170,7 @@ impl Submissions {
             ..Brought::default()
         };
         let action = (Event::Rescan, Action::Rescan, "rescanned");
-        let row = self.decide(actor, &ground, action, brought, "", Some(lease)).await?;
-        // The caller may go away; the checks go on.
-        let this = self.clone();
-        let checking = tokio::spawn(async move { this.recheck(&row).await });
-        match checking.await {
-            Ok(Ok(Landed::Done(_) | Landed::Skipped)) => self.get(actor, id, true).await,
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(SubmissionError::Unchecked("a check broke off".to_owned())),
-        }
+        self.decide(actor, &ground, action, brought, "", Some(lease)).await
     }
 
     /// Has a model review it again, as a new attempt.
