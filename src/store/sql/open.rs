@@ -26,6 +26,9 @@ const OPEN_ATTEMPTS: u32 = 20;
 /// Pause before another attempt.
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
+/// How often a lock is waited for while another process brings the tables of PostgreSQL to their form.
+const MIGRATE_ATTEMPTS: u32 = 12;
+
 /// Largest file with a password, in bytes.
 const PASSWORD_BYTES_MAX: u64 = 8 * 1024;
 
@@ -113,7 +116,14 @@ impl SqlStore {
             .map_err(|error| classify(&place, &error))?;
         let store = Self { database: Database::new(Pools::Postgres(pool), place) };
         store.check_encoding().await?;
-        store.migrate().await?;
+        let mut attempt = 1;
+        loop {
+            match store.migrate().await {
+                // Another process is at it; its steps may take longer than one wait for a lock.
+                Err(StoreError::Busy { .. }) if attempt < MIGRATE_ATTEMPTS => attempt += 1,
+                done => break done?,
+            }
+        }
         store.check_writable().await?;
         Ok(store)
     }

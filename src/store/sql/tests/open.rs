@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sqlx::Connection;
 use sqlx::postgres::PgSslMode;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -269,4 +270,39 @@ fn an_address_is_read_or_refused_without_showing_it() {
         assert!(!problem.contains("ter2"), "{problem}");
     }
     assert!(matches!(Address::parse("postgres://ada:hunter2@host/x"), Ok(Address::Postgres(_))));
+}
+
+/// The steps of another process may take longer than we wait for one lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_while_another_one_makes_the_tables_waits_for_it() {
+    let Some(mut place) = TestPlace::postgres().await else { return };
+    place.config.busy_timeout = Duration::from_millis(100);
+    let url = place.config.url.as_ref().expect("one").reveal().to_owned();
+    let (_, name) = url.rsplit_once('/').expect("a database");
+    let mut other = sqlx::PgConnection::connect(&url).await.expect("PostgreSQL answers");
+    sqlx::migrate::Migrate::lock(&mut other).await.expect("nobody else is at it");
+    let waits = tokio::spawn(async move {
+        let store = place.open().await;
+        drop(store);
+    });
+    // Until it waits for the lock, and then for longer than one wait lasts.
+    let server = postgres::server().expect("there is one");
+    let mut watcher = sqlx::PgConnection::connect(&server).await.expect("PostgreSQL answers");
+    let seen =
+        format!("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = '{name}' AND wait_event = 'advisory'");
+    let began = Instant::now();
+    let mut since = None;
+    while since.is_none_or(|since: Instant| since.elapsed() < Duration::from_millis(300)) {
+        let waiting: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(seen.clone()))
+            .fetch_one(&mut watcher)
+            .await
+            .expect("counted");
+        if waiting > 0 && since.is_none() {
+            since = Some(Instant::now());
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it never waited");
+    }
+    assert!(!waits.is_finished(), "it goes on waiting");
+    sqlx::migrate::Migrate::unlock(&mut other).await.expect("given back");
+    waits.await.expect("it opens");
 }
