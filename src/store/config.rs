@@ -70,7 +70,8 @@ impl Config {
         if let Some(Err(problem)) = self.url.as_ref().map(|url| Address::parse(url.reveal())) {
             problems.push(Problem::new("url", problem));
         }
-        if self.password_file.is_some() && !self.is_shared() {
+        let is_file = matches!(self.address(Path::new("")), Ok(Address::Sqlite(_)));
+        if self.password_file.is_some() && is_file {
             problems.push(Problem::new("password_file", "needs a `store.url` of PostgreSQL"));
         }
         if !(1..=1_000).contains(&self.connections_max) {
