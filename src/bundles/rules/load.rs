@@ -131,6 +131,17 @@ struct TextDef {
     surfaces: Vec<String>,
     pattern: String,
     unless: Option<String>,
+    #[serde(default)]
+    near: Vec<String>,
+    #[serde(default = "near_by_default")]
+    within: usize,
+    #[serde(default)]
+    literals: Vec<String>,
+}
+
+/// How many bytes before and after a place are near: about three lines.
+const fn near_by_default() -> usize {
+    240
 }
 
 /// One example: the key says what it is written in.
@@ -352,11 +363,15 @@ fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition
         wrong.push("text.surfaces has none; give at least one".to_owned());
     }
     let unless = def.unless.as_deref().map(|text| pattern(text, "text.unless", wrong));
+    let near = def.near.iter().filter_map(|text| pattern(text, "text.near", wrong)).collect();
     let compiled = pattern(&def.pattern, "text.pattern", wrong)?;
     Some(TextCondition {
         surfaces: def.surfaces,
         pattern: compiled,
         pattern_text: def.pattern,
         unless: unless.flatten(),
+        near,
+        within: def.within,
+        literals: def.literals,
     })
 }

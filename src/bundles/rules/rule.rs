@@ -1,5 +1,7 @@
 //! What a rule about bundles says, and what is known of the functions of libraries.
 
+use std::ops::Range;
+
 use regex_automata::meta::Regex;
 
 use crate::bundles::code::Taint;
@@ -115,6 +117,32 @@ pub struct TextCondition {
     pub pattern_text: String,
     /// A pattern that takes the finding back where it matches the same line.
     pub unless: Option<Regex>,
+    /// Patterns each of which must match near the place.
+    pub near: Vec<Regex>,
+    /// How many bytes before and after the place are near.
+    pub within: usize,
+    /// Texts, in any letter case, without one of which near by the rule cannot hold; it is only looked for around them.
+    /// Empty: everywhere.
+    pub literals: Vec<String>,
+}
+
+impl TextCondition {
+    /// Every place in a text where the condition holds.
+    pub fn find<'c>(&'c self, text: &'c str) -> impl Iterator<Item = Range<usize>> + 'c {
+        self.pattern.find_iter(text).map(|found| found.range()).filter(move |found| {
+            let start = text.floor_char_boundary(found.start.saturating_sub(self.within));
+            let end = text.ceil_char_boundary((found.end + self.within).min(text.len()));
+            self.near.iter().all(|near| near.is_match(&text[start..end]))
+                && !self.unless.as_ref().is_some_and(|unless| unless.is_match(lines_at(text, found)))
+        })
+    }
+}
+
+/// The lines that a range of a text stands in.
+fn lines_at<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
+    let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
+    &text[start..end]
 }
 
 /// Something that a rule must find, or must not.

@@ -49,9 +49,7 @@ impl BundleRules {
 
     fn holds(&self, rule: &BundleRule, example: &Example, commands: &CommandRules) -> bool {
         if let Matcher::Text(condition) = &rule.matcher {
-            let is_excused =
-                |at: usize| condition.unless.as_ref().is_some_and(|u| u.is_match(line_at(&example.text, at)));
-            return condition.pattern.find_iter(&example.text).any(|found| !is_excused(found.start()));
+            return condition.find(&example.text).next().is_some();
         }
         let (language, name) = match example.language.as_str() {
             "javascript" => (Language::JavaScript, "example.js"),
@@ -64,9 +62,4 @@ impl BundleRules {
         let report = code::scan(language, name, &example.text, self, commands);
         report.findings.iter().any(|found: &CheckFinding| found.rule_id == rule.id)
     }
-}
-
-fn line_at(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    text[start..].split('\n').next().unwrap_or_default()
 }

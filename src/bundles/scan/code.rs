@@ -18,7 +18,10 @@ pub(super) fn code(scan: &mut Scan<'_, '_>, language: Language, text: &str, line
     for finding in report.findings {
         let place = if finding.line == 0 { 0 } else { finding.line + line - 1 };
         let snippet = scan.lines.show(place);
-        scan.found.findings.add(CheckFinding { line: place, snippet, ..finding });
+        // A block of a document that shows an attack is told, and does not block.
+        let is_shown = !is_file && scan.is_line_described(place);
+        let severity = if is_shown { finding.severity.min(Severity::Medium) } else { finding.severity };
+        scan.found.findings.add(CheckFinding { line: place, snippet, severity, ..finding });
     }
     if is_file {
         for capability in report.capabilities {

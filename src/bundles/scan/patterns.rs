@@ -1,8 +1,10 @@
 //! Rules about text, and what findings of the detector core mean in a bundle.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex_automata::meta::Regex;
 
 use super::Scan;
@@ -14,19 +16,20 @@ use crate::text::{Limits, views};
 /// Most views of one text that rules look at.
 const VIEWS_MAX: usize = 8;
 
-/// Rules about text, by the surfaces they are for.
+/// Bytes around a literal in which a rule is looked for, besides those that its condition calls near: longer than any
+/// match.
+const REACH: usize = 700;
+
+/// Rules about text behind one pass for the literals of all of them.
 #[derive(Debug)]
 pub(in crate::bundles) struct Patterns {
     rules: Vec<(&'static BundleRule, &'static TextCondition)>,
+    literals: AhoCorasick,
+    /// By literal: the rules that name it.
+    by_literal: Vec<Vec<u32>>,
 }
 
-static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| {
-    let of = |rule: &'static BundleRule| match &rule.matcher {
-        Matcher::Text(condition) => Some((rule, condition)),
-        Matcher::Call(_) => None,
-    };
-    Patterns { rules: BundleRules::builtin().rules().iter().filter_map(of).collect() }
-});
+static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(BundleRules::builtin()));
 
 impl Patterns {
     /// Those of the built-in rules.
@@ -34,26 +37,59 @@ impl Patterns {
         &BUILTIN
     }
 
+    fn new(rules: &'static BundleRules) -> Self {
+        let of = |rule: &'static BundleRule| match &rule.matcher {
+            Matcher::Text(condition) => Some((rule, condition)),
+            Matcher::Call(_) => None,
+        };
+        let rules: Vec<_> = rules.rules().iter().filter_map(of).collect();
+        let mut by_text: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (index, (_, condition)) in rules.iter().enumerate() {
+            for literal in &condition.literals {
+                by_text.entry(literal).or_default().push(index as u32);
+            }
+        }
+        let (texts, by_literal): (Vec<&str>, Vec<Vec<u32>>) = by_text.into_iter().unzip();
+        let literals = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(texts)
+            .unwrap_or_else(|error| panic!("literals of built-in rules: {error}"));
+        Self { rules, literals, by_literal }
+    }
+
     /// Calls `found` with every rule of a surface that matches, and where.
     fn find(&self, surface: &str, text: &str, found: &mut dyn FnMut(&'static BundleRule, Range<usize>)) {
-        for (rule, condition) in &self.rules {
-            if !condition.surfaces.iter().any(|one| one == surface || one == "any") {
+        let is_wanted =
+            |condition: &TextCondition| condition.surfaces.iter().any(|one| one == surface || one == "any");
+        let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.rules.len()];
+        for hit in self.literals.find_overlapping_iter(text) {
+            for rule in &self.by_literal[hit.pattern().as_usize()] {
+                let (_, condition) = self.rules[*rule as usize];
+                let reach = REACH + condition.within;
+                let place = hit.start().saturating_sub(reach)..(hit.end() + reach).min(text.len());
+                let places = &mut places[*rule as usize];
+                match places.last_mut() {
+                    Some(last) if place.start <= last.end => last.end = last.end.max(place.end),
+                    _ => places.push(place),
+                }
+            }
+        }
+        for ((rule, condition), mut places) in self.rules.iter().zip(places) {
+            if !is_wanted(condition) {
                 continue;
             }
-            for at in condition.pattern.find_iter(text) {
-                let is_excused =
-                    condition.unless.as_ref().is_some_and(|u| u.is_match(line_around(text, at.start())));
-                if !is_excused {
-                    found(rule, at.range());
+            if condition.literals.is_empty() {
+                places = vec![0..text.len()];
+            }
+            for place in places {
+                let start = text.floor_char_boundary(place.start);
+                let end = text.ceil_char_boundary(place.end);
+                for at in condition.find(&text[start..end]) {
+                    found(rule, start + at.start..start + at.end);
                 }
             }
         }
     }
-}
-
-fn line_around(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    text[start..].split('\n').next().unwrap_or_default()
 }
 
 impl Scan<'_, '_> {
@@ -71,14 +107,20 @@ impl Scan<'_, '_> {
         hits: &mut Vec<(usize, CheckFinding)>,
     ) {
         let all = views(text, &Limits::default());
+        let mut found = Vec::new();
         for (index, view) in all.views.iter().take(VIEWS_MAX).enumerate() {
             self.engines.patterns.find(surface, view.text(), &mut |rule, range| {
                 if index > 0 && !view.may_be_new(range.clone()) {
                     return;
                 }
-                let at = start + view.to_source(range).start;
-                hits.push((at, finding(rule, self.path, rule.severity)));
+                found.push((start + view.to_source(range).start, rule));
             });
+        }
+        for (at, rule) in found {
+            // What is only shown is told, and does not block.
+            let severity =
+                if self.is_described(at) { rule.severity.min(Severity::Medium) } else { rule.severity };
+            hits.push((at, finding(rule, self.path, severity)));
         }
     }
 
@@ -90,7 +132,12 @@ impl Scan<'_, '_> {
             hits.push((line + below, rule));
         });
         for (line, rule) in hits {
-            let mut finding = finding(rule, self.path, rule.severity);
+            let severity = if self.is_line_described(line) {
+                rule.severity.min(Severity::Medium)
+            } else {
+                rule.severity
+            };
+            let mut finding = finding(rule, self.path, severity);
             finding.line = line;
             finding.snippet = self.lines.show(line);
             self.found.findings.add(finding);
