@@ -7,6 +7,9 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use portcullis::bundles::code::{self, Language};
+use portcullis::bundles::rules::BundleRules;
+use portcullis::commands::CommandRules;
 use portcullis::config::{Overrides, Settings};
 use portcullis::decision::{Direction, Mode, OutputStream};
 use portcullis::detect::{PII, SECRETS};
@@ -38,6 +41,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("shell_syntax", shell_syntax),
     ("paths", paths),
     ("monitor", monitor),
+    ("bundle_code", bundle_code),
 ];
 
 /// Ranges looked at in one view. More would make long inputs cost their square.
@@ -450,4 +454,19 @@ fn incidents(output: &[u8], chunk: usize) -> Vec<(String, u64, String, String)> 
         _ => None,
     };
     effects.iter().filter_map(incident).collect()
+}
+
+/// Code of a bundle, in either language: the same report each time, and findings that stand in the file.
+pub fn bundle_code(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let lines = text.split('\n').count();
+    for (language, path) in [(Language::Python, "a.py"), (Language::JavaScript, "a.tsx")] {
+        let look = || code::scan(language, path, &text, BundleRules::builtin(), CommandRules::builtin());
+        let report = look();
+        for finding in &report.findings {
+            assert!((1..=lines).contains(&(finding.line as usize)), "a line of the file: {finding:?}");
+            assert_eq!(finding.file, path);
+        }
+        assert_eq!(report, look(), "the same each time");
+    }
 }

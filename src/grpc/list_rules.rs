@@ -1,6 +1,7 @@
 //! `ListRules`: the rules in force, page by page: detectors of text, and what the guards look for.
 
 use super::{RequestError, convert};
+use crate::bundles::rules::{BUNDLES, BundleRules};
 use crate::decision::{Category, Mode, Severity};
 use crate::monitor::PreparedMonitor;
 use crate::pb::v1;
@@ -54,7 +55,7 @@ pub(super) fn list(
     let mut wanted = all_rules(snapshot);
     if !request.plugin.is_empty() {
         let mut known: Vec<&str> = snapshot.scanner().rules().plugins().iter().map(|p| &**p).collect();
-        known.extend([COMMAND_SAFETY, PATH_AUDIT]);
+        known.extend([COMMAND_SAFETY, PATH_AUDIT, BUNDLES]);
         if !known.contains(&request.plugin.as_str()) {
             let message = format!("unknown plugin; known: {}", known.join(", "));
             return Err(RequestError::field("plugin", message));
@@ -102,6 +103,21 @@ pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
         line: rule.info.line,
     });
     let mut all: Vec<_> = detectors.collect();
+    all.extend(BundleRules::builtin().rules().iter().map(|rule| Listed {
+        id: &rule.id,
+        plugin: BUNDLES,
+        category: &rule.category,
+        severity: rule.severity,
+        confidence: 1.0,
+        description: &rule.description,
+        recommendation: &rule.fix,
+        references: &rule.references,
+        examples: &rule.examples.texts,
+        negative_examples: &rule.negative_examples.texts,
+        known_misses: &rule.known_misses.texts,
+        file: &rule.file,
+        line: rule.line,
+    }));
     let Some(prepared) = snapshot.prepared::<PreparedTools>() else { return all };
     all.extend(prepared.commands().rules().iter().map(|rule| Listed {
         id: &rule.id,

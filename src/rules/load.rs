@@ -17,7 +17,7 @@ const FILES_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 8;
 
 /// Folders directly below a folder of rules that hold rules of other kinds, which their engines read.
-pub const OTHER_FOLDERS: [&str; 3] = ["commands", "paths", "streams"];
+pub const OTHER_FOLDERS: [&str; 4] = ["bundles", "commands", "paths", "streams"];
 
 /// The text of one rule file and where it came from.
 #[derive(Clone, Debug)]

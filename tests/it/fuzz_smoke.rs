@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax, paths, monitor }
+run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax, paths, monitor, bundle_code }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -141,6 +141,13 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
             let mut seeds: Vec<Vec<u8>> = lines.iter().map(|line| line.to_vec()).collect();
             seeds.extend(texts(&root.join("rules/streams"), "toml").into_iter().flat_map(rules_of));
             return seeds;
+        }
+        "bundle_code" => {
+            let files = texts(&root.join("tests/cases/bundles/code"), "toml");
+            let text = |file: &Vec<u8>| String::from_utf8_lossy(file).into_owned();
+            let pieces =
+                files.iter().map(text).flat_map(|t| t.split("'''").map(str::to_owned).collect::<Vec<_>>());
+            return pieces.map(String::into_bytes).collect();
         }
         "paths" => {
             let mut seeds: Vec<Vec<u8>> = texts(&root.join("tests/cases/paths"), "toml")

@@ -5,6 +5,7 @@
 //! - `bad_input`: what no honest client sends.
 //! - `bundle_crash`: the server killed in the midst of uploads and reviews.
 //! - `bundles`: no tests; bundles of tests, and their upload.
+//! - `bundle_code`: Python and JavaScript of bundles, as data in `tests/cases/bundles/code` and as properties.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
@@ -40,6 +41,7 @@ mod audit;
 mod bad_input;
 mod bundle_crash;
 mod bundles;
+mod bundle_code;
 mod check_messages;
 mod cli;
 mod extensions;

@@ -177,8 +177,16 @@ impl Walk<'_> {
     }
 
     fn call_api(&mut self, path: &Rc<str>, callee: &Value, arguments: &Arguments, at: u32) -> Value {
+        if let Some((promise, "then" | "finally")) = path.rsplit_once('.')
+            && self.language == Language::JavaScript
+            && let Some((_, function)) = arguments.first().filter(|(_, function)| function.is_callable())
+        {
+            let kept = self.api(promise).with(callee.taint).about(callee.about.clone());
+            return self.call(function, &[(None, kept)], at, false);
+        }
         if let Some((function, how @ ("call" | "apply" | "bind"))) = path.rsplit_once('.')
             && self.language == Language::JavaScript
+            && function != "Reflect"
         {
             let function = Value::api(function).with(callee.taint);
             return self.called(&function, how, arguments, at);

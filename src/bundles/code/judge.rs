@@ -194,7 +194,7 @@ impl Walk<'_> {
                 rule_id: rule.id.clone(),
                 file: self.context.path.to_owned(),
                 line: self.line(hit.at),
-                category: rule.category.clone(),
+                category: rule.category.to_string(),
                 severity: rule.severity,
                 reason: rule.description.clone(),
                 snippet: self.snippet(hit.at),

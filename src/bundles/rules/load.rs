@@ -8,9 +8,9 @@ use toml::Spanned;
 
 use super::BundleRules;
 use super::problem::{BundleRuleProblem, BundleRuleProblems};
-use super::rule::{Api, BundleRule, CallCondition, Example, Matcher, Provider, TextCondition};
+use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 use crate::bundles::code::Taint;
-use crate::decision::Severity;
+use crate::decision::{Category, Severity};
 use crate::text::line_of;
 
 /// A file of bundle rules.
@@ -294,13 +294,14 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
             None
         }
     };
-    let mut examples = |defs: Vec<ExampleDef>| -> Vec<Example> {
-        let mut out = Vec::new();
+    let mut examples = |defs: Vec<ExampleDef>| -> Examples {
+        let mut out = Examples::default();
         for (language, text) in defs.into_iter().flatten() {
             if is_code && !matches!(language.as_str(), "python" | "javascript") {
                 wrong.push(format!("an example of code is `python` or `javascript`, not `{language}`"));
             }
-            out.push(Example { language, text });
+            out.languages.push(language);
+            out.texts.push(text);
         }
         out
     };
@@ -309,7 +310,7 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
     match matcher {
         Some(matcher) if wrong.is_empty() => Ok(BundleRule {
             id: def.id,
-            category: def.category,
+            category: Category::new(&def.category),
             severity: def.severity,
             description: def.description,
             fix: def.fix,

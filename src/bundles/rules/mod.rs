@@ -17,8 +17,11 @@ use regex_automata::meta::Regex;
 pub use builtin::builtin_bundle_sources;
 pub use load::BundleRuleSource;
 pub use problem::{BundleRuleProblem, BundleRuleProblems};
-pub use rule::{Api, BundleRule, CallCondition, Example, Matcher, Provider, TextCondition};
+pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
+
+/// The name under which the rules about bundles are listed.
+pub const BUNDLES: &str = "bundles";
 
 /// A set of rules and of facts about libraries, ready to use.
 #[derive(Debug, Default)]

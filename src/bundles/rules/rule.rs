@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_automata::meta::Regex;
 
 use crate::bundles::code::Taint;
-use crate::decision::Severity;
+use crate::decision::{Category, Severity};
 
 /// What is known of some functions.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct BundleRule {
     /// Stable id: dashboards and suppressions name it.
     pub id: String,
     /// What kind of thing it finds, such as `code_exec`.
-    pub category: String,
+    pub category: Category,
     /// How bad it is. HIGH and CRITICAL block.
     pub severity: Severity,
     /// What is wrong, one sentence for the uploader.
@@ -51,11 +51,11 @@ pub struct BundleRule {
     /// What it looks at.
     pub matcher: Matcher,
     /// What it must find.
-    pub examples: Vec<Example>,
+    pub examples: Examples,
     /// What it must not find.
-    pub negative_examples: Vec<Example>,
+    pub negative_examples: Examples,
     /// What it ought to find and does not yet.
-    pub known_misses: Vec<Example>,
+    pub known_misses: Examples,
     /// The file that the rule comes from.
     pub file: String,
     /// 1-based line where it begins.
@@ -145,11 +145,18 @@ fn lines_at<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
     &text[start..end]
 }
 
-/// Something that a rule must find, or must not.
-#[derive(Clone, Debug)]
-pub struct Example {
-    /// `python`, `javascript`, or the surface of a text.
-    pub language: String,
-    /// The text.
-    pub text: String,
+/// Texts that a rule must find something in, or must not.
+#[derive(Clone, Debug, Default)]
+pub struct Examples {
+    /// The texts.
+    pub texts: Vec<String>,
+    /// What each is written in: `python`, `javascript`, or the surface of a text.
+    pub languages: Vec<String>,
+}
+
+impl Examples {
+    /// Each text with what it is written in.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.languages.iter().zip(&self.texts).map(|(language, text)| (&**language, &**text))
+    }
 }

@@ -1,10 +1,9 @@
 //! The self-check: every rule about code against its own examples, through the whole engine.
 
-use super::rule::{BundleRule, Example, Matcher};
+use super::rule::{BundleRule, Matcher};
 use super::{BundleRuleProblem, BundleRules};
 use crate::bundles::code::{self, Language};
 use crate::commands::CommandRules;
-use crate::decision::CheckFinding;
 
 /// Outcome of a self-check of bundle rules.
 #[derive(Debug, Default)]
@@ -27,39 +26,43 @@ impl BundleRules {
     ) -> BundleSelfCheck {
         let mut out = BundleSelfCheck::default();
         for rule in self.rules.iter().filter(|rule| is_wanted(rule)) {
+            let (found, not_found, missed) = (&rule.examples, &rule.negative_examples, &rule.known_misses);
             out.rules += 1;
-            out.texts += rule.examples.len() + rule.negative_examples.len() + rule.known_misses.len();
+            out.texts += found.texts.len() + not_found.texts.len() + missed.texts.len();
             let mut wrong = |message: String| {
                 let (file, line, rule_id) = (rule.file.clone(), rule.line, rule.id.clone());
                 out.problems.push(BundleRuleProblem { file, line, rule_id, message });
             };
-            for example in rule.examples.iter().filter(|example| !self.holds(rule, example, commands)) {
-                wrong(format!("examples: {:?} is not seen", example.text));
+            for (language, text) in found.iter() {
+                if !self.holds(rule, language, text, commands) {
+                    wrong(format!("examples: {text:?} is not seen"));
+                }
             }
-            for example in rule.negative_examples.iter().filter(|example| self.holds(rule, example, commands))
-            {
-                wrong(format!("negative_examples: {:?} is seen", example.text));
+            for (language, text) in not_found.iter() {
+                if self.holds(rule, language, text, commands) {
+                    wrong(format!("negative_examples: {text:?} is seen"));
+                }
             }
-            for example in rule.known_misses.iter().filter(|example| self.holds(rule, example, commands)) {
-                wrong(format!("known_misses: {:?} is seen now; move it to examples", example.text));
+            for (language, text) in missed.iter() {
+                if self.holds(rule, language, text, commands) {
+                    wrong(format!("known_misses: {text:?} is seen now; move it to examples"));
+                }
             }
         }
         out
     }
 
-    fn holds(&self, rule: &BundleRule, example: &Example, commands: &CommandRules) -> bool {
-        if let Matcher::Text(condition) = &rule.matcher {
-            return condition.find(&example.text).next().is_some();
-        }
-        let (language, name) = match example.language.as_str() {
+    fn holds(&self, rule: &BundleRule, language: &str, text: &str, commands: &CommandRules) -> bool {
+        let files = match &rule.matcher {
+            Matcher::Call(condition) => &condition.files,
+            Matcher::Text(condition) => return condition.find(text).next().is_some(),
+        };
+        let (language, name) = match language {
             "javascript" => (Language::JavaScript, "example.js"),
             _ => (Language::Python, "example.py"),
         };
-        let name = match &rule.matcher {
-            Matcher::Call(condition) => condition.files.first().map_or(name, String::as_str),
-            Matcher::Text(_) => name,
-        };
-        let report = code::scan(language, name, &example.text, self, commands);
-        report.findings.iter().any(|found: &CheckFinding| found.rule_id == rule.id)
+        let name = files.first().map_or(name, String::as_str);
+        let report = code::scan(language, name, text, self, commands);
+        report.findings.iter().any(|found| found.rule_id == rule.id)
     }
 }

@@ -150,7 +150,7 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
         rule_id: rule.id.clone(),
         file: path.to_owned(),
         line: 0,
-        category: rule.category.clone(),
+        category: rule.category.to_string(),
         severity,
         reason: rule.description.clone(),
         snippet: String::new(),

@@ -1,10 +1,12 @@
-//! Rule files of the two guards and of the monitor: which of the given paths hold some, and their self-check.
+//! Rule files of the two guards, of the monitor and about bundles: which of the given paths hold some, and their
+//! self-check.
 //!
-//! They lie in folders `commands`, `paths` and `streams`, and are not run over messages.
+//! They lie in folders `bundles`, `commands`, `paths` and `streams`, and are not run over messages.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bundles::rules::{BUNDLES, BundleRuleSource, BundleRules, builtin_bundle_sources};
 use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
 use crate::monitor::rules::{STREAMS, StreamRules};
 use crate::paths::{PathRuleSource, SensitivePaths, builtin_path_sources};
@@ -15,11 +17,12 @@ const COMMANDS: &str = "commands";
 /// Folder of rules about paths.
 const PATHS: &str = "paths";
 /// Every folder.
-const FOLDERS: [&str; 3] = [COMMANDS, PATHS, STREAMS];
+const FOLDERS: [&str; 4] = [BUNDLES, COMMANDS, PATHS, STREAMS];
 
 /// The rule files of the guards among given paths.
 #[derive(Default)]
 pub(super) struct Guards {
+    bundles: Vec<RuleSource>,
     commands: Vec<RuleSource>,
     paths: Vec<RuleSource>,
     streams: Vec<RuleSource>,
@@ -52,6 +55,7 @@ impl Guards {
     fn read(&mut self, path: &Path, kind: &str) {
         match load_folder(path) {
             Ok(files) if kind == COMMANDS => self.commands.extend(files),
+            Ok(files) if kind == BUNDLES => self.bundles.extend(files),
             Ok(files) if kind == STREAMS => self.streams.extend(files),
             Ok(files) => self.paths.extend(files),
             Err(RuleProblems(found)) => self.problems.extend(found),
@@ -103,6 +107,9 @@ impl Guards {
                 }
             }
         }
+        if !only_given || !self.bundles.is_empty() {
+            self.check_bundles(only_given, with_builtin, out);
+        }
         if !only_given || !self.paths.is_empty() {
             let builtin = builtin_path_sources().filter(|s| with_builtin && !stands_in(&self.paths, s.file));
             let own = self.paths.iter().map(|s| PathRuleSource { file: &s.name, text: &s.text });
@@ -125,6 +132,30 @@ impl Guards {
     }
 }
 
+impl Guards {
+    fn check_bundles(&self, only_given: bool, with_builtin: bool, out: &mut SelfCheck) {
+        let builtin = builtin_bundle_sources().filter(|s| with_builtin && !stands_in(&self.bundles, s.file));
+        let own = self.bundles.iter().map(|s| BundleRuleSource { file: &s.name, text: &s.text });
+        let sources: Vec<_> =
+            builtin.map(|s| BundleRuleSource { file: s.file, text: s.text }).chain(own).collect();
+        match BundleRules::load(&sources) {
+            Ok(rules) => {
+                let is_given = |file: &str| self.bundles.iter().any(|source| source.name == file);
+                let checked =
+                    rules.self_check(CommandRules::builtin(), |rule| !only_given || is_given(&rule.file));
+                out.rules += checked.rules;
+                out.texts += checked.texts;
+                let found = checked.problems.into_iter();
+                out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+            }
+            Err(found) => {
+                let found = found.0.into_iter();
+                out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+            }
+        }
+    }
+}
+
 /// The built-in files of the guards.
 pub(super) fn builtin_files() -> impl Iterator<Item = RuleSource> {
     let file = |name: &str, kind: &str, text: &'static str| RuleSource {
@@ -136,7 +167,8 @@ pub(super) fn builtin_files() -> impl Iterator<Item = RuleSource> {
     };
     let commands = builtin_command_sources().map(move |s| file(s.file, COMMANDS, s.text));
     let paths = builtin_path_sources().map(move |s| file(s.file, PATHS, s.text));
-    commands.chain(paths).chain(builtin_stream_sources())
+    let bundles = builtin_bundle_sources().map(move |s| file(s.file, BUNDLES, s.text));
+    commands.chain(paths).chain(builtin_stream_sources()).chain(bundles)
 }
 
 /// The kind of rules at `path` when it, or the folder it lies in, bears the name of one.
