@@ -100,8 +100,7 @@ impl Walk<'_> {
         {
             return value;
         }
-        let bytes = base.as_text().map_or(0, |text| text.len());
-        if self.step(bytes / 32)
+        if self.step(base.size() / 16)
             && let Some(value) = fold::method(self.language, base, name, arguments)
         {
             return value;
@@ -125,7 +124,10 @@ impl Walk<'_> {
             "__call__" => self.call(function, arguments, at, false),
             "apply" => {
                 let list = arguments.get(1).map(|(_, value)| value);
-                let elements = list.and_then(|list| self.elements(list));
+                let elements = match list {
+                    Some(list) => self.elements(list),
+                    None => None,
+                };
                 let unknown = || vec![Value::unknown(list.map_or(Taint::NONE, Value::deep_taint))];
                 let given: Vec<_> = elements.unwrap_or_else(unknown).into_iter().map(|v| (None, v)).collect();
                 self.call(function, &given, at, false)

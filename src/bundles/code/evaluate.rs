@@ -11,7 +11,9 @@ use super::value::{ELEMENTS_MAX, Shape, Value, join};
 impl Walk<'_> {
     /// The value of an expression.
     pub fn value(&mut self, node: &Node, scope: usize) -> Value {
-        self.step(1);
+        if self.again > 0 {
+            self.step(1);
+        }
         if self.levels >= LEVELS_MAX {
             return Value::default();
         }
@@ -70,7 +72,7 @@ impl Walk<'_> {
                 let callee = self.value(function, scope);
                 let arguments = self.arguments(arguments, scope);
                 if let (Kind::Member(owner, name), Shape::Method(method)) = (&function.kind, &callee.shape)
-                    && let Some(value) = super::fold::grown(&method.0, name, &arguments)
+                    && let Some(value) = self.grown(&method.0, name, &arguments)
                 {
                     self.rebind(owner, value, scope);
                     return Value::default();
@@ -124,6 +126,18 @@ impl Walk<'_> {
                 Value::unknown(taint)
             }
         }
+    }
+
+    /// What something is after a method that puts something in; `None` for other methods.
+    fn grown(&mut self, base: &Value, name: &str, arguments: &super::call::Arguments) -> Option<Value> {
+        if !super::fold::is_growth(base, name) {
+            return None;
+        }
+        if !self.step(base.size() / 8) {
+            let given = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+            return Some(Value::unknown(base.deep_taint() | given));
+        }
+        super::fold::grown(base, name, arguments)
     }
 
     fn map(&mut self, entries: &[(Option<Node>, Node)], scope: usize) -> Value {
@@ -194,6 +208,7 @@ impl Walk<'_> {
             if nth > 0 && (!self.step(2) || !is_known) {
                 return false;
             }
+            self.again += usize::from(nth > 0);
             match pattern {
                 // Not one of two choices: each turn has its own.
                 Pattern::Name(name) => {
@@ -205,6 +220,7 @@ impl Walk<'_> {
                 self.value(test, scope);
             }
             is_known &= self.comprehend(element, rest, scope, out, taint);
+            self.again -= usize::from(nth > 0);
         }
         is_known
     }

@@ -213,14 +213,21 @@ pub(super) fn method(language: Language, base: &Value, name: &str, arguments: &A
     Some(value.with(taint))
 }
 
-/// What a list, map or anything else is after a method that puts something in; `None` for other methods.
-pub(super) fn grown(base: &Value, name: &str, arguments: &Arguments) -> Option<Value> {
-    let is_list = matches!(name, "append" | "push" | "extend" | "add" | "unshift" | "insert" | "appendleft");
-    if !is_list && !matches!(name, "update") {
-        return None;
-    }
+/// Whether a method puts something into a list or map.
+pub(super) fn is_growth(base: &Value, name: &str) -> bool {
     match &base.shape {
-        Shape::List(values) if is_list && values.len() < ELEMENTS_MAX => {
+        Shape::List(_) => {
+            matches!(name, "append" | "push" | "extend" | "add" | "unshift" | "insert" | "appendleft")
+        }
+        Shape::Map(_) => name == "update",
+        _ => false,
+    }
+}
+
+/// What a list or map is after a method that puts something in; `None` when it is too long.
+pub(super) fn grown(base: &Value, name: &str, arguments: &Arguments) -> Option<Value> {
+    match &base.shape {
+        Shape::List(values) if values.len() < ELEMENTS_MAX => {
             let mut values = (**values).clone();
             let given: Vec<Value> = match (name, arguments.first().map(|(_, value)| &value.shape)) {
                 ("extend", Some(Shape::List(more))) if more.len() < ELEMENTS_MAX => more.to_vec(),

@@ -18,12 +18,17 @@ use crate::decision::{Capability, CheckFinding};
 const CALLS_MAX: usize = 10;
 /// Levels of evaluation, over all calls.
 pub(super) const LEVELS_MAX: usize = 1_500;
-/// Steps of any file; a longer one has more.
-const STEPS_BASE: usize = 10_000;
+/// Steps of any file; a longer one has more. Walking every statement once is free; what is done again, put together or
+/// decoded costs steps.
+const STEPS_BASE: usize = 30_000;
 /// Steps of the longest file.
 const STEPS_MAX: usize = 400_000;
 /// Times that a function is entered: fewer for a longer one.
 const ENTRIES: std::ops::RangeInclusive<usize> = 3..=400;
+
+/// Classes of calls that run what they are given.
+const RUNNING: &[&str] =
+    &["evaluate", "shell", "argv", "deserialize", "load_code", "import_by_name", "late", "any_function"];
 
 /// Names of one function, class or module.
 #[derive(Default)]
@@ -60,6 +65,8 @@ pub(super) struct Walk<'a> {
     pub stars: Vec<Rc<str>>,
     pub classes: Vec<ClassInfo>,
     pub objects: Vec<Object>,
+    /// The first instance of each class.
+    instances: HashMap<usize, usize>,
     /// Functions that were met and the scope they were made in, and how often each was entered.
     functions: Vec<(Rc<Function>, usize, Option<usize>)>,
     entries: HashMap<*const Function, (usize, Value)>,
@@ -68,6 +75,8 @@ pub(super) struct Walk<'a> {
     calls: usize,
     pub levels: usize,
     pub steps: usize,
+    /// Loops and functions around that were walked before.
+    pub again: usize,
     /// How many branches, loops or doubled braces are around.
     branches: usize,
     pub doubled: usize,
@@ -89,11 +98,6 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         Language::Python => python::parse(text),
         Language::JavaScript => javascript::parse(context.path, text),
     };
-    let not_parsed = match (parsed.is_whole, parsed.is_cut) {
-        (false, _) => Some(NotParsed::Syntax),
-        (true, true) => Some(NotParsed::TooDeep),
-        (true, false) => None,
-    };
     let mut walk = Walk {
         context,
         language,
@@ -103,12 +107,14 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         stars: Vec::new(),
         classes: Vec::new(),
         objects: Vec::new(),
+        instances: HashMap::new(),
         functions: Vec::new(),
         entries: HashMap::new(),
         returned: Vec::new(),
         calls: 0,
         levels: 0,
-        steps: (STEPS_BASE + 2 * text.len()).min(STEPS_MAX),
+        steps: (STEPS_BASE + text.len()).min(STEPS_MAX),
+        again: 0,
         branches: 0,
         doubled: 0,
         seen: BTreeSet::new(),
@@ -121,6 +127,13 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
     walk.block(&parsed.body, 0);
     walk.remaining();
     super::shape::look(&mut walk);
+    // Without steps a name or text may not have been put together, which matters where it could be run.
+    let is_starved = walk.steps == 0 && RUNNING.iter().any(|class| walk.seen.contains(*class));
+    let not_parsed = match (parsed.is_whole, parsed.is_cut || is_starved) {
+        (_, true) => Some(NotParsed::TooDeep),
+        (false, false) => Some(NotParsed::Syntax),
+        (true, false) => None,
+    };
     let (findings, capabilities) = walk.report();
     Report { findings, capabilities, not_parsed }
 }
@@ -201,7 +214,6 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Statement, scope: usize) {
-        self.step(1);
         match statement {
             Statement::Expression(node) => {
                 self.value(node, scope);
@@ -269,7 +281,10 @@ impl Walk<'_> {
 
     fn run_loop(&mut self, target: &Pattern, iterable: Option<&Node>, body: &[Statement], scope: usize) {
         let iterated = iterable.map(|node| self.value(node, scope));
-        let elements = iterated.as_ref().and_then(|value| self.elements(value)).unwrap_or_default();
+        let elements = match &iterated {
+            Some(value) => self.elements(value).unwrap_or_default(),
+            None => Vec::new(),
+        };
         self.branches += 1;
         if elements.is_empty() {
             let taint = iterated.as_ref().map_or(Taint::NONE, Value::deep_taint);
@@ -283,32 +298,40 @@ impl Walk<'_> {
             if nth > 0 && !self.step(8) {
                 break;
             }
+            self.again += usize::from(nth > 0);
             match target {
                 Pattern::Name(name) if is_name => self.replace(name, element, scope),
                 _ => self.bind(target, element, scope),
             }
             self.block(body, scope);
+            self.again -= usize::from(nth > 0);
         }
         self.branches -= 1;
     }
 
     /// The elements of something that is iterated over, where they are known.
-    pub fn elements(&self, value: &Value) -> Option<Vec<Value>> {
+    pub fn elements(&mut self, value: &Value) -> Option<Vec<Value>> {
         let taint = value.taint;
-        match &value.shape {
-            Shape::List(values) => Some(values.iter().map(|v| v.clone().with(taint)).collect()),
-            Shape::Bytes(bytes) if bytes.len() <= ELEMENTS_MAX => {
-                let byte = |byte: &u8| Value::of(Shape::Number(f64::from(*byte))).with(taint);
-                Some(bytes.iter().map(byte).collect())
-            }
-            Shape::Text(text) if text.len() <= ELEMENTS_MAX => {
-                Some(text.chars().map(|c| Value::text(c.to_string()).with(taint)).collect())
-            }
-            Shape::Map(entries) if self.language == Language::Python => {
-                Some(entries.iter().map(|(key, _)| Value::text(key.clone()).with(taint)).collect())
-            }
-            _ => None,
+        let count = match &value.shape {
+            Shape::List(values) => values.len(),
+            Shape::Bytes(bytes) => bytes.len(),
+            Shape::Text(text) => text.len(),
+            Shape::Map(entries) if self.language == Language::Python => entries.len(),
+            _ => return None,
+        };
+        if count > ELEMENTS_MAX || !self.step(count / 8) {
+            return None;
         }
+        let number = |byte: &u8| Value::of(Shape::Number(f64::from(*byte))).with(taint);
+        Some(match &value.shape {
+            Shape::List(values) => values.iter().map(|v| v.clone().with(taint)).collect(),
+            Shape::Bytes(bytes) => bytes.iter().map(number).collect(),
+            Shape::Text(text) => text.chars().map(|c| Value::text(c.to_string()).with(taint)).collect(),
+            Shape::Map(entries) => {
+                entries.iter().map(|(key, _)| Value::text(key.clone()).with(taint)).collect()
+            }
+            _ => return None,
+        })
     }
 
     /// Binds the names of a pattern to the parts of a value.
@@ -322,7 +345,10 @@ impl Walk<'_> {
                 self.bind(inner, value, scope);
             }
             Pattern::List(patterns) => {
-                let parts = self.elements(&value).unwrap_or_default();
+                let parts = match &value.shape {
+                    Shape::List(values) => values.iter().take(patterns.len()).cloned().collect(),
+                    _ => self.elements(&value).unwrap_or_default(),
+                };
                 let taint = value.deep_taint();
                 for (nth, pattern) in patterns.iter().enumerate() {
                     let rest = || Value::unknown(taint).about(value.about.clone());
@@ -370,6 +396,7 @@ impl Walk<'_> {
         let number = self.classes.len();
         self.derived_from(&bases);
         self.classes.push(ClassInfo { scope: inner, bases, parents });
+        let before = self.functions.len();
         self.block(&class.body, inner);
         // Methods that nothing calls are walked with an instance of their own.
         let names = &self.scopes[inner].names;
@@ -378,7 +405,7 @@ impl Walk<'_> {
             _ => None,
         });
         let methods: HashSet<*const Function> = methods.collect();
-        for (function, _, class) in self.functions.iter_mut().rev() {
+        for (function, _, class) in &mut self.functions[before..] {
             if methods.contains(&Rc::as_ptr(function)) {
                 *class = Some(number);
             }
@@ -388,6 +415,7 @@ impl Walk<'_> {
 
     /// Makes an instance and runs what makes it.
     pub fn instance(&mut self, class: usize, arguments: &[(Option<Rc<str>>, Value)]) -> Value {
+        self.instances.entry(class).or_insert(self.objects.len());
         self.objects.push(Object { class, fields: HashMap::new() });
         let object = Value::of(Shape::Object(self.objects.len() - 1));
         let maker = if self.language == Language::Python { "__init__" } else { "constructor" };
@@ -431,7 +459,9 @@ impl Walk<'_> {
         self.calls += 1;
         self.returned.push(Value::default());
         let (branches, doubled) = (std::mem::take(&mut self.branches), std::mem::take(&mut self.doubled));
+        self.again += usize::from(entered > 0);
         self.block(&function.body, inner);
+        self.again -= usize::from(entered > 0);
         (self.branches, self.doubled) = (branches, doubled);
         self.calls -= 1;
         let value = self.returned.pop().unwrap_or_default();
@@ -504,8 +534,8 @@ impl Walk<'_> {
 
     /// The instance that methods without a caller have.
     fn shared_instance(&mut self, class: usize) -> Value {
-        if let Some(number) = self.objects.iter().position(|object| object.class == class) {
-            return Value::of(Shape::Object(number));
+        if let Some(number) = self.instances.get(&class) {
+            return Value::of(Shape::Object(*number));
         }
         self.instance(class, &[])
     }

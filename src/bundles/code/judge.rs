@@ -14,6 +14,8 @@ use crate::text::line_of;
 
 /// Levels of text that is run as code inside text that is run as code.
 const DEPTH_MAX: usize = 4;
+/// Texts of one file that are looked at as code or as commands.
+pub(super) const TEXTS_MAX: usize = 400;
 /// Findings of one file.
 const FINDINGS_MAX: usize = 200;
 /// Capabilities of one file.
@@ -50,10 +52,13 @@ impl Walk<'_> {
                 self.look_at_code(&code, at, "text that is run as code");
             }
         }
-        for (index, rule) in rules.rules().iter().enumerate() {
-            let Matcher::Call(condition) = &rule.matcher else { continue };
-            let is_of = condition.of.iter().any(|of| of == name || classes.contains(&**of));
-            if is_of && self.holds(condition, arguments, callee) {
+        let targets = std::iter::once(name).chain(classes.iter().copied());
+        let mut wanted: Vec<usize> = targets.flat_map(|target| rules.rules_on(target)).copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        for index in wanted {
+            let Matcher::Call(condition) = &rules.rules()[index].matcher else { continue };
+            if self.holds(condition, arguments, callee) {
                 self.hits.push(Hit { at, rule: index });
             }
         }
@@ -140,12 +145,16 @@ impl Walk<'_> {
 
     /// Looks at text that is run as code as if it stood in the file.
     pub fn look_at_code(&mut self, code: &Rc<str>, at: u32, what: &str) {
-        if self.context.depth >= DEPTH_MAX || !self.looked_at.insert((code.clone(), true)) || !self.step(20) {
+        if code.len() < 4 || self.looked_at.contains(&(code.clone(), true)) {
             return;
         }
-        if code.len() < 4 {
+        // What is not looked at here is not known, and the steps at their end say so.
+        if self.context.depth >= DEPTH_MAX || self.looked_at.len() >= TEXTS_MAX {
+            self.steps = 0;
             return;
         }
+        self.looked_at.insert((code.clone(), true));
+        self.step(200);
         let context = super::Context { depth: self.context.depth + 1, ..self.context };
         let report = worker::run(self.language, code, context);
         let line = self.line(at);

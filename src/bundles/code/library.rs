@@ -355,7 +355,10 @@ impl Walk<'_> {
                     named("target").or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.is_callable()))?;
                 let list = named("args")
                     .or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.as_list().is_some()));
-                let given = list.and_then(|list| self.elements(list)).unwrap_or_default();
+                let given = match list {
+                    Some(list) => self.elements(list).unwrap_or_default(),
+                    None => Vec::new(),
+                };
                 let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
                 self.call(&function.clone(), &given, at, false);
                 Value::api(format!("{path}()"))

@@ -191,7 +191,7 @@ impl Walk<'_> {
         }
         match &**name {
             "__builtins__" => return Value::api("builtins").with(Taint::HIDDEN),
-            "__globals__" => return Value::api("builtins.globals()").with(Taint::HIDDEN),
+            "__globals__" => return Value::api("builtins.globals()"),
             _ => {}
         }
         match &base.shape {
@@ -384,7 +384,7 @@ impl Walk<'_> {
                 let name = format!("{path}.{key}=");
                 self.record(&name, &[(None, value)], place.at, Taint::NONE);
             }
-            (Shape::Map(entries), Some(key)) => {
+            (Shape::Map(entries), Some(key)) if self.step(entries.len() / 2) => {
                 let mut entries = (**entries).clone();
                 entries.retain(|(name, _)| name != key);
                 entries.push((key.clone(), value));

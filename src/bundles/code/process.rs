@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::call::Arguments;
 use super::follow::Walk;
+use super::judge::TEXTS_MAX;
 use super::places::PLACE;
 use super::taint::Taint;
 use super::value::{Shape, Value};
@@ -16,6 +17,38 @@ use crate::shell::limits::Limits;
 const LIMITS: Limits = Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000 };
 /// Stands in a command for what is not known.
 const UNKNOWN: &str = "$PIECE_THAT_IS_NOT_KNOWN";
+
+/// Programs that run or install a file they are given, by how their names begin.
+const RUNNERS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "ksh",
+    "python",
+    "node",
+    "perl",
+    "ruby",
+    "chmod",
+    "cmd",
+    "powershell",
+    "pwsh",
+    "open",
+    "msiexec",
+    "dpkg",
+    "rpm",
+    "installer",
+    "wine",
+    "java",
+    "rundll32",
+    "regsvr32",
+    "deno",
+    "bun",
+    "php",
+    "wscript",
+    "cscript",
+    "mshta",
+];
 
 /// Rules that stop an agent and say little of a program: it may well delete its own files in a home folder.
 const ONLY_WARN: &[&str] = &[
@@ -103,8 +136,16 @@ impl Walk<'_> {
 
     /// Whether a command, with its unknown pieces, names a file that something from the network was written to.
     fn note_downloaded(&mut self, command: &str, at: u32) {
+        // The program itself, or what an interpreter or installer is given.
+        let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', '&']));
+        let Some(program) = words.find(|word| !matches!(*word, "sudo" | "nohup" | "start" | "exec")) else {
+            return;
+        };
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        let is_runner = RUNNERS.iter().any(|runner| name.trim_end_matches(".exe").starts_with(runner));
         let is_named = |file: &&Rc<str>| {
-            file.bytes().filter(u8::is_ascii_alphanumeric).count() > 3 && command.contains(&***file)
+            file.bytes().filter(u8::is_ascii_alphanumeric).count() > 3
+                && if is_runner { command.contains(&***file) } else { program.contains(&***file) }
         };
         if self.downloaded.iter().any(|file| is_named(&file)) {
             self.record("file.run_downloaded", &[(None, Value::text(command))], at, Taint::NONE);
@@ -134,9 +175,14 @@ impl Walk<'_> {
     }
 
     fn judge_command(&mut self, command: &Rc<str>, at: u32) {
-        if !self.looked_at.insert((command.clone(), false)) || command.len() > LIMITS.bytes_max {
+        if self.looked_at.contains(&(command.clone(), false)) {
             return;
         }
+        if command.len() > LIMITS.bytes_max || self.looked_at.len() >= TEXTS_MAX {
+            self.steps = 0;
+            return;
+        }
+        self.looked_at.insert((command.clone(), false));
         self.step(20 + command.len() / 8);
         let analysis = crate::shell::analyse(command, PLACE, &LIMITS);
         let context = GuardContext { place: PLACE, workspace_roots: &[] };

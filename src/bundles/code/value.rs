@@ -11,6 +11,8 @@ pub(super) const HOLE: char = '\0';
 pub(super) const TEXT_BYTES_MAX: usize = 1 << 18;
 /// Elements of a list that is still followed.
 pub(super) const ELEMENTS_MAX: usize = 1 << 14;
+/// Parts of a list whose texts patterns look at; fewer the deeper it lies.
+const TEXTS_MAX: usize = 256;
 /// Values that a name may have beside one another.
 const CHOICES_MAX: usize = 4;
 
@@ -88,24 +90,43 @@ impl Value {
 
     /// The taint of the value and of everything in it.
     pub fn deep_taint(&self) -> Taint {
-        self.deep_taint_to(4)
+        /// Values that are looked at; a larger one is mostly data.
+        const VALUES_MAX: usize = 2_000;
+        let mut budget = VALUES_MAX;
+        self.taint_within(4, &mut budget)
     }
 
-    fn deep_taint_to(&self, depth: usize) -> Taint {
-        if depth == 0 {
+    fn taint_within(&self, depth: usize, budget: &mut usize) -> Taint {
+        *budget = budget.saturating_sub(1);
+        if depth == 0 || *budget == 0 {
             return self.taint;
         }
-        let inner = |values: &[Self]| {
-            values.iter().take(256).fold(Taint::NONE, |all, v| all | v.deep_taint_to(depth - 1))
-        };
-        self.taint
-            | match &self.shape {
-                Shape::List(values) | Shape::Any(values) => inner(values),
-                Shape::Map(entries) => {
-                    entries.iter().take(256).fold(Taint::NONE, |all, (_, v)| all | v.deep_taint_to(depth - 1))
+        let mut taint = self.taint;
+        match &self.shape {
+            Shape::List(values) | Shape::Any(values) => {
+                for value in values.iter().take(*budget) {
+                    taint |= value.taint_within(depth - 1, budget);
                 }
-                _ => Taint::NONE,
             }
+            Shape::Map(entries) => {
+                for (_, value) in entries.iter().take(*budget) {
+                    taint |= value.taint_within(depth - 1, budget);
+                }
+            }
+            _ => {}
+        }
+        taint
+    }
+
+    /// Bytes of a text, elements of a list: what it costs to copy it.
+    pub fn size(&self) -> usize {
+        match &self.shape {
+            Shape::Text(text) => text.len(),
+            Shape::Bytes(bytes) => bytes.len(),
+            Shape::List(values) | Shape::Any(values) => 4 * values.len(),
+            Shape::Map(entries) => 4 * entries.len(),
+            _ => 0,
+        }
     }
 
     /// The text, or what its bytes are as text.
@@ -217,10 +238,13 @@ impl Value {
             Shape::Bool(is) => push(if *is { "true" } else { "false" }),
             Shape::Api(name) => push(name),
             Shape::List(values) | Shape::Any(values) => {
-                values.iter().take(256).for_each(|value| value.all_text(out, depth - 1));
+                values
+                    .iter()
+                    .take(TEXTS_MAX >> (2 * (4 - depth.min(4))))
+                    .for_each(|value| value.all_text(out, depth - 1));
             }
             Shape::Map(entries) => {
-                for (name, value) in entries.iter().take(256) {
+                for (name, value) in entries.iter().take(TEXTS_MAX >> (2 * (4 - depth.min(4)))) {
                     out.push('\n');
                     out.push_str(name);
                     out.push('=');

@@ -11,8 +11,13 @@ const STACK_BASE: usize = 64 << 20;
 const STACK_PER_LEVEL: usize = 4 << 10;
 /// The largest stack.
 const STACK_MAX: usize = 3 << 30;
-/// Brackets in brackets, or signs in a row. Real code has less than 100.
+/// Brackets in brackets, signs in a row, or signs and words that lead to an operand in one statement. Real code has less
+/// than 100.
 const NESTING_MAX: usize = 1_000;
+
+/// Words before an operand, of which a parser goes down a level each.
+const LEADING: &[&[u8]] =
+    &[b"not", b"lambda", b"new", b"typeof", b"void", b"await", b"yield", b"else", b"delete"];
 
 /// Looks at a file on a thread of its own.
 pub(super) fn run(language: Language, text: &str, context: Context<'_>) -> Report {
@@ -38,7 +43,7 @@ pub(super) fn run(language: Language, text: &str, context: Context<'_>) -> Repor
 /// What is known of a text before it is parsed.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Levels of brackets, or signs in a row.
+    /// Levels of brackets, or signs in a row, or signs that lead to an operand.
     nesting: usize,
     /// Signs and words: no parser can go down more levels.
     levels_max: usize,
@@ -48,20 +53,26 @@ impl Shape {
     fn of(language: Language, text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut shape = Self::default();
-        let (mut depth, mut row, mut at, mut was_word) = (0_usize, 0_usize, 0, false);
+        let (mut depth, mut row, mut chain, mut at, mut was_word) = (0_usize, 0_usize, 0_usize, 0, false);
         for byte in bytes {
             let is_word = byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
             shape.levels_max += usize::from((is_word && !was_word) || byte.is_ascii_punctuation());
             was_word = is_word;
         }
         while at < bytes.len() {
-            match bytes[at] {
+            let byte = bytes[at];
+            match byte {
                 b'(' | b'[' | b'{' => {
                     depth += 1;
-                    row = 0;
+                    (row, chain) = (0, 0);
                 }
-                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                b')' | b']' | b'}' => {
+                    depth = depth.saturating_sub(1);
+                    chain = 0;
+                }
                 b'!' | b'~' | b'-' | b'+' => row += 1,
+                b'=' | b'?' | b'*' => chain += 1,
+                b',' | b';' | b'\n' => (row, chain) = (0, 0),
                 b' ' | b'\t' => {}
                 b'"' | b'\'' | b'`' => {
                     at = after_quote(language, bytes, at);
@@ -76,9 +87,17 @@ impl Shape {
                     at += memchr::memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
                     continue;
                 }
+                byte if byte.is_ascii_alphabetic() => {
+                    let end = bytes[at..].iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_');
+                    let end = end.map_or(bytes.len(), |end| at + end);
+                    chain += usize::from(LEADING.contains(&&bytes[at..end]));
+                    row = 0;
+                    at = end;
+                    continue;
+                }
                 _ => row = 0,
             }
-            shape.nesting = shape.nesting.max(depth).max(row);
+            shape.nesting = shape.nesting.max(depth).max(row).max(chain);
             at += 1;
         }
         shape

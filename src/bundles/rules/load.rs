@@ -201,6 +201,12 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
             Err(error) => problems.push(problem("", 0, "", format!("a pattern of a [[place]]: {error}"))),
         }
     }
+    for (index, rule) in out.rules.iter().enumerate() {
+        let Matcher::Call(call) = &rule.matcher else { continue };
+        for target in &call.of {
+            out.by_target.entry(target.clone()).or_default().push(index);
+        }
+    }
     check_classes(&out, &mut problems);
     if problems.is_empty() { Ok(out) } else { Err(BundleRuleProblems(problems)) }
 }

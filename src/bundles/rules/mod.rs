@@ -32,6 +32,8 @@ pub struct BundleRules {
     by_name: HashMap<String, Vec<usize>>,
     /// Entries of `apis` by the last part of a name whose owner may be anything (`*.name`).
     by_method: HashMap<String, Vec<usize>>,
+    /// Rules about calls by the class or name that they are about.
+    by_target: HashMap<String, Vec<usize>>,
     /// First parts of canonical names: the modules that something is known of.
     modules: HashSet<String>,
     providers: Vec<Provider>,
@@ -75,6 +77,11 @@ impl BundleRules {
     /// Whether a path, in lower case, is of conversations with an agent, its memory or instructions.
     pub fn is_chat_place(&self, path: &str) -> bool {
         self.chat_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
+    }
+
+    /// Indices of the rules about calls of a class or of a canonical name.
+    pub fn rules_on(&self, target: &str) -> &[usize] {
+        self.by_target.get(target).map_or(&[], Vec::as_slice)
     }
 
     /// What is known of a function, by its canonical name such as `os.system`; several entries may speak of one.

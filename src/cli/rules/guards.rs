@@ -108,7 +108,7 @@ impl Guards {
             }
         }
         if !only_given || !self.bundles.is_empty() {
-            self.check_bundles(only_given, with_builtin, out);
+            check_bundles(&self.bundles, only_given, with_builtin, out);
         }
         if !only_given || !self.paths.is_empty() {
             let builtin = builtin_path_sources().filter(|s| with_builtin && !stands_in(&self.paths, s.file));
@@ -132,26 +132,25 @@ impl Guards {
     }
 }
 
-impl Guards {
-    fn check_bundles(&self, only_given: bool, with_builtin: bool, out: &mut SelfCheck) {
-        let builtin = builtin_bundle_sources().filter(|s| with_builtin && !stands_in(&self.bundles, s.file));
-        let own = self.bundles.iter().map(|s| BundleRuleSource { file: &s.name, text: &s.text });
-        let sources: Vec<_> =
-            builtin.map(|s| BundleRuleSource { file: s.file, text: s.text }).chain(own).collect();
-        match BundleRules::load(&sources) {
-            Ok(rules) => {
-                let is_given = |file: &str| self.bundles.iter().any(|source| source.name == file);
-                let checked =
-                    rules.self_check(CommandRules::builtin(), |rule| !only_given || is_given(&rule.file));
-                out.rules += checked.rules;
-                out.texts += checked.texts;
-                let found = checked.problems.into_iter();
-                out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
-            }
-            Err(found) => {
-                let found = found.0.into_iter();
-                out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
-            }
+/// Compiles and checks the rules about bundles.
+fn check_bundles(given: &[RuleSource], only_given: bool, with_builtin: bool, out: &mut SelfCheck) {
+    let builtin = builtin_bundle_sources().filter(|s| with_builtin && !stands_in(given, s.file));
+    let own = given.iter().map(|s| BundleRuleSource { file: &s.name, text: &s.text });
+    let sources: Vec<_> =
+        builtin.map(|s| BundleRuleSource { file: s.file, text: s.text }).chain(own).collect();
+    match BundleRules::load(&sources) {
+        Ok(rules) => {
+            let is_given = |file: &str| given.iter().any(|source| source.name == file);
+            let checked =
+                rules.self_check(CommandRules::builtin(), |rule| !only_given || is_given(&rule.file));
+            out.rules += checked.rules;
+            out.texts += checked.texts;
+            let found = checked.problems.into_iter();
+            out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+        }
+        Err(found) => {
+            let found = found.0.into_iter();
+            out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
         }
     }
 }
