@@ -3,9 +3,9 @@
 //! - `architecture`: the sources keep the import rules of the crate.
 //! - `audit`: one record per decision, and what it must not hold.
 //! - `bad_input`: what no honest client sends.
+//! - `bundle_code`: Python and JavaScript of bundles, as data in `tests/cases/bundles/code` and as properties.
 //! - `bundle_crash`: the server killed in the midst of uploads and reviews.
 //! - `bundles`: no tests; bundles of tests, and their upload.
-//! - `bundle_code`: Python and JavaScript of bundles, as data in `tests/cases/bundles/code` and as properties.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
@@ -39,9 +39,9 @@
 mod architecture;
 mod audit;
 mod bad_input;
+mod bundle_code;
 mod bundle_crash;
 mod bundles;
-mod bundle_code;
 mod check_messages;
 mod cli;
 mod extensions;

@@ -40,8 +40,6 @@ pub(super) struct Scope {
 /// A class of the file.
 pub(super) struct ClassInfo {
     pub scope: usize,
-    /// Canonical names of bases that are not of the file.
-    pub bases: Vec<Rc<str>>,
     /// Classes of the file that it derives from.
     pub parents: Vec<usize>,
 }
@@ -395,7 +393,7 @@ impl Walk<'_> {
         let inner = self.scope(scope);
         let number = self.classes.len();
         self.derived_from(&bases);
-        self.classes.push(ClassInfo { scope: inner, bases, parents });
+        self.classes.push(ClassInfo { scope: inner, parents });
         let before = self.functions.len();
         self.block(&class.body, inner);
         // Methods that nothing calls are walked with an instance of their own.

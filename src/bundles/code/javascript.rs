@@ -345,7 +345,7 @@ impl Lower {
         let (parameters, rest) = self.js_parameters(&function.params);
         let body = function.body.as_ref().map(|body| self.js_statements(&body.statements));
         let name = function.id.as_ref().map(|id| Rc::from(id.name.as_str()));
-        Rc::new(Function { name, parameters, rest, body: body.unwrap_or_default(), at: function.span.start })
+        Rc::new(Function { name, parameters, rest, body: body.unwrap_or_default() })
     }
 
     pub fn js_arrow(&mut self, function: &ast::ArrowFunctionExpression<'_>) -> Rc<Function> {
@@ -354,7 +354,7 @@ impl Lower {
             ast::ArrowFunctionBody::FunctionBody(body) => self.js_statements(&body.statements),
             other => vec![Statement::Return(other.as_expression().map(|value| self.js(value)))],
         };
-        Rc::new(Function { name: None, parameters, rest, body, at: function.span.start })
+        Rc::new(Function { name: None, parameters, rest, body })
     }
 
     fn js_parameters(&mut self, parameters: &ast::FormalParameters<'_>) -> (Vec<Pattern>, Option<usize>) {

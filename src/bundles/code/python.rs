@@ -209,7 +209,7 @@ impl Lower {
         let body = self.statements(&def.body);
         let name: Rc<str> = Rc::from(def.name.as_str());
         let at = def.range.start().to_u32();
-        let function = Function { name: Some(name.clone()), parameters, rest, body, at };
+        let function = Function { name: Some(name.clone()), parameters, rest, body };
         out.push(Statement::Function(Rc::new(function)));
         // `@decorate` is a call of `decorate` with the function.
         for decorator in def.decorator_list.iter().rev() {

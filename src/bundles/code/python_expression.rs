@@ -139,8 +139,7 @@ impl Lower {
                     None => (Vec::new(), None),
                 };
                 let body = vec![Statement::Return(Some(self.expression(&lambda.body)))];
-                let at = start(expression);
-                Kind::Function(Rc::new(Function { name: None, parameters, rest, body, at }))
+                Kind::Function(Rc::new(Function { name: None, parameters, rest, body }))
             }
             Expr::ListComp(made) => self.comprehension(&made.elt, &made.generators),
             Expr::SetComp(made) => self.comprehension(&made.elt, &made.generators),

@@ -101,7 +101,6 @@ pub(super) struct Function {
     /// Index of the parameter that takes the remaining arguments.
     pub rest: Option<usize>,
     pub body: Vec<Statement>,
-    pub at: u32,
 }
 
 /// A class.
