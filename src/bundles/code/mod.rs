@@ -20,6 +20,7 @@ mod javascript_expression;
 mod judge;
 mod library;
 mod name;
+mod origin;
 mod places;
 mod process;
 mod python;
