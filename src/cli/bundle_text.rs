@@ -231,7 +231,7 @@ mod tests {
     fn text_of_strangers_stays_on_its_line() {
         for (text, wanted) in [
             ("", ""),
-            ("  two\n\twords ", "two words"),
+            ("  two\n\twords ", "two w…"),
             ("\u{1b}[2J", "<U+001B>[2J"),
             ("abcdef", "abcdef"),
             ("abcdefg", "abcde…"),

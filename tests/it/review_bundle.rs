@@ -266,18 +266,18 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
 
 #[tokio::test]
 async fn a_stalled_upload_ends_and_too_many_are_shed() {
-    let settings = "bundles: {uploads_max: 1, upload_idle_timeout: 300ms}\n";
+    let settings = "bundles: {uploads_max: 1, upload_idle_timeout: 3s}\n";
     let server = Setup::new().settings(settings).start();
     let client = server.client().await;
     let (send, receive) = tokio::sync::mpsc::channel(4);
     let mut stalled = client.clone();
     let call = tokio::spawn(async move { stalled.review_bundle(ReceiverStream::new(receive)).await });
     send.send(message(Kind::Header(header()))).await.expect("open");
-    let busy = eventually(PATIENCE, "one more is refused", || async {
-        let answer = upload(&mut client.clone(), header(), b"").await;
-        answer.err().filter(|status| status.code() == Code::Unavailable)
-    })
-    .await;
+    // Its file is there, so it has the only place.
+    let lies = || !files_below(&server, "uploads").is_empty();
+    eventually(PATIENCE, "the upload has begun", || async { lies().then_some(()) }).await;
+    let busy = upload(&mut client.clone(), header(), b"").await.expect_err("one more is refused");
+    assert_eq!(busy.code(), Code::Unavailable, "{busy:?}");
     assert!(busy.get_details_retry_info().is_some(), "{busy:?}");
     let status = call.await.expect("the task ends").expect_err("nothing more came");
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");

@@ -167,3 +167,120 @@ fn unwritten(error: &std::io::Error) -> RequestError {
 fn wrong_size(declared: u64, found: &str) -> RequestError {
     RequestError::field("header.size", format!("is {declared}, and {found} bytes were sent"))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decision::BundleKind;
+
+    /// One message of a client that may do anything.
+    #[derive(Clone, Debug)]
+    enum Sent {
+        Header,
+        Chunk(Vec<u8>),
+        Nothing,
+        Broken,
+    }
+
+    fn sent() -> impl Strategy<Value = Vec<Sent>> {
+        let one = prop_oneof![
+            1 => Just(Sent::Header),
+            8 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(Sent::Chunk),
+            1 => Just(Sent::Nothing),
+            1 => Just(Sent::Broken),
+        ];
+        // Mostly well begun, so that more than the first message is looked at.
+        (any::<bool>(), proptest::collection::vec(one, 0..12)).prop_map(|(is_begun, mut all)| {
+            if is_begun {
+                all.insert(0, Sent::Header);
+            }
+            all
+        })
+    }
+
+    fn message(sent: Sent) -> Result<v1::ReviewBundleRequest, Status> {
+        let kind = match sent {
+            Sent::Header => Some(Kind::Header(v1::BundleHeader::default())),
+            Sent::Chunk(bytes) => Some(Kind::Chunk(bytes.into())),
+            Sent::Nothing => None,
+            Sent::Broken => return Err(Status::unknown("the connection broke")),
+        };
+        Ok(v1::ReviewBundleRequest { kind })
+    }
+
+    fn header(size: u64, sha256: &str) -> Header {
+        Header {
+            kind: BundleKind::Skill,
+            name: String::new(),
+            submitter: "ada".to_owned(),
+            entity_id: None,
+            sha256: sha256.to_owned(),
+            size,
+            is_dry_run: false,
+            context: v1::CallContext::default(),
+            policy: "default".to_owned(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        /// Whatever comes in whatever order: bytes are taken exactly when a header came once and first, nothing but
+        /// chunks followed, and they are what was declared. Nothing is left in the folder.
+        #[test]
+        fn only_a_header_and_its_bytes_are_taken(sent in sent(), declared in 0_u64..60, is_true in any::<bool>()) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let folder = tempfile::tempdir().expect("a folder");
+            let spool = Spool::open(folder.path()).expect("it opens");
+            let chunks: Option<Vec<u8>> = match sent.split_first() {
+                Some((Sent::Header, rest)) => rest
+                    .iter()
+                    .map(|one| match one {
+                        Sent::Chunk(bytes) => Some(bytes.clone()),
+                        _ => None,
+                    })
+                    .collect::<Option<Vec<_>>>()
+                    .map(|chunks| chunks.concat()),
+                _ => None,
+            };
+            let whole = chunks.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            let size = if is_true { whole } else { declared };
+            let wanted = chunks.filter(|bytes| bytes.len() <= 100 && (size == 0 || size == bytes.len() as u64));
+            let messages = futures_util::stream::iter(sent.into_iter().map(message));
+            let minute = Duration::from_secs(60);
+            let taken = runtime.block_on(async {
+                let mut reader = Reader::new(messages, 1_000, minute, minute);
+                reader.header().await?;
+                reader.receive(&spool, &header(size, ""), 100).await
+            });
+            match (taken, wanted) {
+                (Ok(spooled), Some(bytes)) => {
+                    prop_assert_eq!(std::fs::read(spooled.path()).expect("it is there"), bytes);
+                }
+                (Err(_), None) => {}
+                (taken, wanted) => prop_assert!(false, "{:?} for {:?}", taken, wanted),
+            }
+            prop_assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_hash_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Spool::open(folder.path()).expect("it opens");
+        for (sha256, is_taken) in [
+            ("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", true),
+            ("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ae", false),
+        ] {
+            let messages =
+                [Sent::Header, Sent::Chunk(b"ab".to_vec()), Sent::Chunk(b"c".to_vec())].map(message);
+            let minute = Duration::from_secs(60);
+            let mut reader = Reader::new(futures_util::stream::iter(messages), 1_000, minute, minute);
+            reader.header().await.expect("it comes first");
+            let taken = reader.receive(&spool, &header(0, sha256), 100).await;
+            assert_eq!(taken.is_ok(), is_taken, "{taken:?}");
+        }
+    }
+}
