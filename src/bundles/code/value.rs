@@ -16,6 +16,9 @@ const TEXTS_MAX: usize = 256;
 /// Values that a name may have beside one another.
 const CHOICES_MAX: usize = 4;
 
+/// An argument of a call: its name, where it has one, and its value.
+pub(super) type Given = (Option<Rc<str>>, Value);
+
 /// A value and where it comes from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Value {
@@ -52,7 +55,7 @@ pub(super) enum Shape {
     /// A method of a class of the file, and its instance.
     Bound(Rc<(Value, Value)>),
     /// A function with its first arguments given.
-    Partial(Rc<(Value, Vec<(Option<Rc<str>>, Value)>)>),
+    Partial(Rc<(Value, Vec<Given>)>),
     /// Any of these.
     Any(Rc<Vec<Value>>),
 }
