@@ -172,7 +172,7 @@ describe("the services around it", () => {
         health.check({ service }, (error, answer) => (error ? fail(error) : done(answer.status)));
       });
     assert.equal(await status(SERVICE), HealthCheckResponse_ServingStatus.SERVING);
-    assert.equal(await status("portcullis.v1.SubmissionService"), HealthCheckResponse_ServingStatus.NOT_SERVING);
+    assert.equal(await status("portcullis.v1.SubmissionService"), HealthCheckResponse_ServingStatus.SERVING);
     health.close();
   });
 
