@@ -133,9 +133,7 @@ impl Observer for Recorder<'_> {
 
     fn skipped(&mut self, file: &str, records: usize, needs: &str) {
         let plural = if records == 1 { "" } else { "s" };
-        self.output.note(format_args!(
-            "{file}: {records} record{plural} passed over: needs {needs}, which this release does not have"
-        ));
+        self.output.note(format_args!("{file}: {records} record{plural} passed over: needs {needs}"));
     }
 }
 

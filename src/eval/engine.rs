@@ -1,12 +1,17 @@
 //! The judge in this process: the engines under a snapshot of rules and policies.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::bundle_record::Reviewed;
 use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
 use super::stream_record::Seen;
 use super::tool_record::ToolCall;
-use crate::decision::{Direction, OutputStream};
+use crate::bundles::archive::FileSource;
+use crate::bundles::{InspectLimits, Inspector};
+use crate::decision::{BundleKind, CheckFinding, Decision, Direction, OutputStream};
 use crate::grpc::intercept;
 use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine};
 use crate::monitor::{self, Attachment, Effect, Event, Ids, Limits, Plan, Session};
@@ -94,6 +99,7 @@ impl Judge for EngineJudge<'_> {
             findings: findings.collect(),
             unjudged: unjudged.collect(),
             incidents: Vec::new(),
+            reviewed: None,
             elapsed,
         })
     }
@@ -154,6 +160,47 @@ impl Judge for EngineJudge<'_> {
             }
         }
         Ok(Judged::of_stream(incidents, unjudged, started.elapsed()))
+    }
+
+    fn review(&mut self, path: &Path, kind: BundleKind) -> Result<Option<Judged>, JudgeError> {
+        let open = File::open(path).and_then(FileSource::new);
+        let source =
+            open.map_err(|error| JudgeError::Refused(format!("{} cannot be read: {error}", path.display())))?;
+        let inspector = Inspector::new(self.snapshot.shared_scanner().clone(), InspectLimits::default());
+        let started = Instant::now();
+        let inspection = inspector.inspect(&source, kind);
+        let elapsed = started.elapsed();
+        let found = |finding: &CheckFinding| Found {
+            category: finding.category.clone(),
+            rule_id: finding.rule_id.clone(),
+            severity: finding.severity,
+            path: finding.file.clone(),
+            start: 0,
+            end: 0,
+            score: finding.severity.score(),
+        };
+        let checks = &inspection.checks;
+        let all = [&checks.archive, &checks.manifest, &checks.static_security];
+        let findings: Vec<Found> = all.iter().flat_map(|check| &check.findings).map(found).collect();
+        let unjudged = inspection.unjudged.iter().map(|unjudged| NotJudged {
+            plugin: unjudged.plugin.to_string(),
+            reason: unjudged.reason.as_str().to_owned(),
+            failed_open: unjudged.failed_open(),
+        });
+        Ok(Some(Judged {
+            decision: match (inspection.is_blocked(), inspection.is_held_for_coverage) {
+                (true, _) => Decision::Block,
+                (false, true) => Decision::Ask,
+                (false, false) if findings.is_empty() => Decision::Allow,
+                (false, false) => Decision::Warn,
+            },
+            risk_score: findings.iter().map(|found| found.score).fold(0.0, f64::max),
+            findings,
+            unjudged: unjudged.collect(),
+            incidents: Vec::new(),
+            reviewed: Some(Reviewed::of(&inspection)),
+            elapsed,
+        }))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {

@@ -36,6 +36,10 @@ pub(super) fn grade(record: &Record, judged: &Judged) -> Graded {
         };
         return Graded { is_flagged, spans: Vec::new() };
     }
+    if record.kind == Kind::Archives {
+        let is_refused = judged.reviewed.as_ref().is_some_and(|reviewed| !reviewed.is_accepted);
+        return Graded { is_flagged: is_refused, spans: Vec::new() };
+    }
     let Some(family) = record.kind.family() else {
         return Graded { is_flagged: judged.decision == Decision::Block, spans: Vec::new() };
     };
@@ -108,6 +112,7 @@ mod tests {
             text: " ".repeat(100),
             call: None,
             transcript: None,
+            upload: None,
             spans: spans.collect(),
             has_exact_spans: true,
             is_core: true,
@@ -130,6 +135,7 @@ mod tests {
             findings: findings.collect(),
             unjudged: Vec::new(),
             incidents: Vec::new(),
+            reviewed: None,
             elapsed: Duration::ZERO,
         }
     }

@@ -74,9 +74,8 @@ pub fn record_line(outcome: &Outcome<'_>) -> Value {
         "risk_score": judged.risk_score,
         "findings": findings,
         "incidents": incidents,
-        // Bundles and archives fill these.
-        "checks": {},
-        "archive": null,
+        "checks": judged.reviewed.as_ref().map_or_else(|| json!({}), |reviewed| reviewed.checks.clone().into()),
+        "archive": judged.reviewed.as_ref().map(|one| if one.is_accepted { "accept" } else { "reject" }),
         "redacted_left_bytes": redaction.left_bytes,
         "redaction_stable": redaction.is_stable,
         "unjudged": unjudged,

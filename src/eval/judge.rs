@@ -1,10 +1,12 @@
 //! Who answers: this process or a server, behind one interface.
 
+use std::path::Path;
 use std::time::Duration;
 
+use super::bundle_record::Reviewed;
 use super::stream_record::Seen;
 use super::tool_record::ToolCall;
-use crate::decision::{Decision, Severity};
+use crate::decision::{BundleKind, Decision, Severity};
 use crate::pb::v1;
 use crate::rules::Role;
 
@@ -51,6 +53,8 @@ pub struct Judged {
     pub unjudged: Vec<NotJudged>,
     /// Incidents in the output of a process, in the order in which they were reported.
     pub incidents: Vec<Seen>,
+    /// What the checks of a bundle said; `None` for everything else.
+    pub reviewed: Option<Reviewed>,
     /// How long the answer took.
     pub elapsed: Duration,
 }
@@ -81,6 +85,7 @@ impl Judged {
             findings,
             unjudged: unjudged.collect(),
             incidents: Vec::new(),
+            reviewed: None,
             elapsed,
         }
     }
@@ -100,6 +105,7 @@ impl Judged {
             findings: Vec::new(),
             unjudged,
             incidents,
+            reviewed: None,
             elapsed,
         }
     }
@@ -156,6 +162,15 @@ pub trait Judge {
     /// # Errors
     /// When there is no answer; an incident is never an error.
     fn watch(&mut self, chunks: &mut dyn Iterator<Item = &str>) -> Result<Judged, JudgeError>;
+
+    /// Checks the bundle in a file, without a review by a model. `None` when this judge cannot.
+    ///
+    /// # Errors
+    /// When there is no answer; a refusal is never an error.
+    fn review(&mut self, path: &Path, kind: BundleKind) -> Result<Option<Judged>, JudgeError> {
+        let _ = (path, kind);
+        Ok(None)
+    }
 
     /// The text with credentials and personal data replaced.
     ///

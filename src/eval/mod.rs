@@ -8,15 +8,18 @@
 //!   a person is neither. Of commands in disguise it is also told how many got the verdict of the plain one;
 //! - streams: an inserted attack is found when an incident of WARN or KILL begins in it; the incidents of benign
 //!   transcripts are false ones, told per megabyte;
+//! - bundles: a malicious one is found, and a benign one falsely flagged, when the inline checks block it; archives: one
+//!   that must be refused is found when the archive check refuses it;
 //! - injection: an attack is found, and a benign text falsely flagged, when the decision is BLOCK;
 //! - secrets and PII: a positive record is found when a finding of its family overlaps an expected span; a negative one
 //!   is falsely flagged by any finding of its family from MEDIUM on.
 //!
 //! Findings in shadow or suppressed do not count, since they decide nothing. The cache is off: a figure of speed is that
-//! of scanning. Records of shapes that this release cannot judge are passed over and said so.
+//! of scanning. Records that a judge cannot judge are passed over and said so.
 //!
 //! Does not: print, or reach a server. The command line does, by giving another [`Judge`].
 
+mod bundle_record;
 mod engine;
 mod grade;
 mod input;
@@ -31,10 +34,11 @@ mod tool_record;
 
 use std::path::{Path, PathBuf};
 
+pub use bundle_record::{Reviewed, Upload};
 pub use engine::EngineJudge;
 pub use json::{record_line, report as report_json};
 pub use judge::{Found, Judge, JudgeError, Judged, NotJudged};
-pub use record::{Kind, Labelled, Record, RecordError, Shape, parse};
+pub use record::{Kind, Labelled, Record, RecordError, parse};
 pub use stream_record::{Seen, Transcript};
 pub use table::render as report_text;
 pub use tally::{Count, FileTally, Report, SpanCount};
@@ -92,7 +96,7 @@ pub struct Outcome<'a> {
 pub trait Observer {
     /// A record was judged.
     fn judged(&mut self, outcome: &Outcome<'_>);
-    /// Records of a file were passed over; `needs` names what would judge them.
+    /// Records of a file were passed over; `needs` says what would judge them.
     fn skipped(&mut self, file: &str, records: usize, needs: &str);
 }
 
@@ -125,18 +129,22 @@ fn evaluate_file(
     for (line, text) in input::lines(file)? {
         let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
         let text = text.map_err(malformed)?;
-        let record = match record::parse(&text).map_err(malformed)? {
-            Shape::Judged(record) => record,
-            Shape::Later { needs } => {
-                *skipped.entry(needs).or_default() += 1;
-                continue;
-            }
-        };
+        let record = record::parse(&text).map_err(malformed)?;
         let failed = |error| EvalError::Judge { path: name.clone(), line, error };
-        let judged = match (&record.call, &record.transcript) {
-            (Some(call), _) => judge.intercept(call),
-            (None, Some(transcript)) => judge.watch(&mut transcript.chunks(&record.text)),
-            (None, None) => judge.judge(&record.text, record.role),
+        let judged = match (&record.call, &record.transcript, &record.upload) {
+            (Some(call), _, _) => judge.intercept(call),
+            (None, Some(transcript), _) => judge.watch(&mut transcript.chunks(&record.text)),
+            (None, None, Some(upload)) => {
+                let path = file.with_file_name(&upload.name);
+                match judge.review(&path, upload.kind).map_err(failed)? {
+                    Some(judged) => Ok(judged),
+                    None => {
+                        *skipped.entry("to run without a server").or_default() += 1;
+                        continue;
+                    }
+                }
+            }
+            (None, None, None) => judge.judge(&record.text, record.role),
         };
         let judged = judged.map_err(failed)?;
         let redaction = redaction::measure(&record, &judged, judge).map_err(failed)?;

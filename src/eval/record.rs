@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::bundle_record::{self, Upload};
 use super::stream_record::{self, Transcript};
 use super::tool_record::{self, Disguise, ToolCall};
 use crate::detect::{PII, SECRETS};
@@ -28,6 +29,10 @@ pub enum Kind {
     Paths,
     /// Output of watched processes.
     Streams,
+    /// Bundles of skills, plugins and agents.
+    Bundles,
+    /// Archives, good and bad ones.
+    Archives,
 }
 
 impl Kind {
@@ -40,13 +45,20 @@ impl Kind {
             Self::Commands => "commands",
             Self::Paths => "paths",
             Self::Streams => "streams",
+            Self::Bundles => "bundles",
+            Self::Archives => "archives",
         }
     }
 
     /// Family of the categories that answer for it; `None` where the decision does.
     pub(super) const fn family(self) -> Option<&'static str> {
         match self {
-            Self::Injection | Self::Commands | Self::Paths | Self::Streams => None,
+            Self::Injection
+            | Self::Commands
+            | Self::Paths
+            | Self::Streams
+            | Self::Bundles
+            | Self::Archives => None,
             Self::Secrets => Some(SECRETS),
             Self::Pii => Some(PII),
         }
@@ -93,24 +105,14 @@ pub struct Record {
     pub call: Option<ToolCall>,
     /// How the text is the output of a process; `None` for everything else.
     pub transcript: Option<Transcript>,
+    /// The file to upload; `None` for everything but bundles and archives.
+    pub upload: Option<Upload>,
     /// Expected spans.
     pub spans: Vec<Labelled>,
     /// Whether the expected spans are exact to the byte.
     pub has_exact_spans: bool,
     /// Whether its types count for the recall of the right type.
     pub is_core: bool,
-}
-
-/// What a line holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Something to be judged now.
-    Judged(Box<Record>),
-    /// Something that this release cannot judge.
-    Later {
-        /// The call that would judge it.
-        needs: &'static str,
-    },
 }
 
 /// What is wrong with a record.
@@ -142,14 +144,11 @@ impl fmt::Display for RecordError {
     }
 }
 
-/// Fields that tell the shapes of other calls, and the call that judges each.
-const LATER: [(&str, &str); 1] = [("bundle", "ReviewBundle")];
-
 /// Reads one line.
 ///
 /// # Errors
 /// The field that is missing or wrong.
-pub fn parse(line: &str) -> Result<Shape, RecordError> {
+pub fn parse(line: &str) -> Result<Box<Record>, RecordError> {
     let fields: Value = serde_json::from_str(line)
         .map_err(|error| RecordError::whole(format!("is not a JSON object: {error}")))?;
     let Value::Object(fields) = fields else {
@@ -164,24 +163,14 @@ pub fn parse(line: &str) -> Result<Shape, RecordError> {
         Some(tool_record::path_record(fields))
     } else if fields.has("chunks") {
         Some(stream_record::stream_record(fields))
+    } else if fields.has("bundle") {
+        Some(bundle_record::upload_record(fields))
     } else {
         None
     };
-    if let Some(record) = read {
-        return record.map(|record| Shape::Judged(Box::new(record)));
-    }
-    let later = LATER.iter().find(|(field, _)| fields.has(field));
-    let (_, needs) = later.ok_or_else(|| {
-        RecordError::at(
-            "text",
-            "is missing, and no field of another shape is there (command, path, chunks, bundle)",
-        )
-    })?;
-    // The label is what every shape but the archives has; a line without it is no record.
-    if !fields.has("expect") {
-        fields.text("label")?;
-    }
-    Ok(Shape::Later { needs })
+    let missing = "is missing, and no field of another shape is there (command, path, chunks, bundle)";
+    let record = read.ok_or_else(|| RecordError::at("text", missing))?;
+    record.map(Box::new)
 }
 
 fn text_record(fields: Fields<'_>) -> Result<Record, RecordError> {
@@ -216,6 +205,7 @@ fn text_record(fields: Fields<'_>) -> Result<Record, RecordError> {
         text,
         call: None,
         transcript: None,
+        upload: None,
         spans,
         has_exact_spans: !fields.has("exact") || fields.flag("exact")?,
         is_core,
@@ -334,10 +324,7 @@ mod tests {
     use super::*;
 
     fn record(line: &str) -> Record {
-        match parse(line).expect("a good line") {
-            Shape::Judged(record) => *record,
-            other => panic!("{other:?} is no record"),
-        }
+        *parse(line).expect("a good line")
     }
 
     #[test]
@@ -357,7 +344,7 @@ mod tests {
         let pii = record(line);
         assert_eq!((pii.kind, pii.tier.as_str(), pii.is_positive), (Kind::Pii, "hard", false));
         let line = r#"{"bundle":"a.zip","expect":"reject"}"#;
-        assert_eq!(parse(line), Ok(Shape::Later { needs: "ReviewBundle" }), "{line}");
+        assert_eq!(record(line).kind, Kind::Archives);
     }
 
     #[test]

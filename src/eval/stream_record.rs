@@ -85,6 +85,7 @@ pub(super) fn stream_record(fields: Fields<'_>) -> Result<Record, RecordError> {
         text: chunks.concat(),
         call: None,
         transcript: Some(transcript),
+        upload: None,
         spans: Vec::new(),
         has_exact_spans: false,
         is_core: false,
@@ -104,18 +105,18 @@ fn texts<'a>(fields: Fields<'a>, name: &str) -> Result<Vec<&'a str>, RecordError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::record::{Shape, parse};
+    use crate::eval::record::parse;
 
     #[test]
     fn an_attack_stands_in_its_chunks() {
         let line = r#"{"id":"a","label":"attack","category":"c","mode":"two","chunks":["é","ab","c","d"],"at_chunk":1,"n_pieces":2}"#;
-        let Ok(Shape::Judged(record)) = parse(line) else { panic!("a good line") };
+        let Ok(record) = parse(line) else { panic!("a good line") };
         let transcript = record.transcript.as_ref().expect("a transcript");
         assert_eq!((record.text.as_str(), record.tier.as_str()), ("éabcd", "two"));
         assert_eq!(transcript.attack, Some(2..5));
         assert_eq!(transcript.chunks(&record.text).collect::<Vec<_>>(), ["é", "ab", "c", "d"]);
         let benign = r#"{"id":"a","label":"benign","chunks":[]}"#;
-        let Ok(Shape::Judged(record)) = parse(benign) else { panic!("a good line") };
+        let Ok(record) = parse(benign) else { panic!("a good line") };
         assert_eq!((record.kind, record.is_positive), (Kind::Streams, false));
     }
 

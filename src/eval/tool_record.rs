@@ -93,6 +93,7 @@ fn record(
         text: text.to_owned(),
         call: Some(call),
         transcript: None,
+        upload: None,
         spans: Vec::new(),
         has_exact_spans: false,
         is_core: false,
@@ -102,13 +103,10 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::record::{Shape, parse};
+    use crate::eval::record::parse;
 
     fn read(line: &str) -> Record {
-        match parse(line).expect("a good line") {
-            Shape::Judged(record) => *record,
-            other => panic!("{other:?} is no record"),
-        }
+        *parse(line).expect("a good line")
     }
 
     #[test]
