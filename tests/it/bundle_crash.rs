@@ -51,7 +51,7 @@ struct Told {
 
 /// Settings of a start; `stray_grace` as a duration.
 fn settings(stand_in: &StandIn, round: usize, database: Option<&str>, stray_grace: &str) -> String {
-    let risk = if round % 2 == 0 { "safe" } else { "critical" };
+    let risk = if round.is_multiple_of(2) { "safe" } else { "critical" };
     let said = json!({"risk_level": risk, "summary": "Looked at.", "findings": [], "placeholders": 1});
     let url = stand_in.url(&format!("slow/25/{}", says(&said.to_string())));
     let store = database.map(|url| format!(", url: \"{url}\"")).unwrap_or_default();
