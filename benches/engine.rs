@@ -91,7 +91,8 @@ fn rules_alone() {
         for rule in file["rule"].as_array().expect("rules") {
             let mut alone = file.clone();
             alone.insert("rule".into(), toml::Value::Array(vec![rule.clone()]));
-            let alone = RuleSource { text: toml::to_string(&alone).expect("TOML again"), ..source.clone() };
+            let text = toml::to_string(&alone).expect("TOML again").into();
+            let alone = RuleSource { text, json: None, ..source.clone() };
             let started = Instant::now();
             let set = RuleSet::compile(&[alone], &RuleSetConfig::default()).expect("it compiles alone");
             set.warm_up();

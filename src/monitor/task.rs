@@ -20,7 +20,7 @@ use super::keep::{self, Keeper};
 use super::outbox::{Message, Outbox};
 use super::question::{judgement, question};
 use super::{Effect, Event, Failure, JudgeRequest, Judgement, Session, SessionError, Summary, Time};
-use crate::decision::{Decision, Incident, OutputStream, Reason, VerdictKind, VerdictSource};
+use crate::decision::{Decision, OutputStream, Reason, VerdictKind, VerdictSource};
 use crate::judge::Judge;
 use crate::telemetry::Metrics;
 

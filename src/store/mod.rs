@@ -13,6 +13,10 @@ mod incidents;
 mod interceptors;
 mod sql;
 mod submissions;
+/// A PostgreSQL database for each test that asks for one.
+#[cfg(test)]
+#[path = "../../tests/support/postgres.rs"]
+pub(crate) mod test_postgres;
 
 pub use audit_events::{AuditFilter, AuditPage, AuditQuery, AuditStore, ChainReport, NewAuditEvent};
 pub use bytes::{BundleBytes, BytesError, KeptBytes, S3Config, open as open_bytes};

@@ -63,9 +63,9 @@ mod monitor_incidents;
 mod monitoring;
 mod plugins;
 mod policy_service;
-mod registry;
 #[path = "../support/postgres.rs"]
 mod postgres;
+mod registry;
 mod reload;
 mod review_bundle;
 mod review_cli;

@@ -5,13 +5,11 @@ const CONTROLS_ONE_IN: usize = 64;
 /// Shortest readable piece that is looked at in a binary, in bytes.
 const STRING_BYTES_MIN: usize = 6;
 
-/// A text and how it was written.
+/// A text.
 #[derive(Debug)]
 pub(in crate::bundles) struct Decoded {
     /// The text, without a byte order mark.
     pub text: String,
-    /// Whether some bytes are no UTF-8, so that other readers may see other characters.
-    pub is_guessed: bool,
 }
 
 /// The text of a file; `None` when it is none.
@@ -29,20 +27,19 @@ pub(in crate::bundles) fn decode(bytes: &[u8]) -> Option<Decoded> {
         return None;
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return Some(Decoded { text: text.to_owned(), is_guessed: false });
+        return Some(Decoded { text: text.to_owned() });
     }
     // What is neither is read as Latin-1: every byte is a character, so none is overlooked. Binary data has more of the
     // upper half than any text in it.
     let upper = bytes.iter().filter(|byte| **byte >= 0x80).count();
-    (upper * 3 < bytes.len())
-        .then(|| Decoded { text: bytes.iter().map(|byte| char::from(*byte)).collect(), is_guessed: true })
+    (upper * 3 < bytes.len()).then(|| Decoded { text: bytes.iter().map(|byte| char::from(*byte)).collect() })
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Decoded> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-    let is_text = bytes.len() % 2 == 0 && !text.contains(['\0', char::REPLACEMENT_CHARACTER]);
-    is_text.then_some(Decoded { text, is_guessed: false })
+    let is_text = bytes.len().is_multiple_of(2) && !text.contains(['\0', char::REPLACEMENT_CHARACTER]);
+    is_text.then_some(Decoded { text })
 }
 
 /// The readable pieces of a binary, one a line, at most `max` bytes of them.

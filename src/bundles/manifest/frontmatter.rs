@@ -45,7 +45,10 @@ pub(in crate::bundles) fn front_matter(text: &str) -> Result<Option<FrontMatter>
 }
 
 /// Start and end of the YAML, and where the text behind it begins.
-fn yaml_range(text: &str) -> Result<Option<(usize, usize, usize)>, (u32, String)> {
+type YamlRange = (usize, usize, usize);
+
+/// Where the YAML stands, if there is some.
+fn yaml_range(text: &str) -> Result<Option<YamlRange>, (u32, String)> {
     let skipped = text.len() - text.trim_start_matches(['\u{feff}', '\n', '\r']).len();
     let rest = &text[skipped..];
     let Some(first) = rest.split_inclusive('\n').next().filter(|line| line.trim_end() == "---") else {

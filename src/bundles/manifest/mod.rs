@@ -176,9 +176,9 @@ impl Checked {
     }
 
     /// The text of a field; `None` when it is missing, of another type, or blank, which is told.
-    fn required<'f>(
+    fn required(
         &mut self,
-        fields: &'f Map<String, Value>,
+        fields: &Map<String, Value>,
         key: &str,
         file: &str,
         chars_max: usize,

@@ -14,13 +14,16 @@ fn check(kind: BundleKind, files: &[(&str, &str)]) -> (CheckStatus, Vec<String>,
     (result.status, result.findings.into_iter().map(|finding| finding.rule_id).collect(), checked)
 }
 
+/// Files, how the check ends, and the rules that it names.
+type Case<'a> = (&'a [(&'a str, &'a str)], CheckStatus, &'a [&'a str]);
+
 #[test]
 fn skills() {
     let long_name = format!("---\nname: {}\ndescription: d\n---\n", "a".repeat(65));
     let long_text = format!("---\nname: a\ndescription: {}\n---\n", "é".repeat(1_025));
     let fits = format!("---\nname: {}\ndescription: {}\n---\n", "a".repeat(64), "é".repeat(1_024));
     let good = "---\nname: good\ndescription: d\n---\nbody";
-    let cases: &[(&[(&str, &str)], CheckStatus, &[&str])] = &[
+    let cases: &[Case] = &[
         (&[("SKILL.md", good)], CheckStatus::Pass, &[]),
         (&[("good/SKILL.md", good)], CheckStatus::Pass, &[]),
         (&[("other/SKILL.md", good)], CheckStatus::Warn, &["manifest.name-folder"]),

@@ -473,12 +473,10 @@ impl Walk<'_, '_, '_> {
                 && !is_local(text)
                 && !text.is_empty()
                 && !text.contains("PLUGIN_ROOT")
-                && !(upper == "PYTHONPATH" && !text.starts_with('/'))
-                && !(upper == "NODE_OPTIONS"
-                    && !text.contains("-r")
-                    && !text.contains("import")
-                    && !text.contains("inspect"))
-                && !(upper == "NODE_TLS_REJECT_UNAUTHORIZED" && text != "0")
+                && (upper != "PYTHONPATH" || text.starts_with('/'))
+                && (upper != "NODE_OPTIONS"
+                    || ["-r", "import", "inspect"].iter().any(|loads| text.contains(loads)))
+                && (upper != "NODE_TLS_REJECT_UNAUTHORIZED" || text == "0")
                 && !text.starts_with("${");
             if redirects || loads {
                 self.finding(

@@ -207,7 +207,7 @@ pub(super) fn trust_of(url: &str, text: &str) -> Trust {
             .strip_prefix(*known)
             .is_some_and(|after| after.is_empty() || after.starts_with(['/', '?', ':'])),
     };
-    if KNOWN.iter().any(|known| is_known(&known)) {
+    if KNOWN.iter().any(is_known) {
         return Trust::Known;
     }
     let host = rest.split(['/', '?', ':']).next().unwrap_or_default();

@@ -79,7 +79,7 @@ impl Patterns {
                 continue;
             }
             if condition.literals.is_empty() {
-                places = vec![0..text.len()];
+                places = std::iter::once(0..text.len()).collect();
             }
             for place in places {
                 let start = text.floor_char_boundary(place.start);

@@ -5,9 +5,6 @@ mod life;
 mod rig;
 mod upkeep;
 
-#[path = "../../../../tests/support/postgres.rs"]
-mod postgres;
-
 /// Makes of each function that takes a place a test on SQLite and one on PostgreSQL.
 macro_rules! on_both {
     ($($test:ident),+ $(,)?) => {

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use super::postgres;
 use crate::bundles::archive::Source;
 use crate::bundles::pack::Packer;
 use crate::bundles::service::{Actor, Inspect, Parts, Reviewed, SubmissionError, Submissions, Upload};
@@ -21,6 +20,7 @@ use crate::bundles::{BundlesConfig, GuardrailsConfig, Inspection, Manifest, Tree
 use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
 use crate::judge::{Answer, Asking, Judge, NotJudged, Question, Trouble, Usage};
 use crate::setting::Secret;
+use crate::store::test_postgres as postgres;
 use crate::store::{AuditFilter, AuditQuery, Config, NewAuditEvent, Repositories, StoredSubmission};
 
 /// Where the rows of one test lie.

@@ -5,14 +5,11 @@ mod interceptors;
 mod open;
 mod submissions;
 
-#[path = "../../../../tests/support/postgres.rs"]
-mod postgres;
-
 use std::path::PathBuf;
 
 use super::SqlStore;
 use crate::setting::Secret;
-use crate::store::Config;
+use crate::store::{Config, test_postgres as postgres};
 
 /// Makes of each function that takes a [`TestPlace`] a test on SQLite and one on PostgreSQL.
 macro_rules! on_both {
