@@ -28,6 +28,7 @@
 //! - `postgres`: no tests; a database of its own for one test.
 //! - `registry`: no tests; changing interceptors and asking about tools.
 //! - `reload`: policies and rules replaced while the server runs.
+//! - `reviews`: bundles reviewed by a model behind the wire.
 //! - `shell_syntax`: our parser of bash beside bash and another parser.
 //! - `stream`: `CheckMessagesStream`.
 //! - `watch`: commands under watch, killed or not; on pipes and on a terminal.
@@ -69,6 +70,7 @@ mod registry;
 mod reload;
 mod review_bundle;
 mod review_cli;
+mod reviews;
 mod server;
 mod shell_syntax;
 mod stream;
