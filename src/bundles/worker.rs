@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::Tree;
 use super::review::{self, PROMPT_VERSION, Prompt};
 use super::service::Submissions;
 use super::service::step::{Landed, Released, TRIES_MAX, Unfetched, pause_after};
@@ -169,14 +171,6 @@ pub(super) async fn step(submissions: &Submissions, row: &StoredSubmission) -> R
 /// The review by a model.
 async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed, StoreError> {
     let Some(judge) = submissions.reviewer() else { return submissions.land_held(row).await };
-    let key = verdict_key(row, &*judge);
-    // Who asks again wants a fresh answer; everybody else gets the one that these bytes were given.
-    if row.attempt == 1
-        && let Some(known) = submissions.verdict(&key).await?
-    {
-        let is_passed = known.status == CheckStatus::Pass;
-        return submissions.land_verdict(row, known, is_passed, None).await;
-    }
     let fetched = match submissions.fetch(row).await {
         Ok(fetched) => fetched,
         Err(Unfetched::Never(error)) => return submissions.land_failure(row, error).await,
@@ -187,6 +181,14 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
     };
     let inspection = fetched.inspection;
     let tree = inspection.tree.unwrap_or_default();
+    let key = verdict_key(row, &*judge, &tree);
+    // Who asks again wants a fresh answer; everybody else gets the one that these bytes were given.
+    if row.attempt == 1
+        && let Some(known) = submissions.verdict(&key).await?
+    {
+        let is_passed = known.status == CheckStatus::Pass;
+        return submissions.land_verdict(row, known, is_passed, None).await;
+    }
     let nonce = Uuid::new_v4().simple().to_string();
     let prompt = Prompt::new(row.kind, &inspection.manifest, &tree, &inspection.capabilities, &nonce);
     let until = Instant::now() + submissions.guardrails().review_timeout;
@@ -287,13 +289,26 @@ fn no_review(model: &str, reason: &str) -> LlmReview {
 }
 
 /// What a verdict about a submission is bound to.
-fn verdict_key(row: &StoredSubmission, judge: &dyn Judge) -> VerdictKey {
+fn verdict_key(row: &StoredSubmission, judge: &dyn Judge, tree: &Tree) -> VerdictKey {
     VerdictKey {
         bundle_sha256: row.bundle_sha256.clone(),
         model: format!("{}/{}", judge.backend(), judge.model()),
         // The kind changes what is the primary document, and so what is asked.
-        prompt_version: format!("{PROMPT_VERSION}/{}", row.kind),
+        prompt_version: format!("{PROMPT_VERSION}/{}/{}", row.kind, layout(tree)),
     }
+}
+
+/// A digest of where each file begins and ends and whether it may be executed. The hash of a bundle joins paths and bytes
+/// by zero bytes, which a file may hold, too: alone it cannot tell two files from one that looks like both.
+fn layout(tree: &Tree) -> String {
+    let mut hash = Sha256::new();
+    for file in &tree.files {
+        hash.update((file.path.len() as u64).to_le_bytes());
+        hash.update(&file.path);
+        hash.update(file.size.to_le_bytes());
+        hash.update([u8::from(file.is_executable)]);
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Looks for stuck reviews and sets the gauges. Never ends.
@@ -334,6 +349,46 @@ async fn daily_jobs(submissions: &Submissions) {
         }
         if let Err(error) = submissions.sweep_daily().await {
             tracing::error!(%error, "strays cannot be swept up");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundles_of_one_hash_have_different_layouts() {
+        let tree = |files: &[(&str, &str, bool)]| {
+            let mut tree = Tree::default();
+            for (path, text, is_executable) in files {
+                tree.add((*path).to_owned(), text.len() as u64, *is_executable, Some(text));
+            }
+            layout(&tree)
+        };
+        // Joined by zero bytes the first three read the same.
+        let layouts = [
+            tree(&[("a", "x\0b\0y", false)]),
+            tree(&[("a", "x", false), ("b", "y", false)]),
+            tree(&[("a\0x\0b", "y", false)]),
+            tree(&[("a", "x", false), ("b", "y", true)]),
+            tree(&[]),
+        ];
+        for (at, layout) in layouts.iter().enumerate() {
+            assert!(!layouts[..at].contains(layout), "{at}");
+        }
+        assert_eq!(
+            layouts[0],
+            tree(&[("a", "z\0c\0z", false)]),
+            "what is in a file is the affair of the hash"
+        );
+    }
+
+    #[test]
+    fn no_trouble_is_patience_without_end() {
+        for trouble in Trouble::ALL {
+            let is_bad_answer = trouble.reason() == crate::decision::Reason::BadAnswer;
+            assert!(!is_bad_answer || patience(trouble) == Patience::None, "{trouble:?}");
         }
     }
 }

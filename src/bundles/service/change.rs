@@ -4,11 +4,16 @@ use jiff::Timestamp;
 
 use super::types::attempt_of;
 use crate::bundles::life::{self, Attempts, Event, Live, Refused, Standing};
-use crate::decision::{BundleChecks, Capability, FileCoverage, LlmReview, SubmissionStatus, Unjudged};
+use crate::decision::{
+    BundleChecks, Capability, FailMode, FileCoverage, LlmReview, Reason, SubmissionStatus, Unjudged,
+};
 use crate::store::{
     AttemptWrite, Change, EntityWrite, NewAuditEvent, Override, StoredAttempt, StoredEntity,
     StoredSubmission, SubmissionWrite, VerdictEntry,
 };
+
+/// Name of the review by a model among checks that could not judge.
+const REVIEW: &str = "llm_review";
 
 /// Everything that a transition of one submission looks at, as it was read.
 #[derive(Clone, Debug)]
@@ -157,6 +162,7 @@ impl Ground {
             if let Some(review) = &brought.review {
                 attempt.checks.llm_review = Some(review.clone());
             }
+            tell_no_key(&mut attempt.unjudged, to);
             attempt.decision_id.clone_from(&row.decision_id);
             attempt.policy_revision.clone_from(&row.policy_revision);
         };
@@ -277,6 +283,23 @@ impl Ground {
             change.entity = Some(EntityWrite::Update { entity: after, expect_version: entity.version });
         }
         Ok(change)
+    }
+}
+
+/// Lists the review among what could not be judged for as long as no model has a key, and no longer.
+pub(super) fn tell_no_key(unjudged: &mut Vec<Unjudged>, standing: Standing) {
+    unjudged.retain(|check| &*check.plugin != REVIEW);
+    if standing == Standing::HeldNoKey {
+        unjudged.push(Unjudged {
+            plugin: REVIEW.into(),
+            reason: Reason::Unavailable,
+            detail:
+                "No model has a key to review it with: it is held until an administrator decides, or has it \
+                     reviewed once there is one."
+                    .to_owned(),
+            fail_mode: FailMode::Ask,
+            shadow: false,
+        });
     }
 }
 

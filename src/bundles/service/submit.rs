@@ -6,7 +6,7 @@ use std::time::Instant;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::change::Checked;
+use super::change::{Checked, tell_no_key};
 use super::record::{self, Action, Record};
 use super::types::attempt_of;
 use super::{Actor, RACES_MAX, Reviewed, Reviewing, SubmissionError, Submissions, Upload, decision_of};
@@ -113,6 +113,7 @@ impl Submissions {
             version: 1,
         };
         let mut checked = checked;
+        tell_no_key(&mut checked.unjudged, transition.to);
         if event == Event::CheckPassed {
             checked.checks.llm_review = Some(self.not_reviewed());
         }

@@ -214,6 +214,8 @@ async fn uploads_end_as_checks_settings_and_model_say(place: Place) {
             _ => None,
         };
         assert_eq!(review, wanted, "{text}");
+        let is_told = details.unjudged.iter().any(|check| &*check.plugin == "llm_review");
+        assert_eq!(is_told, hold == HoldReason::NoKey, "{text}: a reason for a person");
         // Nothing is left of the way in.
         assert_eq!(rig.spooled(), 0);
         place = Some(rig.place);

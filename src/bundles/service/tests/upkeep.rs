@@ -285,5 +285,8 @@ async fn without_a_model_what_waits_is_held(place: Place) {
     let rig = Rig::at(off.place, Setup::default(), off.now.clone()).await;
     rig.submissions.retry(&admin(), &id).await.expect("there is a model again");
     rig.work().await;
-    assert_eq!(rig.row(&id).await.status, S::Approved);
+    let stands = rig.submissions.get(&owner(), &id, true).await.expect("its own");
+    assert_eq!(stands.status, S::Approved);
+    let unjudged = stands.details.expect("all").unjudged;
+    assert!(unjudged.is_empty(), "it was judged after all: {unjudged:?}");
 }
