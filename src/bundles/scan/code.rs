@@ -7,6 +7,10 @@ use crate::decision::{CheckFinding, Severity};
 
 /// Scans code that begins at `line` of the file.
 pub(super) fn code(scan: &mut Scan<'_, '_>, language: Language, text: &str, line: u32, is_file: bool) {
+    if !scan.found.may_follow(text.len()) {
+        scan.done.cut = Some(Unscanned::TooLarge);
+        return;
+    }
     let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
     match report.not_parsed {
         // The ledger then lists the engines of text alone.

@@ -12,6 +12,8 @@ use crate::decision::Severity;
 
 /// Deepest nesting that is followed.
 const DEPTH_MAX: usize = 40;
+/// Largest file that is read as JSON, in bytes. A tree of it takes twenty times as much.
+const JSON_BYTES_MAX: usize = 1 << 20;
 /// Largest file that is read as YAML, in bytes.
 const YAML_BYTES_MAX: usize = 256 << 10;
 
@@ -93,7 +95,9 @@ struct Walk<'w, 'e, 't> {
 /// A file of JSON.
 pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if let Some(value) = parse_json(text) {
+    if text.len() > JSON_BYTES_MAX {
+        commands_of_broken(scan, text, 1, Origin::File);
+    } else if let Some(value) = parse_json(text) {
         scan.engine("config");
         walk(scan, &value, Origin::File, text, 1);
         package::package_json(scan, &value);

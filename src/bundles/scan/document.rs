@@ -10,7 +10,7 @@ use crate::bundles::code::Language;
 use crate::bundles::manifest;
 
 /// Largest document whose structure is read, in bytes. Larger ones are read as text alone, and line by line.
-const STRUCTURE_BYTES_MAX: usize = 2 << 20;
+const STRUCTURE_BYTES_MAX: usize = 512 << 10;
 /// Most blocks and pieces of code in one document that are looked at one by one.
 const BLOCKS_MAX: usize = 2_000;
 /// Programs that a line of text may begin with to be a command.

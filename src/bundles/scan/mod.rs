@@ -30,6 +30,9 @@ pub(super) use patterns::Patterns;
 const WINDOW_BYTES: usize = 256 << 10;
 /// Bytes that windows share: more than the longest match of any rule.
 const OVERLAP_BYTES: usize = 20 << 10;
+/// Most bytes of scripts and code that are followed in one bundle: what they do is worked out, which takes ten times as long
+/// as reading them. Real bundles have a hundredth of it.
+const FOLLOWED_BYTES_MAX: usize = 10 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 
@@ -53,6 +56,17 @@ pub(super) struct Found {
     pub findings: Findings,
     /// What the bundle is able to do.
     pub capabilities: Vec<Capability>,
+    /// Bytes of scripts and code that were followed.
+    followed: usize,
+}
+
+impl Found {
+    /// Whether so many bytes more may be followed; counts them if so.
+    fn may_follow(&mut self, bytes: usize) -> bool {
+        let fits = self.followed + bytes <= FOLLOWED_BYTES_MAX;
+        self.followed += if fits { bytes } else { 0 };
+        fits
+    }
 }
 
 /// What became of one text.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_automata::meta::Regex;
 
 use super::Scan;
@@ -18,7 +18,7 @@ const VIEWS_MAX: usize = 8;
 
 /// Bytes around a literal in which a rule is looked for, besides those that its condition calls near: longer than any
 /// match.
-const REACH: usize = 700;
+const REACH: usize = 500;
 
 /// Rules about text behind one pass for the literals of all of them.
 #[derive(Debug)]
@@ -52,6 +52,7 @@ impl Patterns {
         let (texts, by_literal): (Vec<&str>, Vec<Vec<u32>>) = by_text.into_iter().unzip();
         let literals = AhoCorasick::builder()
             .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
             .build(texts)
             .unwrap_or_else(|error| panic!("literals of built-in rules: {error}"));
         Self { rules, literals, by_literal }

@@ -71,6 +71,10 @@ pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
 }
 
 fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
+    if !scan.found.may_follow(text.len()) {
+        scan.done.cut = Some(Unscanned::TooLarge);
+        return;
+    }
     let text = text.replace("\r\n", "\n");
     let text = without_placeholders(&text);
     let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
@@ -113,9 +117,9 @@ fn is_name(text: &str) -> bool {
 }
 
 fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, one_line: bool, place: Place) {
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
     let line_at = |effect: &Effect| {
-        let before = text.get(..effect.span.start.min(text.len())).unwrap_or_default();
-        if one_line { line } else { line + before.matches('\n').count() as u32 }
+        if one_line { line } else { line + ends.partition_point(|end| *end < effect.span.start) as u32 }
     };
     for hit in scan.engines.commands.judge(analysis, &GuardContext::default()) {
         let effect = &analysis.effects[hit.effect];

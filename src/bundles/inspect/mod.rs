@@ -115,3 +115,6 @@ pub(super) fn refusal_finding(refusal: &Refusal, file: &str) -> CheckFinding {
         fix_hint: "Pack the folder again with an ordinary tool, files only.".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
