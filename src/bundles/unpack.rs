@@ -13,7 +13,7 @@ use super::media::NotInert;
 use super::quality::Quality;
 use super::scan::{Engines, Found, scan};
 use super::tree::Tree;
-use crate::decision::{CheckFinding, Severity, Unjudged};
+use crate::decision::{CheckFinding, FailMode, Reason, Severity, Unjudged};
 
 /// Largest file that is held in memory as a whole, in bytes.
 const WHOLE_BYTES: u64 = 16 << 20;
@@ -144,7 +144,25 @@ impl<'i> Unpack<'i> {
         let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
         self.disagreement(text.as_bytes(), file);
         let done = scan(self.engines, file.path, text, syntax, &mut self.found);
+        if done.cut.is_some() {
+            self.give_up();
+        }
         self.ledger.enter(file.path, file.size, file.size, &done.engines, done.cut);
+    }
+
+    /// Notes, once, that an analysis did not run to its end.
+    fn give_up(&mut self) {
+        if self.unjudged.is_empty() {
+            self.unjudged.push(Unjudged {
+                plugin: "static_security".into(),
+                reason: Reason::Limit,
+                detail: "some code or scripts were not followed to their end; the coverage names the files"
+                    .to_owned(),
+                // The submission is held until a person has looked.
+                fail_mode: FailMode::Ask,
+                shadow: false,
+            });
+        }
     }
 
     /// A file that claims to be an image and is not one is no accident.

@@ -32,7 +32,7 @@ const WINDOW_BYTES: usize = 256 << 10;
 const OVERLAP_BYTES: usize = 20 << 10;
 /// Most bytes of scripts and code that are followed in one bundle: what they do is worked out, which takes ten times as long
 /// as reading them. Real bundles have a hundredth of it.
-const FOLLOWED_BYTES_MAX: usize = 10 << 20;
+const FOLLOWED_BYTES_MAX: usize = 6 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 
