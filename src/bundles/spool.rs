@@ -3,10 +3,12 @@
 //! A file is readable by its owner alone and locked for as long as somebody works on it; dropping it removes it. What a
 //! killed process leaves is a file without a lock, which the next start removes, whichever process made it.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -20,6 +22,8 @@ const EXTENSION: &str = "upload";
 #[derive(Clone, Debug)]
 pub struct Spool {
     folder: PathBuf,
+    /// Places that this process gave away. Whoever makes a file there does not lock it, so a sweep must know of it.
+    spares: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 /// A file that is being written.
@@ -60,7 +64,7 @@ impl Spool {
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        Ok(Self { folder })
+        Ok(Self { folder, spares: Arc::default() })
     }
 
     /// Removes files that nobody works on any more; answers how many.
@@ -72,6 +76,9 @@ impl Spool {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             if path.extension().is_none_or(|extension| extension != EXTENSION) {
+                continue;
+            }
+            if lock(&self.spares).contains(&path) {
                 continue;
             }
             // A lock that cannot be had is somebody's work. A file that went meanwhile is as good as removed.
@@ -105,14 +112,22 @@ impl Spool {
 
     /// A place for a file that somebody else makes, such as a copy of bytes that are kept.
     pub fn spare(&self) -> Spare {
-        Spare { path: self.folder.join(format!("{}.{EXTENSION}", Uuid::new_v4().simple())) }
+        let path = self.folder.join(format!("{}.{EXTENSION}", Uuid::new_v4().simple()));
+        lock(&self.spares).insert(path.clone());
+        Spare { path, spares: self.spares.clone() }
     }
+}
+
+fn lock(spares: &Mutex<HashSet<PathBuf>>) -> MutexGuard<'_, HashSet<PathBuf>> {
+    // Nothing panics while it holds the lock.
+    spares.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A place for one file. Whatever lies there is removed when this is dropped.
 #[derive(Debug)]
 pub struct Spare {
     path: PathBuf,
+    spares: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Spare {
@@ -126,6 +141,7 @@ impl Drop for Spare {
     fn drop(&mut self) {
         // One that cannot be removed now is removed by the next start.
         let _ = fs::remove_file(&self.path);
+        lock(&self.spares).remove(&self.path);
     }
 }
 
@@ -239,8 +255,12 @@ mod tests {
         for name in ["0123.upload", "4567.upload", "notes.txt"] {
             fs::write(folder.path().join(name), b"left behind").expect("written");
         }
-        assert_eq!(spool.sweep().expect("swept"), 2);
+        let spare = spool.spare();
+        fs::write(spare.path(), b"a copy").expect("written");
+        assert_eq!(spool.clone().sweep().expect("swept"), 2);
         assert_eq!(spool.sweep().expect("swept"), 0);
+        assert!(spare.path().exists(), "nobody locks a copy, and it is in use all the same");
+        drop(spare);
         assert!(begun.finish().path().exists());
         assert_eq!(names(folder.path()), ["notes.txt"]);
     }
