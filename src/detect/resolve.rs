@@ -2,16 +2,20 @@
 //!
 //! One key must not raise four alarms. Within a plugin, findings that overlap compete and one wins: the surer, then the
 //! longer, then the one in plain sight, then the first by id. Injection findings compete only within their category,
-//! because one sentence can carry several attacks. Personal data wholly inside a credential is part of the credential.
+//! because one sentence can carry several attacks. Personal data wholly inside a credential is part of the credential,
+//! and so are digits inside a longer number that is certain: a bank account may hold what passes for a card.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::{Detected, INJECTION, PII, SECRETS};
+use crate::decision::Severity;
 
 /// Leaves one winner among findings that compete, in the order of their place in the text.
 pub(super) fn resolve(mut found: Vec<Detected>) -> Vec<Detected> {
     if found.len() > 1 {
+        found = drop_inside_certain(found);
         found.sort_by(|a, b| competition(a).cmp(&competition(b)).then_with(|| strength(a, b)));
         let mut kept: Vec<Detected> = Vec::with_capacity(found.len());
         let mut taken = Taken::default();
@@ -65,6 +69,33 @@ impl Taken {
         }
         is_free
     }
+}
+
+/// Drops personal data wholly inside longer personal data that is certain and at least MEDIUM.
+fn drop_inside_certain(found: Vec<Detected>) -> Vec<Detected> {
+    let is_certain = |f: &&Detected| {
+        &*f.info.plugin == PII && f.info.confidence >= 1.0 && f.info.severity >= Severity::Medium
+    };
+    let mut wide: Vec<Range<usize>> = found.iter().filter(is_certain).map(|f| f.range.clone()).collect();
+    if wide.len() < 2 {
+        return found;
+    }
+    // By start, the longest first; those inside an earlier one add nothing.
+    wide.sort_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
+    let mut outer: Vec<Range<usize>> = Vec::with_capacity(wide.len());
+    for range in wide {
+        if outer.last().is_none_or(|last| range.end > last.end) {
+            outer.push(range);
+        }
+    }
+    // Starts and ends both grow, so the last one that begins at or before a finding is the one that reaches furthest.
+    let is_inside = |f: &Detected| {
+        let at = outer.partition_point(|r| r.start <= f.range.start);
+        at.checked_sub(1)
+            .and_then(|at| outer.get(at))
+            .is_some_and(|r| r.end >= f.range.end && r.len() > f.range.len())
+    };
+    found.into_iter().filter(|f| &*f.info.plugin != PII || !is_inside(f)).collect()
 }
 
 fn drop_pii_inside_secrets(found: Vec<Detected>) -> Vec<Detected> {

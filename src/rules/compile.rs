@@ -18,6 +18,7 @@ use super::load::{LoadedRule, RuleSource, parse_file};
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::ScratchPool;
 use super::schema::{Role, RuleDef, Surface, Trigger};
+use super::shapes::{Kind, ShapeSet};
 use super::validate::Validator;
 use super::window;
 use crate::decision::{Category, Severity};
@@ -122,6 +123,18 @@ impl CompiledRule {
         })
     }
 
+    /// Whether a place of that kind starts the rule.
+    pub(super) fn starts_at(&self, kind: Kind) -> bool {
+        match (self.def.trigger, kind) {
+            (Some(Trigger::Digits), Kind::Digits(count)) => count >= trigger_min(&self.def),
+            (Some(Trigger::Token), Kind::Token(bytes)) => bytes >= trigger_min(&self.def),
+            (Some(Trigger::Separator), Kind::Separator(byte)) => {
+                self.def.separators.as_bytes().contains(&byte)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether one of the rule's exclusions matches a text.
     pub fn excludes(&self, text: &str) -> bool {
         self.exclude.iter().any(|regex| regex.is_match(text))
@@ -145,7 +158,19 @@ pub struct RuleSet {
     plugins: Vec<Arc<str>>,
     version: Arc<str>,
     revision: String,
+    shapes: OnceLock<ShapeRules>,
     pub(super) scratches: ScratchPool,
+}
+
+/// The rules without a literal.
+#[derive(Debug)]
+pub(super) struct ShapeRules {
+    /// Their indices.
+    pub rules: Vec<u32>,
+    /// Their patterns as one automaton, unless they are too large together.
+    pub set: Option<ShapeSet>,
+    /// Bytes either side of a place that a match of any of them may take.
+    pub reach: usize,
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -212,7 +237,22 @@ impl RuleSet {
             plugins,
             version: config.version.clone(),
             revision: Self::revision_of(sources),
+            shapes: OnceLock::new(),
             scratches: ScratchPool::default(),
+        })
+    }
+
+    /// The rules without a literal, made ready when a text first needs them.
+    pub(super) fn shape_rules(&self) -> &ShapeRules {
+        self.shapes.get_or_init(|| {
+            let without: Vec<(u32, &CompiledRule)> =
+                (0..).zip(&self.rules).filter(|(_, rule)| rule.def.literals.is_empty()).collect();
+            let reach = without.iter().map(|(_, rule)| rule.shape().before.max(rule.shape().after)).max();
+            ShapeRules {
+                set: ShapeSet::build(without.iter().map(|(index, rule)| (*index, &*rule.def.pattern))),
+                reach: reach.unwrap_or_default(),
+                rules: without.into_iter().map(|(index, _)| index).collect(),
+            }
         })
     }
 
@@ -223,6 +263,7 @@ impl RuleSet {
 
     /// Compiles every pattern that still waits to be needed: half a second of work, for tests and benchmarks.
     pub fn warm_up(&self) {
+        self.shape_rules();
         for rule in &self.rules {
             rule.shape();
             let near = rule.near.as_ref().map(|near| &near.words);

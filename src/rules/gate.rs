@@ -10,6 +10,7 @@ use memchr::memchr_iter;
 
 use super::literals::Literals;
 use super::schema::Trigger;
+use super::shapes::{Kind, Place};
 
 /// Text kinds that only make sense when a phrase of a rule shows through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +37,6 @@ enum Sense {
     Reversed,
 }
 
-/// A rule without literals.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    rule: u32,
-    min: usize,
-}
-
 /// What the gate needs to know of a rule.
 pub(super) struct GateRule<'r> {
     pub index: u32,
@@ -56,8 +50,10 @@ pub(super) struct GateRule<'r> {
 
 /// Told about each candidate.
 pub(super) trait Sink {
-    /// `rule` may match around `at`; for literals `at` is exactly the literal.
+    /// `rule` may match around the literal `at`.
     fn candidate(&mut self, rule: u32, at: Range<usize>);
+    /// Rules without a literal may match around a place.
+    fn place(&mut self, place: Place);
     /// A disguised literal was seen.
     fn hint(&mut self, rot13: bool, reversed: bool);
 }
@@ -69,15 +65,18 @@ pub(super) struct Gate {
     senses: Vec<Sense>,
     /// Rule indices, cut up by `Sense::Rules`.
     rules: Vec<u32>,
-    digits: Vec<Shape>,
-    tokens: Vec<Shape>,
-    separators: Vec<(u8, u32)>,
+    /// Fewest digits that a rule asks for.
+    digits: Option<usize>,
+    /// Shortest token that a rule asks for.
+    tokens: Option<usize>,
+    separators: Vec<u8>,
 }
 
 impl Gate {
     pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Self {
         let mut by_literal: std::collections::BTreeMap<Vec<u8>, (Vec<u32>, bool, bool)> = Default::default();
-        let (mut digits, mut tokens, mut separators) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut digits, mut tokens, mut separators) = (None, None, Vec::new());
+        let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
             for literal in rule.literals {
                 let lower = literal.to_ascii_lowercase().into_bytes();
@@ -91,17 +90,14 @@ impl Gate {
                 }
             }
             match rule.trigger {
-                Some(Trigger::Digits) => digits.push(Shape { rule: rule.index, min: rule.trigger_min }),
-                Some(Trigger::Token) => tokens.push(Shape { rule: rule.index, min: rule.trigger_min }),
-                Some(Trigger::Separator) => {
-                    separators.extend(rule.separators.bytes().map(|b| (b, rule.index)))
-                }
+                Some(Trigger::Digits) => least(&mut digits, rule.trigger_min),
+                Some(Trigger::Token) => least(&mut tokens, rule.trigger_min),
+                Some(Trigger::Separator) => separators.extend(rule.separators.bytes()),
                 None => {}
             }
         }
-        digits.sort_by_key(|s| s.min);
-        tokens.sort_by_key(|s| s.min);
         separators.sort_unstable();
+        separators.dedup();
         let mut patterns = Vec::new();
         let mut senses = Vec::new();
         let mut flat = Vec::new();
@@ -144,28 +140,18 @@ impl Gate {
 
     /// Reports digit clusters, long tokens and separators of the whole text.
     pub(super) fn shapes(&self, text: &[u8], sink: &mut impl Sink) {
-        if let Some(least) = self.digits.first() {
-            digit_clusters(text, least.min, |at, count| {
-                for shape in self.digits.iter().take_while(|s| s.min <= count) {
-                    sink.candidate(shape.rule, at.clone());
-                }
-            });
+        if let Some(least) = self.digits {
+            digit_clusters(text, least, |at, count| sink.place(Place { kind: Kind::Digits(count), at }));
         }
-        if let Some(least) = self.tokens.first() {
-            tokens(text, least.min, |at| {
-                for shape in self.tokens.iter().take_while(|s| s.min <= at.len()) {
-                    sink.candidate(shape.rule, at.clone());
-                }
-            });
+        if let Some(least) = self.tokens {
+            tokens(text, least, |at| sink.place(Place { kind: Kind::Token(at.len()), at }));
         }
-        for group in self.separators.chunk_by(|a, b| a.0 == b.0) {
-            for at in memchr_iter(group[0].0, text) {
+        for separator in &self.separators {
+            for at in memchr_iter(*separator, text) {
                 // A separator between two blanks joins nothing.
                 let joins = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace());
                 if joins(text.get(at + 1)) && at > 0 && joins(text.get(at - 1)) {
-                    for (_, rule) in group {
-                        sink.candidate(*rule, at..at + 1);
-                    }
+                    sink.place(Place { kind: Kind::Separator(*separator), at: at..at + 1 });
                 }
             }
         }
@@ -206,8 +192,9 @@ fn digit_clusters(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>, u
     }
 }
 
+/// What may stand between digits of one number; the last two are the middle dot in UTF-8.
 fn is_digit_separator(b: u8) -> bool {
-    matches!(b, b' ' | b'.' | b',' | b'-' | b'/' | b'(' | b')' | b'+' | b':' | b'_')
+    matches!(b, b' ' | b'\t' | b'.' | b',' | b'-' | b'/' | b'(' | b')' | b'+' | b':' | b'_' | 0xC2 | 0xB7)
 }
 
 /// The first digit at or after `from`.

@@ -18,6 +18,7 @@ mod problem;
 mod scan;
 mod schema;
 mod selfcheck;
+mod shapes;
 #[cfg(test)]
 mod tests;
 pub mod validate;

@@ -6,12 +6,14 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
+use regex_automata::hybrid;
 use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
 use super::compile::{CompiledRule, RuleSet};
 use super::gate::{Hints, Sink};
 use super::schema::{Role, Surface};
+use super::shapes::Place;
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 64 * 1024;
@@ -86,6 +88,36 @@ pub struct Scratch {
     caches: Vec<Option<Box<Cache>>>,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
+    /// What starts rules without a literal, in the order of the text.
+    places: Vec<Place>,
+    /// States of the automaton of these rules.
+    shapes: Option<Box<hybrid::dfa::Cache>>,
+}
+
+impl Scratch {
+    /// Adds a place to search for a rule.
+    fn add(&mut self, index: u32, is_anchored: bool, window: Range<usize>) {
+        let candidates = &mut self.candidates[index as usize];
+        match candidates.windows.last_mut() {
+            None => {
+                self.touched.push(index);
+                candidates.anchored = is_anchored;
+                candidates.windows.push(window);
+            }
+            // Merging as they come keeps a literal that repeats a million times from costing a million windows.
+            Some(last) if !candidates.anchored && window.start <= last.end && window.start >= last.start => {
+                last.end = last.end.max(window.end);
+            }
+            Some(_) => {
+                candidates.windows.push(window);
+                // At doublings only: sorting at every further window would be quadratic where windows lie apart.
+                let count = candidates.windows.len();
+                if count > POINTS_MAX && (candidates.anchored || count.is_power_of_two()) {
+                    settle(candidates);
+                }
+            }
+        }
+    }
 }
 
 /// Scratches at rest, handed to one scan at a time.
@@ -101,6 +133,8 @@ impl RuleSet {
             caches: (0..self.rules.len()).map(|_| None).collect(),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
+            places: Vec::new(),
+            shapes: None,
         });
         let out = f(&mut scratch);
         let mut pool = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -133,11 +167,78 @@ impl RuleSet {
             Collect { set: self, scope, scratch, hints: Hints::default(), text_len: text.len() };
         let gated = collect.gate(text, budget);
         let hints = collect.hints;
-        let result = gated.and_then(|()| self.confirm(text, scratch, budget, matches));
+        let result = gated
+            .and_then(|()| self.places(text, scope, scratch, budget))
+            .and_then(|()| self.confirm(text, scratch, budget, matches));
+        scratch.places.clear();
         for rule in scratch.touched.drain(..) {
             scratch.candidates[rule as usize].windows.clear();
         }
         result.map(|()| hints)
+    }
+
+    /// Turns places into candidates of rules without a literal: those of which a match ends near a place.
+    fn places(
+        &self,
+        text: &str,
+        scope: Scope,
+        scratch: &mut Scratch,
+        budget: &Budget<'_>,
+    ) -> Result<(), ScanStop> {
+        if scratch.places.is_empty() {
+            return Ok(());
+        }
+        let shapes = self.shape_rules();
+        if !shapes.rules.iter().any(|index| scope.admits(&self.rules[*index as usize])) {
+            return Ok(());
+        }
+        let mut places = std::mem::take(&mut scratch.places);
+        places.sort_unstable_by_key(|place| (place.kind.order(), place.at.start));
+        let of_kind = |rule: &CompiledRule| {
+            let order = rule.def.trigger.map_or(0, |trigger| trigger as u8);
+            let from = places.partition_point(|place| place.kind.order() < order);
+            let to = places.partition_point(|place| place.kind.order() <= order);
+            &places[from..to]
+        };
+        let is_done = match &shapes.set {
+            None => false,
+            Some(set) => {
+                let mut cache = scratch.shapes.take().unwrap_or_else(|| Box::new(set.create_cache()));
+                let mut is_done = true;
+                for window in windows_of(&places, shapes.reach, text.len()) {
+                    budget.check()?;
+                    let ends = set.ends(&mut cache, text.as_bytes(), window, |index, end| {
+                        let rule = &self.rules[index as usize];
+                        if scope.admits(rule) {
+                            let shape = rule.shape();
+                            let around =
+                                end.saturating_sub(shape.before)..(end + shape.after).min(text.len());
+                            if is_started(rule, of_kind(rule), &around) {
+                                scratch.add(index, false, around);
+                            }
+                        }
+                    });
+                    if ends.is_err() {
+                        is_done = false;
+                        break;
+                    }
+                }
+                scratch.shapes = Some(cache);
+                is_done
+            }
+        };
+        if !is_done {
+            for index in &shapes.rules {
+                let rule = &self.rules[*index as usize];
+                for place in places.iter().filter(|place| scope.admits(rule) && rule.starts_at(place.kind)) {
+                    let shape = rule.shape();
+                    let before = place.at.start.saturating_sub(shape.before);
+                    scratch.add(*index, false, before..(place.at.end + shape.after).min(text.len()));
+                }
+            }
+        }
+        scratch.places = places;
+        Ok(())
     }
 
     fn confirm(
@@ -165,6 +266,31 @@ impl RuleSet {
         }
         Ok(())
     }
+}
+
+/// The text around places, `reach` bytes either side, joined where it overlaps.
+fn windows_of(places: &[Place], reach: usize, text_len: usize) -> Vec<Range<usize>> {
+    let around = |place: &Place| place.at.start.saturating_sub(reach)..(place.at.end + reach).min(text_len);
+    let mut all: Vec<Range<usize>> = places.iter().map(around).collect();
+    all.sort_unstable_by_key(|window| window.start);
+    let mut windows: Vec<Range<usize>> = Vec::new();
+    for window in all {
+        match windows.last_mut() {
+            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
+            _ => windows.push(window),
+        }
+    }
+    windows
+}
+
+/// Whether a place that starts `rule` touches `around`. `places` are of the kind that starts it, in the order of the text.
+fn is_started(rule: &CompiledRule, places: &[Place], around: &Range<usize>) -> bool {
+    // Places of one kind never overlap, so only the last that begins before can reach in.
+    let first = places.partition_point(|place| place.at.start < around.start);
+    places[first.saturating_sub(1)..]
+        .iter()
+        .take_while(|place| place.at.start < around.end)
+        .any(|place| place.at.end > around.start && rule.starts_at(place.kind))
 }
 
 /// Sorts windows; merges them unless each is tried at its beginning only.
@@ -217,30 +343,14 @@ impl Sink for Collect<'_, '_> {
         if !self.scope.admits(rule) {
             return;
         }
-        let candidates = &mut self.scratch.candidates[index as usize];
         // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
-        let anchor = if rule.def.literals.is_empty() { at.end } else { at.start };
         let shape = rule.shape();
-        let window = at.start.saturating_sub(shape.before)..(anchor + shape.after).min(self.text_len);
-        match candidates.windows.last_mut() {
-            None => {
-                self.scratch.touched.push(index);
-                candidates.anchored = shape.is_prefix;
-                candidates.windows.push(window);
-            }
-            // Merging as they come keeps a literal that repeats a million times from costing a million windows.
-            Some(last) if !candidates.anchored && window.start <= last.end && window.start >= last.start => {
-                last.end = last.end.max(window.end);
-            }
-            Some(_) => {
-                candidates.windows.push(window);
-                // At doublings only: sorting at every further window would be quadratic where windows lie apart.
-                let count = candidates.windows.len();
-                if count > POINTS_MAX && (candidates.anchored || count.is_power_of_two()) {
-                    settle(candidates);
-                }
-            }
-        }
+        let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text_len);
+        self.scratch.add(index, shape.is_prefix, window);
+    }
+
+    fn place(&mut self, place: Place) {
+        self.scratch.places.push(place);
     }
 
     fn hint(&mut self, rot13: bool, reversed: bool) {
@@ -256,6 +366,8 @@ impl<F: FnMut(u32, Range<usize>)> Sink for Seen<F> {
     fn candidate(&mut self, rule: u32, at: Range<usize>) {
         (self.0)(rule, at);
     }
+
+    fn place(&mut self, _place: Place) {}
 
     fn hint(&mut self, _rot13: bool, _reversed: bool) {}
 }

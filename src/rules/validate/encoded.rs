@@ -30,9 +30,3 @@ fn base64_value(byte: u8) -> Option<u8> {
         _ => None,
     }
 }
-
-/// The decoded bytes as text when all of it is printable.
-pub(super) fn base64_text(text: &str) -> Option<String> {
-    let decoded = String::from_utf8(base64_decode(text)?).ok()?;
-    decoded.chars().all(|c| !c.is_control()).then_some(decoded)
-}

@@ -9,6 +9,7 @@
 mod bank;
 mod digits;
 mod encoded;
+mod issued;
 mod mail;
 mod national;
 mod network;
@@ -74,6 +75,14 @@ pub enum Validator {
     NotPlaceholder,
     /// Is not masked or filled: no long run of one character, no placeholder word. Milder than `NotPlaceholder`.
     NotFiller,
+    /// Holds no long row in order (`abcdefgh`, `345678`) and few short ones: random values have none.
+    NotSequence,
+    /// Is none of the usual default words, also when letters are swapped for look-alikes: `p@ssw0rd`, `s3cret`.
+    NotDefaultWord,
+    /// Does not begin as tokens of a known issuer do: those are judged by the rule of their format.
+    NotIssuedForm,
+    /// First segment is base64 of a decimal number, as in tokens that begin with the id of their bot.
+    Base64Digits,
     /// Is no hexadecimal digest of a usual length and no UUID.
     NotHash,
     /// Is no code: member access, call, template, path or environment lookup.
@@ -125,6 +134,10 @@ const PLAIN: &[(&str, Validator)] = &[
     ("password-like", Validator::PasswordLike),
     ("not-placeholder", Validator::NotPlaceholder),
     ("not-filler", Validator::NotFiller),
+    ("not-sequence", Validator::NotSequence),
+    ("not-default-word", Validator::NotDefaultWord),
+    ("not-issued-form", Validator::NotIssuedForm),
+    ("base64-digits", Validator::Base64Digits),
     ("not-hash", Validator::NotHash),
     ("not-code", Validator::NotCode),
     ("github-crc32", Validator::GithubCrc32),
@@ -159,6 +172,10 @@ impl Validator {
         "password-like",
         "not-placeholder",
         "not-filler",
+        "not-sequence",
+        "not-default-word",
+        "not-issued-form",
+        "base64-digits",
         "not-hash",
         "not-code",
         "github-crc32",
@@ -215,6 +232,10 @@ impl Validator {
             Self::PasswordLike => randomness::is_password_like(value),
             Self::NotPlaceholder => !placeholder::is_placeholder(value),
             Self::NotFiller => !placeholder::is_filler(value),
+            Self::NotSequence => !placeholder::is_in_order(value),
+            Self::NotDefaultWord => !placeholder::is_default_word(value),
+            Self::NotIssuedForm => !issued::begins_as_issued(value),
+            Self::Base64Digits => tokens::begins_with_encoded_digits(value),
             Self::NotHash => !randomness::is_hash_or_uuid(value),
             Self::NotCode => !placeholder::is_code(value, after),
             Self::GithubCrc32 => tokens::is_github(value),

@@ -150,6 +150,25 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || sequence_chars(&lower) * 10 >= lower.len() * 6
 }
 
+/// Whether `value` is a usual default word once look-alikes are read as the letters they stand for.
+pub(super) fn is_default_word(value: &str) -> bool {
+    let unmasked: String = value
+        .chars()
+        .map(|c| match c {
+            '0' => 'o',
+            '1' | '!' => 'i',
+            '3' => 'e',
+            '4' | '@' => 'a',
+            '5' | '$' => 's',
+            '7' => 't',
+            other => other.to_ascii_lowercase(),
+        })
+        .collect();
+    // In some languages a leading dollar sign is no letter but begins the name of a variable.
+    let is_known = |word: &str| SAMPLE_VALUES.contains(&word);
+    is_known(&unmasked) || (value.starts_with('$') && is_known(&unmasked[1..]))
+}
+
 /// Whether `value` is masked, filled with few characters, or says that it is a sample.
 pub(super) fn is_filler(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -214,10 +233,25 @@ fn longest_run(value: &str) -> usize {
     longest
 }
 
+/// Longest row in order that chance explains: six of base62 in a row come up once in twenty million places.
+const CHANCE_ROW_MAX: usize = 5;
+
+/// Whether `value` holds a row of characters in order that is too long for chance, or is to three tenths such rows.
+pub(super) fn is_in_order(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let (total, longest) = rows_in_order(&lower);
+    longest > CHANCE_ROW_MAX || total * 10 >= lower.len().max(1) * 3
+}
+
 /// How many characters stand in rows of at least four that count up or down: `abcd`, `6543`.
 fn sequence_chars(value: &str) -> usize {
+    rows_in_order(value).0
+}
+
+/// Characters in all rows of at least four that count up or down, and the length of the longest of them.
+fn rows_in_order(value: &str) -> (usize, usize) {
     let bytes = value.as_bytes();
-    let (mut total, mut start) = (0, 0);
+    let (mut total, mut longest, mut start) = (0, 0, 0);
     for at in 1..=bytes.len() {
         let continues = bytes.get(at).is_some_and(|byte| {
             let step = i16::from(*byte) - i16::from(bytes[at - 1]);
@@ -227,11 +261,14 @@ fn sequence_chars(value: &str) -> usize {
             byte.is_ascii_alphanumeric() && ((step.abs() == 1 && step == was) || is_wrapped)
         });
         if !continues {
-            total += if at - start >= 4 { at - start } else { 0 };
+            if at - start >= 4 {
+                total += at - start;
+                longest = longest.max(at - start);
+            }
             start = at;
         }
     }
-    total
+    (total, longest)
 }
 
 /// Beginnings of values that are read from somewhere else.

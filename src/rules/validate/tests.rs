@@ -371,3 +371,49 @@ fn national_numbers() {
         &["1785-07-30", "31.02.1985", "13/13/1985"],
     );
 }
+
+#[test]
+fn rows_in_order_are_not_random() {
+    check(
+        "not-sequence",
+        &["Zk3vQ9xT7mWb2LcR8nYf5JdH", "f81d4fae7dec11d0a76500a0c91e6bf6", "abcd-Xk39fQ7Lm2"],
+        &["sk-abcdefghijkl9Qx", "a7f345678xQ2", "1234xQ5678", "zyxwvu-Kq9"],
+    );
+}
+
+#[test]
+fn tokens_that_begin_like_those_of_an_issuer_are_left_to_its_rule() {
+    check(
+        "not-issued-form",
+        &["Zk3vQ9xT7mWb", "sk", "glass-house-9", "12:Abc", "tokenhvs.x"],
+        &["hvs.Zk3v", "HVS.Zk3v", "xoxb-1", "glpat-Zk3v", "123456:AZk3v", "npm_x", "SG.abc"],
+    );
+}
+
+#[test]
+fn default_words_are_known_in_disguise() {
+    check(
+        "not-default-word",
+        &["Zk3vQ9!", "tr0mbone", "passw0rdZ"],
+        &["p@ssw0rd", "s3cr3t", "super$ecret", "$ecret", "4dm1n"],
+    );
+}
+
+#[test]
+fn ids_in_base64_are_read() {
+    check(
+        "base64-digits",
+        &["MTE4MzQyMDk1NzcxMzQ4MTI2.x.y", "MTE4MzQyMDk1"],
+        &["MTE4MzQyMDk1x.x", "Zk3vQ9xT", "", "MTIz"],
+    );
+}
+
+#[test]
+fn basic_credentials_may_hold_any_password() {
+    // "deploy:" with a password of UTF-8, and one with a bad byte in it.
+    check(
+        "basic-auth",
+        &["ZGVwbG95OmfDvHIhMTIz", "ZGVwbG95OlprM3b/UTl4VDdt"],
+        &["ZGVwbG95", "OjpyZWFs//8=", "Zm9v/zpiYXI="],
+    );
+}

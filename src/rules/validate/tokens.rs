@@ -1,6 +1,6 @@
 //! Tokens with a structure of their own: checksums of issuers, JSON web tokens, basic credentials.
 
-use super::encoded::{base64_decode, base64_text};
+use super::encoded::base64_decode;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -42,15 +42,32 @@ pub(super) fn is_jwt(value: &str) -> bool {
     parsed.is_some_and(|header| header.contains_key("alg") || header.contains_key("enc"))
 }
 
-/// Whether base64 decodes to printable `user:password` with at least one of the two filled.
+/// Whether base64 decodes to `user:password` with at least one of the two filled.
+///
+/// The user has to be printable ASCII; a password may hold anything, and a few bad bytes are more often a transcript that
+/// was altered than no credential at all.
 pub(super) fn is_basic_auth(value: &str) -> bool {
-    let Some(text) = base64_text(value) else { return false };
+    let Some(bytes) = base64_decode(value) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    let is_printable = |part: &str| part.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
     match text.split_once(':') {
         None | Some(("", "")) => false,
+        Some((user, _)) if !is_printable(user) => false,
         // An API key often stands in the place of the user, with nothing behind the colon.
         Some((_, "")) => true,
-        Some((_, password)) => !super::placeholder::is_placeholder(password),
+        Some((user, password)) => {
+            let unreadable = password.chars().filter(|c| c.is_control() || *c == '\u{FFFD}').count();
+            unreadable * 4 <= password.chars().count()
+                && (unreadable == 0 || user.len() >= 3)
+                && !super::placeholder::is_placeholder(password)
+        }
     }
+}
+
+/// Whether what stands before the first dot is base64 of decimal digits alone, such as the id of a Discord bot.
+pub(super) fn begins_with_encoded_digits(value: &str) -> bool {
+    let head = value.split('.').next().unwrap_or_default();
+    base64_decode(head).is_some_and(|bytes| bytes.len() >= 6 && bytes.iter().all(u8::is_ascii_digit))
 }
 
 /// Whether base64 decodes to something that opens like JSON.
