@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::audit::{self, AuditLog};
+use crate::bundles::BundlePreparer;
 use crate::bundles::service::Submissions;
 use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
@@ -253,7 +254,11 @@ fn sources_over(settings: &Settings, remotes: Arc<dyn RemoteFactory>) -> Sources
         policies: settings.policy.path.clone(),
         rules: settings.rules.paths.clone(),
         plugins: models::plugin_names(settings),
-        prepare: vec![Arc::new(ToolPreparer::new(Some(remotes))), Arc::new(MonitorPreparer)],
+        prepare: vec![
+            Arc::new(ToolPreparer::new(Some(remotes))),
+            Arc::new(MonitorPreparer),
+            Arc::new(BundlePreparer),
+        ],
     }
 }
 

@@ -7,9 +7,9 @@ use tokio::sync::Semaphore;
 
 use super::{ServeError, models};
 use crate::bundles::archive::{ArchiveLimits, Source};
-use crate::bundles::service::{Clock, Inspect, Parts, Submissions};
+use crate::bundles::service::{Asked, Clock, Inspect, Parts, Submissions};
 use crate::bundles::spool::Spool;
-use crate::bundles::{InspectLimits, Inspection, Inspector, WithoutKey};
+use crate::bundles::{self, InspectLimits, Inspection, Inspector, Terms, WithoutKey};
 use crate::config::Settings;
 use crate::decision::BundleKind;
 use crate::grpc::Uploads;
@@ -25,15 +25,29 @@ struct LiveInspect {
 }
 
 impl Inspect for LiveInspect {
-    fn inspect(&self, source: &dyn Source, kind: BundleKind) -> Result<(Inspection, String), String> {
+    fn inspect(
+        &self,
+        source: &dyn Source,
+        kind: BundleKind,
+        asked: &Asked,
+    ) -> Result<(Inspection, String), String> {
         let snapshot = self.live.snapshot().ok_or("there is no usable policy; see the log of the service")?;
-        let limits = InspectLimits { archive: self.limits };
-        let inspector = Inspector::new(snapshot.shared_scanner().clone(), limits);
-        Ok((inspector.inspect(source, kind), snapshot.revision().to_string()))
+        let inspector = Inspector::of(&snapshot, InspectLimits { archive: self.limits });
+        let terms = match snapshot.policies().get(&asked.policy) {
+            Some(policy) => Terms { policy, tenant: &asked.tenant, now: asked.now },
+            // Nobody says any more what it excused.
+            None => Terms::strict(),
+        };
+        Ok((inspector.inspect_under(source, kind, terms), snapshot.revision().to_string()))
     }
 
     fn revision(&self) -> String {
         self.live.snapshot().map(|snapshot| snapshot.revision().to_string()).unwrap_or_default()
+    }
+
+    fn mask(&self, text: &str) -> String {
+        let Some(snapshot) = self.live.snapshot() else { return "[REDACTED]".to_owned() };
+        bundles::mask(snapshot.scanner(), text)
     }
 }
 

@@ -17,6 +17,7 @@ mod lines;
 mod manifest;
 pub mod media;
 pub mod pack;
+mod prepare;
 mod quality;
 pub mod review;
 pub mod rules;
@@ -25,9 +26,24 @@ pub mod service;
 pub mod spool;
 mod tree;
 mod unpack;
+mod weigh;
 pub mod worker;
 
 pub use config::{BundlesConfig, GuardrailsConfig, WithoutKey};
 pub use inspect::{InspectLimits, Inspector};
-pub use inspection::{Inspection, Manifest};
+pub use inspection::{InlineVerdict, Inspection, Manifest};
+pub use prepare::{BundlePreparer, PreparedBundles};
 pub use tree::{Tree, TreeFile};
+pub use weigh::Terms;
+
+use crate::decision::Category;
+use crate::detect::Scanner;
+use crate::detect::redact::{Placeholders, redact_plain};
+use crate::rules::Surface;
+
+/// A text that a model wrote about a bundle, without the credentials and personal data that it may quote. Addresses on the
+/// network stay: whom a bundle talks to is what a review is about.
+pub fn mask(scanner: &Scanner, text: &str) -> String {
+    let is_wanted = |category: &Category| !["pii.ip", "pii.url"].iter().any(|kept| category.is_within(kept));
+    redact_plain(scanner, text, Surface::Document, &mut Placeholders::default(), is_wanted)
+}

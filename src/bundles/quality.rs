@@ -93,8 +93,8 @@ impl Quality {
             category: "quality".to_owned(),
             severity: Severity::Low,
             reason: reason.to_owned(),
-            snippet: String::new(),
             fix_hint: fix.to_owned(),
+            ..CheckFinding::default()
         });
     }
 }

@@ -6,7 +6,7 @@
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Rule, Source, Totals};
 use super::coverage::{Ledger, Unscanned};
 use super::files::{Content, Opaque, Syntax, content_of, decode, is_disguised, strings, syntax_of};
-use super::findings::Findings;
+use super::findings::{Findings, digest};
 use super::inspect::refusal_finding;
 use super::manifest::Candidates;
 use super::media::NotInert;
@@ -14,6 +14,7 @@ use super::quality::Quality;
 use super::scan::{Engines, Found, scan};
 use super::tree::Tree;
 use crate::decision::{CheckFinding, FailMode, Reason, Severity, Unjudged};
+use crate::detect::fingerprint;
 
 /// Largest file that is held in memory as a whole, in bytes.
 const WHOLE_BYTES: u64 = 16 << 20;
@@ -25,7 +26,7 @@ const STRINGS_BYTES: usize = 256 << 10;
 
 /// What has been seen of a bundle so far.
 pub(super) struct Unpack<'i> {
-    engines: &'i Engines,
+    engines: &'i Engines<'i>,
     limits: &'i ArchiveLimits,
     pub candidates: Candidates,
     pub ledger: Ledger,
@@ -39,7 +40,11 @@ pub(super) struct Unpack<'i> {
 
 impl<'i> Unpack<'i> {
     /// Nothing yet.
-    pub(super) fn new(engines: &'i Engines, limits: &'i ArchiveLimits, candidates: Candidates) -> Self {
+    pub(super) fn new(
+        engines: &'i Engines<'i>,
+        limits: &'i ArchiveLimits,
+        candidates: Candidates,
+    ) -> Self {
         Self {
             engines,
             limits,
@@ -108,9 +113,13 @@ impl<'i> Unpack<'i> {
                 let parts: Vec<&[u8]> =
                     inert.texts.iter().filter_map(|range| bytes.get(range.clone())).collect();
                 let texts = strings(&parts.join(&b'\n'), STRINGS_BYTES);
-                scan(self.engines, file.path, &texts, Syntax::Prose, &mut self.found);
+                let done = scan(self.engines, file.path, &texts, Syntax::Prose, &mut self.found);
+                if done.cut.is_some() {
+                    self.give_up();
+                }
                 let scanned = parts.iter().map(|part| part.len() as u64).sum();
-                self.ledger.enter(file.path, file.size, scanned, &["media"], Some(Unscanned::InertMedia));
+                let why = done.cut.unwrap_or(Unscanned::InertMedia);
+                self.ledger.enter(file.path, file.size, scanned, &["media"], Some(why));
             }
             Content::Zip => self.tree.add(file.path.to_owned(), file.size, file.is_executable, None),
             Content::Opaque(opaque) => self.opaque(opaque, bytes, &file),
@@ -172,14 +181,15 @@ impl<'i> Unpack<'i> {
             return;
         }
         let runs = bytes.starts_with(b"#!") || bytes.starts_with(b"MZ") || bytes.starts_with(b"\x7fELF");
-        self.found.findings.add(about(
+        let finding = about(
             file.path,
             "bundle.other-content",
             "disguise",
             if runs { Severity::High } else { Severity::Medium },
             "The file is not what its extension says.",
             "Give it the extension of what it is, or replace it.",
-        ));
+        );
+        self.found.findings.add(bound(finding, bytes));
     }
 
     fn opaque(&mut self, opaque: Opaque, bytes: &[u8], file: &File<'_>) {
@@ -189,14 +199,15 @@ impl<'i> Unpack<'i> {
             Opaque::Program | Opaque::Bytecode => Severity::Medium,
             _ => Severity::Low,
         };
-        self.found.findings.add(about(
+        let finding = about(
             file.path,
             "bundle.binary",
             "unscanned",
             severity,
             &format!("The file is {}, which is not looked into.", opaque.describe()),
             "Ship the source instead, or ask an administrator to look at it.",
-        ));
+        );
+        self.found.findings.add(bound(finding, bytes));
         // Nothing here counts as scanned, but what can be read may tell enough.
         let readable = strings(bytes, STRINGS_BYTES);
         if !readable.is_empty() {
@@ -306,9 +317,15 @@ fn about(
         category: category.to_owned(),
         severity,
         reason: reason.to_owned(),
-        snippet: String::new(),
         fix_hint: fix.to_owned(),
+        ..CheckFinding::default()
     }
+}
+
+/// The same, whose fingerprint is that of the content.
+fn bound(finding: CheckFinding, bytes: &[u8]) -> CheckFinding {
+    let fingerprint = fingerprint(&finding.rule_id, &digest(bytes));
+    CheckFinding { fingerprint, ..finding }
 }
 
 /// A file that is too large to be held in memory.
@@ -321,6 +338,8 @@ struct Stream {
     lines: u32,
     is_opaque: Option<Opaque>,
     is_begun: bool,
+    /// Why some of it was not followed to its end.
+    cut: Option<Unscanned>,
     kept: Option<String>,
 }
 
@@ -356,7 +375,14 @@ impl Stream {
         let text = decode(&self.window[..end]).map(|decoded| decoded.text);
         if let Some(text) = &text {
             let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
-            scan(unpack.engines, file.path, text, syntax, &mut unpack.found);
+            unpack.found.findings.lines_before = self.lines;
+            let able = unpack.found.capabilities.len();
+            let done = scan(unpack.engines, file.path, text, syntax, &mut unpack.found);
+            unpack.found.findings.lines_before = 0;
+            for one in unpack.found.capabilities.iter_mut().skip(able).filter(|one| one.line > 0) {
+                one.line = one.line.saturating_add(self.lines);
+            }
+            self.cut = self.cut.or(done.cut);
         }
         let keep_from = end.saturating_sub(overlap);
         if text.is_some() {
@@ -374,7 +400,12 @@ impl Stream {
             Some(opaque) => {
                 unpack.opaque(opaque, &self.window, file);
             }
-            None => unpack.ledger.enter(file.path, file.size, self.scanned, &["text", "secrets"], None),
+            None => {
+                if self.cut.is_some() {
+                    unpack.give_up();
+                }
+                unpack.ledger.enter(file.path, file.size, self.scanned, &["text", "secrets"], self.cut);
+            }
         }
     }
 }

@@ -196,7 +196,7 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
         Ok(answer) => answer,
         Err(not_judged) => return unanswered(submissions, row, &*judge, &not_judged).await,
     };
-    match review::read(&answer, PROMPT_VERSION) {
+    match review::read(&answer, PROMPT_VERSION, &|text| submissions.masked(text)) {
         Ok(verdict) => {
             let entry = VerdictEntry { key, review: verdict.review.clone(), time: submissions.now() };
             submissions.land_verdict(row, verdict.review, verdict.is_passed, Some(entry)).await
@@ -216,7 +216,7 @@ async fn unanswered(
     why: &NotJudged,
 ) -> Result<Landed, StoreError> {
     let give_up = async || {
-        let review = no_review(judge.model(), &why.detail);
+        let review = no_review(judge.model(), &submissions.masked(&why.detail));
         submissions.land_no_verdict(row, review, why.trouble.as_str()).await
     };
     match patience(why.trouble) {

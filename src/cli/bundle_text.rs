@@ -152,7 +152,12 @@ fn print_finding(finding: &v1::CheckFinding, output: &mut Output) {
         (file, at) => format!("  {}:{at}", line(file, 300)),
     };
     let category = line(&finding.category, 80);
-    output.line(format_args!("\n{severity} {rule} ({category}){place}"));
+    let excuse = match (finding.suppressed, finding.shadow) {
+        (true, _) => "  suppressed by the policy",
+        (false, true) => "  on trial, without effect",
+        (false, false) => "",
+    };
+    output.line(format_args!("\n{severity} {rule} ({category}){place}{excuse}"));
     output.line(format_args!("  {}", line(&finding.reason, 600)));
     if !finding.snippet.is_empty() {
         let number = if finding.line == 0 { String::new() } else { finding.line.to_string() };

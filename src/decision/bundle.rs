@@ -155,6 +155,42 @@ pub struct CheckFinding {
     pub snippet: String,
     /// What to do about it; may be empty.
     pub fix_hint: String,
+    /// Stable id of this rule on this text, for suppressions; empty where no policy was asked. Computed without a key from
+    /// what matched, so it is never written to logs or audit records.
+    #[serde(default)]
+    pub fingerprint: String,
+    /// Whether the policy has the rule on trial: it is reported and has no effect.
+    #[serde(default)]
+    pub shadow: bool,
+    /// Whether a suppression of the policy excuses it: it is reported and has no effect.
+    #[serde(default)]
+    pub suppressed: bool,
+}
+
+impl CheckFinding {
+    /// Whether it counts: neither on trial nor excused.
+    pub const fn is_effective(&self) -> bool {
+        !self.shadow && !self.suppressed
+    }
+}
+
+impl Default for CheckFinding {
+    /// A finding that says nothing yet, and blocks.
+    fn default() -> Self {
+        Self {
+            rule_id: String::new(),
+            file: String::new(),
+            line: 0,
+            category: String::new(),
+            severity: Severity::High,
+            reason: String::new(),
+            snippet: String::new(),
+            fix_hint: String::new(),
+            fingerprint: String::new(),
+            shadow: false,
+            suppressed: false,
+        }
+    }
 }
 
 /// The result of one check.

@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::SECRETS;
+use super::{PII, Request, SECRETS, Scanner};
 use crate::decision::{Category, Severity};
+use crate::rules::{Budget, ScanStop, Surface};
 use crate::text::json::{self, Scalar};
 
 /// Rounds of scanning what redaction left. Two are the most that real texts were seen to need.
@@ -79,6 +80,31 @@ pub fn redact<E>(
     }
     // It grew back every time. What cannot be cleaned is not shown.
     Ok(if is_json { "\"[REDACTED]\"".to_owned() } else { "[REDACTED]".to_owned() })
+}
+
+/// Takes the credentials and personal data whose category `is_wanted` out of a plain text that is going to be kept or
+/// shown. What could not be looked at to its end is not shown.
+pub fn redact_plain(
+    scanner: &Scanner,
+    text: &str,
+    surface: Surface,
+    placeholders: &mut Placeholders,
+    is_wanted: impl Fn(&Category) -> bool,
+) -> String {
+    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
+    let find = |text: &str| -> Result<Vec<Secret>, ScanStop> {
+        let request = Request { text, plugins, role: None, surface: Some(surface) };
+        let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
+        let found = scanned.findings.iter().filter(|found| !found.range.is_empty());
+        let found = found.filter(|found| is_wanted(&found.info.category)).map(|found| Secret {
+            range: found.range.clone(),
+            category: found.info.category.clone(),
+            severity: found.info.severity,
+        });
+        Ok(found.collect())
+    };
+    let masked = find(text).and_then(|secrets| redact(text, false, secrets, placeholders, find));
+    masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
 }
 
 /// Joins overlapping spans; the most severe names the whole.

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::Timestamp;
+
 use super::bundle_record::Reviewed;
 use super::judge::{Found, Judge, JudgeError, Judged, NotJudged};
 use super::stream_record::Seen;
 use super::tool_record::ToolCall;
 use crate::bundles::archive::FileSource;
-use crate::bundles::{InspectLimits, Inspector};
+use crate::bundles::{InlineVerdict, InspectLimits, Inspector, Terms};
 use crate::decision::{BundleKind, CheckFinding, Decision, Direction, OutputStream};
 use crate::grpc::intercept;
 use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, MessageEngine};
@@ -166,9 +168,11 @@ impl Judge for EngineJudge<'_> {
         let open = File::open(path).and_then(FileSource::new);
         let source =
             open.map_err(|error| JudgeError::Refused(format!("{} cannot be read: {error}", path.display())))?;
-        let inspector = Inspector::new(self.snapshot.shared_scanner().clone(), InspectLimits::default());
+        let inspector = Inspector::of(self.snapshot, InspectLimits::default());
+        let policy = self.snapshot.policies().default_policy();
+        let terms = Terms { policy, tenant: "", now: Timestamp::now() };
         let started = Instant::now();
-        let inspection = inspector.inspect(&source, kind);
+        let inspection = inspector.inspect_under(&source, kind, terms);
         let elapsed = started.elapsed();
         let found = |finding: &CheckFinding| Found {
             category: finding.category.clone(),
@@ -181,18 +185,19 @@ impl Judge for EngineJudge<'_> {
         };
         let checks = &inspection.checks;
         let all = [&checks.archive, &checks.manifest, &checks.static_security];
-        let findings: Vec<Found> = all.iter().flat_map(|check| &check.findings).map(found).collect();
+        let counted = all.iter().flat_map(|check| &check.findings).filter(|finding| finding.is_effective());
+        let findings: Vec<Found> = counted.map(found).collect();
         let unjudged = inspection.unjudged.iter().map(|unjudged| NotJudged {
             plugin: unjudged.plugin.to_string(),
             reason: unjudged.reason.as_str().to_owned(),
             failed_open: unjudged.failed_open(),
         });
         Ok(Some(Judged {
-            decision: match (inspection.is_blocked(), inspection.is_held_for_coverage) {
-                (true, _) => Decision::Block,
-                (false, true) => Decision::Ask,
-                (false, false) if findings.is_empty() => Decision::Allow,
-                (false, false) => Decision::Warn,
+            decision: match inspection.verdict() {
+                InlineVerdict::Blocked => Decision::Block,
+                InlineVerdict::Held => Decision::Ask,
+                InlineVerdict::Passed if findings.is_empty() => Decision::Allow,
+                InlineVerdict::Passed => Decision::Warn,
             },
             risk_score: findings.iter().map(|found| found.score).fold(0.0, f64::max),
             findings,

@@ -171,10 +171,19 @@ fn check_status(status: CheckStatus) -> v1::CheckStatus {
 }
 
 fn finding(finding: CheckFinding) -> v1::CheckFinding {
-    let CheckFinding { rule_id, file, line, category, severity: how_bad, reason, snippet, fix_hint } =
-        finding;
-    let severity = severity(how_bad).into();
-    v1::CheckFinding { rule_id, file, line, category, severity, reason, snippet, fix_hint }
+    v1::CheckFinding {
+        rule_id: finding.rule_id,
+        file: finding.file,
+        line: finding.line,
+        category: finding.category,
+        severity: severity(finding.severity).into(),
+        reason: finding.reason,
+        snippet: finding.snippet,
+        fix_hint: finding.fix_hint,
+        fingerprint: finding.fingerprint,
+        shadow: finding.shadow,
+        suppressed: finding.suppressed,
+    }
 }
 
 fn review(review: LlmReview) -> v1::LlmReview {

@@ -1,6 +1,7 @@
 //! `ListRules`: the rules in force, page by page: detectors of text, and what the guards look for.
 
 use super::{RequestError, convert};
+use crate::bundles::PreparedBundles;
 use crate::bundles::rules::{BUNDLES, BundleRules};
 use crate::decision::{Category, Mode, Severity};
 use crate::monitor::PreparedMonitor;
@@ -103,7 +104,9 @@ pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
         line: rule.info.line,
     });
     let mut all: Vec<_> = detectors.collect();
-    all.extend(BundleRules::builtin().rules().iter().map(|rule| Listed {
+    let bundles = snapshot.prepared::<PreparedBundles>();
+    let bundles = bundles.map_or_else(|| BundleRules::builtin(), PreparedBundles::rules);
+    all.extend(bundles.rules().iter().map(|rule| Listed {
         id: &rule.id,
         plugin: BUNDLES,
         category: &rule.category,

@@ -2,9 +2,9 @@
 
 use super::scan::Hit;
 use crate::decision::Category;
-use crate::detect::redact::{self, Placeholders, Secret};
-use crate::detect::{PII, Request, SECRETS, Scanner};
-use crate::rules::{Budget, ScanStop, Surface};
+use crate::detect::Scanner;
+use crate::detect::redact::{Placeholders, redact_plain};
+use crate::rules::Surface;
 
 /// Longest matched text that is told, in characters.
 const MATCHED_CHARS_MAX: usize = 300;
@@ -37,20 +37,7 @@ pub(super) fn mask_text(scanner: &Scanner, text: &str) -> String {
 }
 
 fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> String {
-    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
-    let find = |text: &str| -> Result<Vec<Secret>, ScanStop> {
-        let request = Request { text, plugins, role: None, surface: Some(Surface::Stream) };
-        let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
-        let secret = |found: &crate::detect::Detected| Secret {
-            range: found.range.clone(),
-            category: found.info.category.clone(),
-            severity: found.info.severity,
-        };
-        Ok(scanned.findings.iter().filter(|found| !found.range.is_empty()).map(secret).collect())
-    };
-    let masked = find(text).and_then(|secrets| redact::redact(text, false, secrets, placeholders, find));
-    // What could not be looked at is not shown.
-    masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
+    redact_plain(scanner, text, Surface::Stream, placeholders, |_| true)
 }
 
 /// The value of an assignment.

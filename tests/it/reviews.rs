@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use portcullis::bundles::archive::Source;
 use portcullis::bundles::pack::Packer;
 use portcullis::bundles::review::PROMPT_BYTES_MAX;
-use portcullis::bundles::service::{Actor, Inspect, Parts, Submission, Submissions, Upload};
+use portcullis::bundles::service::{Actor, Asked, Inspect, Parts, Submission, Submissions, Upload};
 use portcullis::bundles::spool::Spool;
 use portcullis::bundles::worker::Worker;
-use portcullis::bundles::{BundlesConfig, GuardrailsConfig, InspectLimits, Inspection, Inspector};
+use portcullis::bundles::{self, BundlesConfig, GuardrailsConfig, InspectLimits, Inspection, Inspector};
 use portcullis::config::Settings;
 use portcullis::decision::{BundleKind, CheckStatus, HoldReason, SubmissionStatus, Visibility};
 use portcullis::judge::{self, Backend, Unobserved};
@@ -26,14 +26,23 @@ use super::llm_stand_in::{FAULTS, StandIn, says};
 struct Checks(Live);
 
 impl Inspect for Checks {
-    fn inspect(&self, source: &dyn Source, kind: BundleKind) -> Result<(Inspection, String), String> {
+    fn inspect(
+        &self,
+        source: &dyn Source,
+        kind: BundleKind,
+        _: &Asked,
+    ) -> Result<(Inspection, String), String> {
         let snapshot = self.0.snapshot().ok_or("no policy")?;
-        let inspector = Inspector::new(snapshot.shared_scanner().clone(), InspectLimits::default());
+        let inspector = Inspector::of(&snapshot, InspectLimits::default());
         Ok((inspector.inspect(source, kind), self.revision()))
     }
 
     fn revision(&self) -> String {
         self.0.snapshot().map(|snapshot| snapshot.revision().to_string()).unwrap_or_default()
+    }
+
+    fn mask(&self, text: &str) -> String {
+        bundles::mask(self.0.snapshot().expect("a policy").scanner(), text)
     }
 }
 
@@ -97,6 +106,7 @@ impl Reviews {
             name: String::new(),
             submitter: "ann".to_owned(),
             entity_id: None,
+            policy: String::new(),
             dry_run: false,
             decision_id: "decision".to_owned(),
         };

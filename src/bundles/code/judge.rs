@@ -1,6 +1,6 @@
 //! Facts judged: a call with its name, arguments and taints against the rules, and what becomes of the hits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::call::Arguments;
@@ -9,7 +9,7 @@ use super::taint::Taint;
 use super::value::{Shape, Value};
 use super::worker;
 use crate::bundles::rules::{CallCondition, Matcher};
-use crate::decision::{Capability, CheckFinding};
+use crate::decision::{Capability, CheckFinding, Severity};
 use crate::text::line_of;
 
 /// Levels of text that is run as code inside text that is run as code.
@@ -18,6 +18,8 @@ const DEPTH_MAX: usize = 4;
 pub(super) const TEXTS_MAX: usize = 400;
 /// Findings of one file.
 const FINDINGS_MAX: usize = 200;
+/// Most findings of one rule and severity in one file.
+const PER_RULE_MAX: usize = 20;
 /// Capabilities of one file.
 const CAPABILITIES_MAX: usize = 100;
 
@@ -208,10 +210,18 @@ impl Walk<'_> {
                 reason: rule.description.clone(),
                 snippet: self.snippet(hit.at),
                 fix_hint: rule.fix.clone(),
+                ..CheckFinding::default()
             });
         }
         findings.sort_by(|a, b| (a.line, &a.rule_id).cmp(&(b.line, &b.rule_id)));
         findings.dedup_by(|a, b| a.line == b.line && a.rule_id == b.rule_id);
+        // One rule, which a policy may excuse, must not crowd out another.
+        let mut of_rule: HashMap<(String, Severity), usize> = HashMap::new();
+        findings.retain(|finding| {
+            let count = of_rule.entry((finding.rule_id.clone(), finding.severity)).or_default();
+            *count += 1;
+            *count <= PER_RULE_MAX
+        });
         if findings.len() > FINDINGS_MAX {
             // The worst are kept, then brought to the order of lines again.
             findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

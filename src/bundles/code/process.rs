@@ -201,6 +201,7 @@ impl Walk<'_> {
                 reason: format!("The code runs a command that is not safe: {}", hit.rule.description),
                 snippet: self.snippet(at),
                 fix_hint: hit.rule.recommendation.to_string(),
+                ..CheckFinding::default()
             };
             if !found.iter().any(|known| known.rule_id == finding.rule_id) {
                 found.push(finding);

@@ -7,12 +7,13 @@ use sha2::{Digest, Sha256};
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
 use super::inspection::Inspection;
 use super::manifest::Candidates;
-use super::rules::BundleRules;
-use super::scan::{Engines, Patterns};
+use super::prepare::PreparedBundles;
+use super::scan::Engines;
 use super::unpack::Unpack;
-use crate::commands::CommandRules;
+use super::weigh::{Scales, Terms};
 use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
 use crate::detect::Scanner;
+use crate::policy::Snapshot;
 
 /// How much a bundle may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,34 +25,52 @@ pub struct InspectLimits {
 /// Runs the inline checks. Immutable and shared; cheap to make.
 #[derive(Clone)]
 pub struct Inspector {
-    engines: Engines,
+    scanner: Arc<Scanner>,
+    rules: PreparedBundles,
     limits: InspectLimits,
 }
 
 impl Inspector {
     /// Checks under the rules of `scanner` and the built-in rules about commands, paths and bundles.
     pub fn new(scanner: Arc<Scanner>, limits: InspectLimits) -> Self {
-        let engines = Engines {
-            scanner,
-            commands: CommandRules::builtin(),
-            rules: BundleRules::builtin(),
-            patterns: Patterns::builtin(),
-        };
-        Self { engines, limits }
+        Self { scanner, rules: PreparedBundles::default(), limits }
     }
 
-    /// Checks one bundle. Memory is bounded whatever it holds: large files are read piece by piece.
+    /// Checks under the rules that are in force.
+    pub fn of(snapshot: &Snapshot, limits: InspectLimits) -> Self {
+        let rules = snapshot.prepared::<PreparedBundles>().cloned().unwrap_or_default();
+        Self { scanner: snapshot.shared_scanner().clone(), rules, limits }
+    }
+
+    /// Checks one bundle under the built-in policy. Memory is bounded whatever it holds: large files are read piece by
+    /// piece.
     pub fn inspect(&self, source: &dyn Source, kind: BundleKind) -> Inspection {
-        self.unpack(source, kind).unwrap_or_else(|refusal| refused(&refusal))
+        self.inspect_under(source, kind, Terms::strict())
     }
 
-    fn unpack(&self, source: &dyn Source, kind: BundleKind) -> Result<Inspection, Refusal> {
+    /// Checks one bundle under a policy.
+    pub fn inspect_under(&self, source: &dyn Source, kind: BundleKind, terms: Terms<'_>) -> Inspection {
+        self.unpack(source, kind, terms).unwrap_or_else(|refusal| refused(&refusal))
+    }
+
+    fn unpack(
+        &self,
+        source: &dyn Source,
+        kind: BundleKind,
+        terms: Terms<'_>,
+    ) -> Result<Inspection, Refusal> {
+        let engines = Engines {
+            scanner: &self.scanner,
+            commands: self.rules.commands(),
+            rules: self.rules.rules(),
+            patterns: self.rules.patterns(),
+        };
         let archive = Archive::open(source, &self.limits.archive)?;
         let mut totals = Totals::new(self.limits.archive, source.len());
         totals.add_entries(archive.entries().len())?;
         let mut files: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        let mut unpack = Unpack::new(&self.engines, &self.limits.archive, Candidates::new(kind));
+        let mut unpack = Unpack::new(&engines, &self.limits.archive, Candidates::new(kind));
         let mut hash = Sha256::new();
         for entry in &files {
             hash.update(&entry.path);
@@ -60,12 +79,13 @@ impl Inspector {
             hash.update([0]);
         }
         let names: Vec<&str> = files.iter().map(|entry| entry.path.as_str()).collect();
-        Ok(finish(unpack, &names, &hash.finalize()))
+        let scales = Scales { terms, scanner: &self.scanner, commands: self.rules.commands() };
+        Ok(finish(unpack, &names, &hash.finalize(), &scales))
     }
 }
 
 /// Puts the answer together from what was noted on the way.
-fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8]) -> Inspection {
+fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) -> Inspection {
     let Unpack { candidates, ledger, quality, mut tree, found, archive, unjudged, .. } = unpack;
     let mut checked = candidates.check(names);
     let mut inspection = Inspection {
@@ -82,9 +102,14 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8]) -> Inspection {
     let (findings, placeholders, advice) = quality.finish(&checked);
     let checks = &mut inspection.checks;
     checks.archive = archive.into_result();
-    checks.manifest = std::mem::take(&mut checked.findings).into_result();
-    checks.static_security = found.findings.into_result();
-    checks.quality = findings.into_result();
+    let manifest = std::mem::take(&mut checked.findings).weighed(scales, CheckStatus::Fail);
+    let security = found.findings.weighed(scales, CheckStatus::Fail);
+    for (weighed, check) in [(&manifest, "bundles.manifest"), (&security, "bundles.static_security")] {
+        inspection.would_block.extend(weighed.would_block.then(|| check.to_owned()));
+    }
+    checks.manifest = manifest.result;
+    checks.static_security = security.result;
+    checks.quality = findings.weighed(scales, CheckStatus::Warn).result;
     checks.template_placeholders = placeholders;
     checks.template_recommendation = advice;
     tree.root = checked.root;
@@ -111,8 +136,8 @@ pub(super) fn refusal_finding(refusal: &Refusal, file: &str) -> CheckFinding {
         category: "archive".to_owned(),
         severity: Severity::High,
         reason: format!("The archive is refused: {}.", refusal.message),
-        snippet: String::new(),
         fix_hint: "Pack the folder again with an ordinary tool, files only.".to_owned(),
+        ..CheckFinding::default()
     }
 }
 

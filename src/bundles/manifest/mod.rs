@@ -129,8 +129,8 @@ impl Checked {
             category: "manifest".to_owned(),
             severity,
             reason,
-            snippet: String::new(),
             fix_hint: fix.to_owned(),
+            ..CheckFinding::default()
         });
     }
 

@@ -56,11 +56,17 @@ impl NoVerdict {
     }
 }
 
-/// Reads an answer. It passes if the risk is safe or low and no finding is high or critical.
+/// Reads an answer. It passes if the risk is safe or low and no finding is high or critical. What the model writes in its
+/// own words goes through `mask` first, before anything is cut off it: a model may quote a credential that it saw.
 ///
 /// # Errors
 /// It is no verdict.
-pub fn read(answer: &Answer, prompt_version: &str) -> Result<Verdict, NoVerdict> {
+pub fn read(
+    answer: &Answer,
+    prompt_version: &str,
+    mask: &dyn Fn(&str) -> String,
+) -> Result<Verdict, NoVerdict> {
+    let plain = |text: &str, chars_max: usize| plain(&mask(text), chars_max);
     let value = &answer.value;
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let risk = text(value, "risk_level").ok_or(NoVerdict::Incomplete)?;
@@ -80,11 +86,11 @@ pub fn read(answer: &Answer, prompt_version: &str) -> Result<Verdict, NoVerdict>
             rule_id: RULE.to_owned(),
             file: plain(&field("file")?, PATH_CHARS_MAX),
             line: u32::try_from(line).unwrap_or(0),
-            category: category(&field("category")?),
+            category: category(&mask(&field("category")?)),
             severity: severity(&field("severity")?).ok_or(NoVerdict::Incomplete)?,
             reason: plain(&field("reason")?, SENTENCE_CHARS_MAX),
-            snippet: String::new(),
             fix_hint: plain(&field("fix_hint")?, SENTENCE_CHARS_MAX),
+            ..CheckFinding::default()
         });
     }
     let has_blocking = findings.iter().any(|f| matches!(f.severity, Severity::High | Severity::Critical));

@@ -141,7 +141,7 @@ fn answers_pass_by_one_rule() {
             cached: false,
             elapsed: Duration::ZERO,
         };
-        let read = read(&answer, "review-x");
+        let read = read(&answer, "review-x", &str::to_owned);
         assert_eq!(read.as_ref().map(|verdict| verdict.is_passed).map_err(|error| *error), wanted, "{value}");
         let Ok(verdict) = read else { continue };
         let status = if verdict.is_passed { CheckStatus::Pass } else { CheckStatus::Fail };

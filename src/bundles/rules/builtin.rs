@@ -7,6 +7,9 @@ use super::load::BundleRuleSource;
 
 static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_bundles.rs"));
 
+/// Ids of the rules in them, as the build script read them.
+static IDS: &[&str] = include!(concat!(env!("OUT_DIR"), "/builtin_bundle_ids.rs"));
+
 static BUILTIN: LazyLock<BundleRules> = LazyLock::new(|| {
     let sources: Vec<BundleRuleSource<'_>> = builtin_bundle_sources().collect();
     BundleRules::load(&sources).unwrap_or_else(|problems| panic!("built-in bundle rules:\n{problems}"))
@@ -15,6 +18,11 @@ static BUILTIN: LazyLock<BundleRules> = LazyLock::new(|| {
 /// The built-in rule files, in the order of their names.
 pub fn builtin_bundle_sources() -> impl Iterator<Item = BundleRuleSource<'static>> {
     SOURCES.iter().map(|(file, text)| BundleRuleSource { file, text })
+}
+
+/// Ids of the built-in rules, known without compiling them.
+pub fn builtin_rule_ids() -> &'static [&'static str] {
+    IDS
 }
 
 impl BundleRules {

@@ -372,9 +372,18 @@ fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition
     })
 }
 
+/// Kinds of text that files and blocks of documents are told apart by.
+const SURFACES: [&str; 5] = ["document", "config", "script", "data", "any"];
+
 fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition> {
     if def.surfaces.is_empty() {
         wrong.push("text.surfaces has none; give at least one".to_owned());
+    }
+    for surface in def.surfaces.iter().filter(|surface| !SURFACES.contains(&surface.as_str())) {
+        wrong.push(format!("text.surfaces: unknown surface `{surface}`; known are {}", SURFACES.join(", ")));
+    }
+    if def.literals.iter().any(String::is_empty) {
+        wrong.push("text.literals: an empty text is everywhere; leave it out".to_owned());
     }
     let unless = def.unless.as_deref().map(|text| pattern(text, "text.unless", wrong));
     let near = def.near.iter().filter_map(|text| pattern(text, "text.near", wrong)).collect();

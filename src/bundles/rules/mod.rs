@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use regex_automata::meta::Regex;
 
-pub use builtin::builtin_bundle_sources;
+pub use builtin::{builtin_bundle_sources, builtin_rule_ids};
 pub use load::BundleRuleSource;
 pub use problem::{BundleRuleProblem, BundleRuleProblems};
 pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};

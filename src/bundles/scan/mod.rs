@@ -11,8 +11,6 @@ mod package;
 mod patterns;
 mod shell;
 
-use std::sync::Arc;
-
 use super::coverage::Unscanned;
 use super::files::Syntax;
 use super::findings::Findings;
@@ -20,7 +18,7 @@ use super::lines::Lines;
 use super::rules::BundleRules;
 use crate::commands::CommandRules;
 use crate::decision::{Capability, CheckFinding, Severity};
-use crate::detect::{INJECTION, SECRETS, Scanner};
+use crate::detect::{INJECTION, SECRETS, Scanner, fingerprint};
 use crate::rules::{Budget, Role, Surface};
 use crate::text::windows;
 
@@ -37,16 +35,16 @@ const FOLLOWED_BYTES_MAX: usize = 6 << 20;
 const PER_FILE_MAX: usize = 50;
 
 /// What texts are scanned with. Immutable and shared.
-#[derive(Clone)]
-pub(super) struct Engines {
+#[derive(Clone, Copy)]
+pub(super) struct Engines<'r> {
     /// The detector core.
-    pub scanner: Arc<Scanner>,
+    pub scanner: &'r Scanner,
     /// Rules about commands.
-    pub commands: &'static CommandRules,
+    pub commands: &'r CommandRules,
     /// Rules about code and text of bundles.
-    pub rules: &'static BundleRules,
+    pub rules: &'r BundleRules,
     /// The same rules about text, compiled for scanning.
-    pub patterns: &'static Patterns,
+    pub patterns: &'r Patterns,
 }
 
 /// What scanning found, over all files.
@@ -80,7 +78,7 @@ pub(super) struct Scanned {
 
 /// One text that is being scanned.
 pub(super) struct Scan<'e, 't> {
-    pub(super) engines: &'e Engines,
+    pub(super) engines: &'e Engines<'e>,
     /// Path in the bundle.
     pub(super) path: &'t str,
     /// The text.
@@ -95,7 +93,14 @@ pub(super) struct Scan<'e, 't> {
 }
 
 /// Scans one text file.
-pub(super) fn scan(engines: &Engines, path: &str, text: &str, syntax: Syntax, found: &mut Found) -> Scanned {
+pub(super) fn scan(
+    engines: &Engines<'_>,
+    path: &str,
+    text: &str,
+    syntax: Syntax,
+    found: &mut Found,
+) -> Scanned {
+    let from = found.findings.len();
     let lines = Lines::new(text);
     let mut scan = Scan {
         engines,
@@ -110,7 +115,9 @@ pub(super) fn scan(engines: &Engines, path: &str, text: &str, syntax: Syntax, fo
     };
     scan.core();
     scan.by_syntax();
-    scan.done
+    let Scan { done, found, .. } = scan;
+    found.findings.bind_to_lines(from, text);
+    done
 }
 
 impl Scan<'_, '_> {
@@ -130,7 +137,7 @@ impl Scan<'_, '_> {
     }
 
     fn core_window(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) {
-        let scanner = &self.engines.scanner;
+        let scanner = self.engines.scanner;
         let plugins = scanner.rules().plugin_bits([SECRETS, INJECTION]);
         let request = crate::detect::Request {
             text,
@@ -138,7 +145,10 @@ impl Scan<'_, '_> {
             role: Some(Role::Tool),
             surface: Some(Surface::Document),
         };
-        let Ok(scanned) = scanner.scan(request, &Budget::UNLIMITED) else { return };
+        let Ok(scanned) = scanner.scan(request, &Budget::UNLIMITED) else {
+            self.done.cut = Some(Unscanned::TooComplex);
+            return;
+        };
         if scanned.limit_hit {
             self.done.cut = Some(Unscanned::TooComplex);
         }
@@ -158,8 +168,9 @@ impl Scan<'_, '_> {
                     category: info.category.to_string(),
                     severity,
                     reason: info.description.to_string(),
-                    snippet: String::new(),
                     fix_hint: info.recommendation.to_string(),
+                    fingerprint: fingerprint(&info.id, &text[detected.range.clone()]),
+                    ..CheckFinding::default()
                 },
             ));
         }
@@ -209,6 +220,7 @@ impl Scan<'_, '_> {
             reason: rule.reason.to_owned(),
             snippet: self.lines.show(line),
             fix_hint: rule.fix.to_owned(),
+            ..CheckFinding::default()
         });
     }
 

@@ -23,13 +23,17 @@ const REACH: usize = 500;
 /// Rules about text behind one pass for the literals of all of them.
 #[derive(Debug)]
 pub(in crate::bundles) struct Patterns {
-    rules: Vec<(&'static BundleRule, &'static TextCondition)>,
+    /// Places of the rules among all.
+    rules: Vec<usize>,
     literals: AhoCorasick,
     /// By literal: the rules that name it.
     by_literal: Vec<Vec<u32>>,
 }
 
-static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(BundleRules::builtin()));
+static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| {
+    Patterns::new(BundleRules::builtin())
+        .unwrap_or_else(|error| panic!("literals of built-in rules: {error}"))
+});
 
 impl Patterns {
     /// Those of the built-in rules.
@@ -37,15 +41,16 @@ impl Patterns {
         &BUILTIN
     }
 
-    fn new(rules: &'static BundleRules) -> Self {
-        let of = |rule: &'static BundleRule| match &rule.matcher {
-            Matcher::Text(condition) => Some((rule, condition)),
-            Matcher::Call(_) => None,
-        };
-        let rules: Vec<_> = rules.rules().iter().filter_map(of).collect();
+    /// Those of `rules`, and to be used with them alone.
+    ///
+    /// # Errors
+    /// All literals together are too large.
+    pub(in crate::bundles) fn new(rules: &BundleRules) -> Result<Self, String> {
+        let all = rules.rules();
+        let rules: Vec<usize> = (0..all.len()).filter(|at| condition_of(&all[*at]).is_some()).collect();
         let mut by_text: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (index, (_, condition)) in rules.iter().enumerate() {
-            for literal in &condition.literals {
+        for (index, at) in rules.iter().enumerate() {
+            for literal in condition_of(&all[*at]).map(|it| it.literals.as_slice()).unwrap_or_default() {
                 by_text.entry(literal).or_default().push(index as u32);
             }
         }
@@ -54,18 +59,29 @@ impl Patterns {
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
             .build(texts)
-            .unwrap_or_else(|error| panic!("literals of built-in rules: {error}"));
-        Self { rules, literals, by_literal }
+            .map_err(|error| error.to_string())?;
+        Ok(Self { rules, literals, by_literal })
     }
 
-    /// Calls `found` with every rule of a surface that matches, and where.
-    fn find(&self, surface: &str, text: &str, found: &mut dyn FnMut(&'static BundleRule, Range<usize>)) {
+    /// Calls `found` with every rule of a surface that matches, and where. `all` are the rules that this was made of.
+    fn find<'r>(
+        &self,
+        all: &'r BundleRules,
+        surface: &str,
+        text: &str,
+        found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
+    ) {
+        let rules = self.rules.iter().filter_map(|at| {
+            let rule = all.rules().get(*at)?;
+            Some((rule, condition_of(rule)?))
+        });
+        let rules: Vec<(&BundleRule, &TextCondition)> = rules.collect();
         let is_wanted =
             |condition: &TextCondition| condition.surfaces.iter().any(|one| one == surface || one == "any");
-        let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.rules.len()];
+        let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.len()];
         for hit in self.literals.find_overlapping_iter(text) {
             for rule in &self.by_literal[hit.pattern().as_usize()] {
-                let (_, condition) = self.rules[*rule as usize];
+                let (_, condition) = rules[*rule as usize];
                 let reach = REACH + condition.within;
                 let place = hit.start().saturating_sub(reach)..(hit.end() + reach).min(text.len());
                 let places = &mut places[*rule as usize];
@@ -75,7 +91,7 @@ impl Patterns {
                 }
             }
         }
-        for ((rule, condition), mut places) in self.rules.iter().zip(places) {
+        for ((rule, condition), mut places) in rules.into_iter().zip(places) {
             if !is_wanted(condition) {
                 continue;
             }
@@ -90,6 +106,14 @@ impl Patterns {
                 }
             }
         }
+    }
+}
+
+/// What a rule about text looks for.
+fn condition_of(rule: &BundleRule) -> Option<&TextCondition> {
+    match &rule.matcher {
+        Matcher::Text(condition) => Some(condition),
+        Matcher::Call(_) => None,
     }
 }
 
@@ -110,7 +134,7 @@ impl Scan<'_, '_> {
         let all = views(text, &Limits::default());
         let mut found = Vec::new();
         for (index, view) in all.views.iter().take(VIEWS_MAX).enumerate() {
-            self.engines.patterns.find(surface, view.text(), &mut |rule, range| {
+            self.engines.patterns.find(self.engines.rules, surface, view.text(), &mut |rule, range| {
                 if index > 0 && !view.may_be_new(range.clone()) {
                     return;
                 }
@@ -128,7 +152,7 @@ impl Scan<'_, '_> {
     /// Looks for the rules of a surface in a part of the file that begins at `line`, as it stands.
     pub(super) fn patterns_in_block(&mut self, surface: &str, text: &str, line: u32) {
         let mut hits = Vec::new();
-        self.engines.patterns.find(surface, text, &mut |rule, range| {
+        self.engines.patterns.find(self.engines.rules, surface, text, &mut |rule, range| {
             let below = text[..range.start].matches('\n').count() as u32;
             hits.push((line + below, rule));
         });
@@ -154,8 +178,8 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
         category: rule.category.to_string(),
         severity,
         reason: rule.description.clone(),
-        snippet: String::new(),
         fix_hint: rule.fix.clone(),
+        ..CheckFinding::default()
     }
 }
 

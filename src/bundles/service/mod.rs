@@ -58,10 +58,30 @@ pub trait Inspect: Send + Sync {
     ///
     /// # Errors
     /// Why there are no rules to check by, for a person.
-    fn inspect(&self, source: &dyn Source, kind: BundleKind) -> Result<(Inspection, String), String>;
+    fn inspect(
+        &self,
+        source: &dyn Source,
+        kind: BundleKind,
+        asked: &Asked,
+    ) -> Result<(Inspection, String), String>;
 
     /// Revision of the policy in force; empty when there is none.
     fn revision(&self) -> String;
+
+    /// A text of a model without the credentials and personal data in it; nothing of it where they cannot be looked for.
+    fn mask(&self, text: &str) -> String;
+}
+
+/// Under whose policy a bundle is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Name of the policy; empty is the default one. One that is not there any more stands for the built-in one, which
+    /// excuses nothing.
+    pub policy: String,
+    /// Tenant of the uploader.
+    pub tenant: String,
+    /// The time, for suppressions that expire.
+    pub now: Timestamp,
 }
 
 /// What [`Submissions`] stands on.
@@ -163,6 +183,11 @@ impl Submissions {
     /// The model that reviews; `None` when there is none, or none is wanted.
     pub(super) fn reviewer(&self) -> Option<Arc<dyn Judge>> {
         self.parts().judge.clone().filter(|_| self.reviewing() == Reviewing::Ready)
+    }
+
+    /// A text of a model as it may be kept and shown.
+    pub(super) fn masked(&self, text: &str) -> String {
+        self.parts().inspect.mask(text)
     }
 
     /// The verdict that these bytes were given before.

@@ -131,6 +131,7 @@ impl Record {
         let mut rules: Vec<&str> = [&checks.archive, &checks.manifest, &checks.static_security]
             .iter()
             .flat_map(|check| &check.findings)
+            .filter(|finding| finding.is_effective())
             .map(|finding| finding.rule_id.as_str())
             .collect();
         rules.sort_unstable();

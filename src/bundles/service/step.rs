@@ -133,7 +133,8 @@ impl Submissions {
             Err(error) => return Err(Unfetched::Later(error.to_string())),
         }
         let source = open(spare.path()).map_err(|error| Unfetched::Later(error.to_string()))?;
-        let (inspection, revision) = match self.inspect(source, row.kind).await {
+        let asked = self.asked(&row.policy, &row.tenant);
+        let (inspection, revision) = match self.inspect(source, row.kind, asked).await {
             Ok(done) => done,
             Err(error) => return Err(Unfetched::Later(error.to_string())),
         };

@@ -9,10 +9,12 @@ use uuid::Uuid;
 use super::change::{Checked, tell_no_key};
 use super::record::{self, Action, Record};
 use super::types::attempt_of;
-use super::{Actor, RACES_MAX, Reviewed, Reviewing, SubmissionError, Submissions, Upload, decision_of};
-use crate::bundles::Inspection;
+use super::{
+    Actor, Asked, RACES_MAX, Reviewed, Reviewing, SubmissionError, Submissions, Upload, decision_of,
+};
 use crate::bundles::archive::FileSource;
 use crate::bundles::life::{self, Event, Live, Standing};
+use crate::bundles::{InlineVerdict, Inspection};
 use crate::decision::{BundleKind, CheckStatus, LlmReview, SubmissionStatus};
 use crate::store::{
     AcceptError, AcceptedEntity, NewSubmission, QUOTA_STATUSES, Quota, StoredEntity, StoredSubmission,
@@ -76,7 +78,9 @@ impl Submissions {
         self.admit(actor, &upload.submitter, &upload.name, upload.kind, entity_id, upload.dry_run).await?;
         let source =
             upload.spooled.source().map_err(|error| SubmissionError::Unchecked(error.to_string()))?;
-        let (inspection, revision) = self.inspect(source, upload.kind).await?;
+        let asked = self.asked(&upload.policy, &actor.tenant);
+        let (mut inspection, revision) = self.inspect(source, upload.kind, asked).await?;
+        let would_block = std::mem::take(&mut inspection.would_block);
         let event = self.after_check(&inspection);
         // The first attempt begins and goes through its checks in one step.
         let transition = life::next(Standing::PendingInline, true, event)
@@ -98,6 +102,7 @@ impl Submissions {
             hold_reason: transition.to.hold(),
             attempt: 1,
             decision_id: upload.decision_id.clone(),
+            policy: upload.policy.clone(),
             policy_revision: revision,
             bundle_sha256: checked.bundle_sha256.clone(),
             file_size: upload.spooled.size(),
@@ -123,13 +128,13 @@ impl Submissions {
                 Some(entity) => entity.visibility,
                 None => life::visibility(false, transition.live == Live::Raise, submission.status),
             };
-            return Ok(reviewed(&submission, visibility, checked));
+            return Ok(Reviewed { would_block, ..reviewed(&submission, visibility, checked) });
         }
         let bytes = &self.parts().bytes;
         let kept = bytes.put_file(submission.id.clone(), upload.spooled.path().to_owned()).await;
         kept.map_err(|error| SubmissionError::Bytes(error.to_string()))?;
         match self.accept(actor, &upload, submission, &checked, transition.live).await {
-            Ok(reviewed) => Ok(reviewed),
+            Ok(reviewed) => Ok(Reviewed { would_block, ..reviewed }),
             Err((id, error)) => {
                 // After an error of the store it is not known whether the row was written; the sweep knows.
                 if !matches!(error, SubmissionError::Store(_)) {
@@ -227,13 +232,14 @@ impl Submissions {
         &self,
         source: FileSource,
         kind: BundleKind,
+        asked: Asked,
     ) -> Result<(Inspection, String), SubmissionError> {
         let gone = |_| SubmissionError::Unchecked("the service is stopping".to_owned());
         let place = Arc::clone(&self.0.checks).acquire_owned().await.map_err(gone)?;
         let inspect = Arc::clone(&self.parts().inspect);
         let started = Instant::now();
         let done = tokio::task::spawn_blocking(move || {
-            let done = inspect.inspect(&source, kind);
+            let done = inspect.inspect(&source, kind, &asked);
             drop(place);
             done
         });
@@ -243,17 +249,17 @@ impl Submissions {
         done.map_err(SubmissionError::NotServing)
     }
 
+    /// How checks are asked for now.
+    pub(super) fn asked(&self, policy: &str, tenant: &str) -> Asked {
+        Asked { policy: policy.to_owned(), tenant: tenant.to_owned(), now: self.now() }
+    }
+
     /// What follows from the inline checks.
     pub(super) fn after_check(&self, inspection: &Inspection) -> Event {
-        if inspection.is_blocked() {
-            return Event::CheckBlocked;
-        }
-        // A bundle of which nothing could be opened did not pass anything.
-        if inspection.bundle_sha256.is_empty() {
-            return Event::CheckBlocked;
-        }
-        if inspection.is_held_for_coverage {
-            return Event::CheckHeldCoverage;
+        match inspection.verdict() {
+            InlineVerdict::Blocked => return Event::CheckBlocked,
+            InlineVerdict::Held => return Event::CheckHeldCoverage,
+            InlineVerdict::Passed => {}
         }
         match self.reviewing() {
             Reviewing::Ready => Event::CheckQueued,
@@ -374,6 +380,7 @@ fn reviewed(
         coverage: checked.coverage,
         capabilities: checked.capabilities,
         unjudged: checked.unjudged,
+        would_block: Vec::new(),
         decision: decision_of(submission.status),
         decision_id: submission.decision_id.clone(),
         policy_revision: submission.policy_revision.clone(),

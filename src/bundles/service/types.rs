@@ -36,6 +36,8 @@ pub struct Upload {
     pub submitter: String,
     /// The entity it is a new version of; `None` for a new one.
     pub entity_id: Option<String>,
+    /// Name of the policy it is checked under, now and whenever it is checked again; empty is the default one.
+    pub policy: String,
     /// Whether to check only: nothing is written, and no quota is used.
     pub dry_run: bool,
     /// Id of the decision.
@@ -69,6 +71,8 @@ pub struct Reviewed {
     pub capabilities: Vec<Capability>,
     /// Checks that did not run to their end.
     pub unjudged: Vec<Unjudged>,
+    /// The checks that would have blocked, had what the policy has on trial been in force.
+    pub would_block: Vec<String>,
     /// What the caller may do with it.
     pub decision: Decision,
     /// Id of the decision: that of the upload.

@@ -1,10 +1,11 @@
 //! A review in this process: the inline checks alone, under the rules of this place. Nothing is kept and no model asked.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::bundle::Bundle;
 use crate::bundles::service::{Reviewed, decision_of};
-use crate::bundles::{InspectLimits, Inspector, life};
+use crate::bundles::{InlineVerdict, InspectLimits, Inspector, Terms, life};
 use crate::cli::Failure;
 use crate::cli::context::snapshot;
 use crate::cli::progress::Progress;
@@ -22,20 +23,23 @@ pub(super) fn review(
     settings: &Settings,
     bundle: &Bundle,
     kind: BundleKind,
+    policy: &str,
     progress: &mut Progress,
 ) -> Result<v1::ReviewBundleResponse, Failure> {
     let snapshot = snapshot(settings)?;
     let limits = InspectLimits { archive: settings.bundles.limits() };
-    let inspector = Inspector::new(snapshot.shared_scanner().clone(), limits);
+    let Some(policy) = snapshot.policies().get(policy) else {
+        let known: Vec<&str> = snapshot.policies().iter().map(|policy| &**policy.name()).collect();
+        return Err(Failure::usage(format_args!("--policy: unknown; known: {}", known.join(", "))));
+    };
+    let terms = Terms { policy, tenant: "", now: Timestamp::now() };
+    let inspector = Inspector::of(&snapshot, limits);
     let source = bundle.source()?;
-    let inspection = progress.while_busy("checking", || inspector.inspect(&source, kind));
-    let is_open = inspection.unjudged.iter().all(crate::decision::Unjudged::failed_open);
-    let (status, hold_reason) = if inspection.is_blocked() || inspection.bundle_sha256.is_empty() {
-        (SubmissionStatus::BlockedInline, HoldReason::None)
-    } else if inspection.is_held_for_coverage || !is_open {
-        (SubmissionStatus::PendingLlm, HoldReason::Coverage)
-    } else {
-        (SubmissionStatus::Approved, HoldReason::None)
+    let inspection = progress.while_busy("checking", || inspector.inspect_under(&source, kind, terms));
+    let (status, hold_reason) = match inspection.verdict() {
+        InlineVerdict::Blocked => (SubmissionStatus::BlockedInline, HoldReason::None),
+        InlineVerdict::Held => (SubmissionStatus::PendingLlm, HoldReason::Coverage),
+        InlineVerdict::Passed => (SubmissionStatus::Approved, HoldReason::None),
     };
     let mut checks = inspection.checks;
     checks.llm_review = Some(LlmReview {
@@ -56,6 +60,7 @@ pub(super) fn review(
         coverage: inspection.coverage,
         capabilities: inspection.capabilities,
         unjudged: inspection.unjudged,
+        would_block: inspection.would_block,
         decision: decision_of(status),
         decision_id: Uuid::now_v7().to_string(),
         policy_revision: snapshot.revision().to_string(),

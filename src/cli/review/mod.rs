@@ -63,7 +63,7 @@ pub(super) struct ReviewArguments {
     #[arg(long, value_name = "NAME", requires = "server")]
     submitter: Option<String>,
     /// Name of the policy [default: default].
-    #[arg(long, value_name = "NAME", requires = "server")]
+    #[arg(long, value_name = "NAME")]
     policy: Option<String>,
     /// Upload as the administrator.
     #[arg(long, requires = "server", conflicts_with = "submitter")]
@@ -126,7 +126,10 @@ pub(super) fn run(
     let prefix = bundle.prefix.clone();
     let review = match &arguments.server {
         Some(url) => server::review(arguments, url, bundle, kind, context, &mut progress, output)?,
-        None => here::review(&settings, &bundle, kind, &mut progress)?,
+        None => {
+            let policy = arguments.policy.as_deref().unwrap_or_default();
+            here::review(&settings, &bundle, kind, policy, &mut progress)?
+        }
     };
     progress.clear();
     tell(arguments, format, &review, kind, &prefix, output)?;

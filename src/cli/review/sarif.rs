@@ -135,7 +135,7 @@ fn result(
     if !finding.fix_hint.is_empty() {
         text = format!("{text}\nFix: {}", finding.fix_hint);
     }
-    json!({
+    let mut result = json!({
         "ruleId": rule_id,
         "ruleIndex": index.get(finding.rule_id.as_str()).copied().unwrap_or_default(),
         "level": level(found),
@@ -148,7 +148,12 @@ fn result(
             "category": finding.category,
             "severity": severity_name(finding.severity()),
         },
-    })
+    });
+    if finding.suppressed {
+        result["suppressions"] =
+            json!([{ "kind": "external", "justification": "A suppression of the policy excuses it." }]);
+    }
+    result
 }
 
 fn rule(found: &Found<'_>) -> Value {
@@ -179,8 +184,11 @@ fn rule_id(finding: &v1::CheckFinding) -> &str {
     if finding.rule_id.is_empty() { "unnamed" } else { &finding.rule_id }
 }
 
-/// What blocks is an error; what does not is none, however grave it would be elsewhere.
+/// What blocks is an error; what does not is none, however grave it would be elsewhere. What is on trial is told only.
 fn level(found: &Found<'_>) -> &'static str {
+    if found.finding.shadow {
+        return "note";
+    }
     match (found.finding.severity(), found.is_blocking) {
         (v1::Severity::Low, _) => "note",
         (v1::Severity::Medium, _) | (_, false) => "warning",
@@ -252,6 +260,7 @@ mod tests {
             reason: "It runs text as code.".to_owned(),
             snippet: "eval(x)".to_owned(),
             fix_hint: "Call the function by its name.".to_owned(),
+            ..Default::default()
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
     let risk_score = risk_score(&found);
     let risk_level = RiskLevel::of(risk_score);
     let risk_score = risk_score.unwrap_or_default();
+    let would_block: Vec<&str> = reviewed.would_block.iter().map(String::as_str).collect();
     RequestDecided {
         rpc: RPC,
         decision: reviewed.decision,
@@ -42,7 +43,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
         risk_level,
         findings: &findings,
         unjudged: &reviewed.unjudged,
-        would_block: &[],
+        would_block: &would_block,
         scanned_bytes: reviewed.coverage.iter().map(|file| file.bytes_scanned).sum(),
     }
     .emit(&shared.metrics);
@@ -108,8 +109,8 @@ fn findings(checks: &BundleChecks) -> Vec<Finding> {
             recommendation: nothing.clone(),
             span: SpanRef { message_index: 0, path: nowhere.clone(), start: 0, end: 0 },
             evasions: Vec::new(),
-            shadow: check.status != CheckStatus::Fail,
-            suppressed: false,
+            shadow: finding.shadow || check.status != CheckStatus::Fail,
+            suppressed: finding.suppressed,
         };
         findings.extend(check.findings.iter().map(one));
     }

@@ -103,6 +103,7 @@ async fn judge(
         name: header.name.clone(),
         submitter: header.submitter.clone(),
         entity_id: header.entity_id.clone(),
+        policy: header.policy.clone(),
         dry_run: header.is_dry_run,
         decision_id: decision_id.clone(),
     };

@@ -185,6 +185,11 @@ fn migrator(engine: Engine) -> Migrator {
                 (2, "incidents", include_str!(concat!("../migrations/", $folder, "/0002_incidents.sql"))),
                 (3, "submissions", include_str!(concat!("../migrations/", $folder, "/0003_submissions.sql"))),
                 (4, "audit", include_str!(concat!("../migrations/", $folder, "/0004_audit.sql"))),
+                (
+                    5,
+                    "submission_policy",
+                    include_str!(concat!("../migrations/", $folder, "/0005_submission_policy.sql")),
+                ),
             ]
         };
     }

@@ -19,7 +19,7 @@ pub(super) const ENTITY: &str = "id, tenant, kind, name, owner, visibility, live
 
 /// Columns of `submission`, without the folded ones.
 pub(super) const SUBMISSION: &str = "id, entity_id, tenant, kind, name, version_text, description, submitter, status, \
-    hold_reason, attempt, decision_id, policy_revision, bundle_sha256, file_size, file_count, create_time_us, \
+    hold_reason, attempt, decision_id, policy, policy_revision, bundle_sha256, file_size, file_count, create_time_us, \
     update_time_us, purge_time_us, review_model, override_actor, override_reason, override_prior_status, \
     override_time_us, tries, lease_owner, lease_until_us, not_before_us, version";
 
@@ -170,6 +170,7 @@ pub(super) fn bind_submission(statement: Statement, one: &StoredSubmission, vers
         .bind(one.hold_reason.as_str())
         .bind(one.attempt)
         .bind(&one.decision_id)
+        .bind(&one.policy)
         .bind(&one.policy_revision)
         .bind(&one.bundle_sha256)
         .bind(as_number(one.file_size))
@@ -221,6 +222,7 @@ pub(super) fn submission(row: &Row) -> Result<StoredSubmission, Error> {
         hold_reason: named(HoldReason::parse, &row.text("hold_reason")?)?,
         attempt: small(row.number("attempt")?)?,
         decision_id: row.text("decision_id")?,
+        policy: row.text("policy")?,
         policy_revision: row.text("policy_revision")?,
         bundle_sha256: row.text("bundle_sha256")?,
         file_size: count(row.number("file_size")?),

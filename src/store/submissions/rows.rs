@@ -67,6 +67,8 @@ pub struct StoredSubmission {
     pub attempt: u32,
     /// Id of the latest decision.
     pub decision_id: String,
+    /// Name of the policy it is checked under; empty is the default one.
+    pub policy: String,
     /// Revision of the policy that was made under.
     pub policy_revision: String,
     /// Hash over the sorted files, hex; empty when the archive could not be opened.

@@ -14,7 +14,9 @@ use tokio::sync::Notify;
 
 use crate::bundles::archive::Source;
 use crate::bundles::pack::Packer;
-use crate::bundles::service::{Actor, Inspect, Parts, Reviewed, SubmissionError, Submissions, Upload};
+use crate::bundles::service::{
+    Actor, Asked, Inspect, Parts, Reviewed, SubmissionError, Submissions, Upload,
+};
 use crate::bundles::spool::Spool;
 use crate::bundles::{BundlesConfig, GuardrailsConfig, Inspection, Manifest, Tree, worker};
 use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
@@ -115,7 +117,7 @@ impl Judge for Model {
 struct Scripted;
 
 impl Inspect for Scripted {
-    fn inspect(&self, source: &dyn Source, _: BundleKind) -> Result<(Inspection, String), String> {
+    fn inspect(&self, source: &dyn Source, _: BundleKind, _: &Asked) -> Result<(Inspection, String), String> {
         let mut bytes = vec![0; source.len() as usize];
         source.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string())?;
         let has = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
@@ -140,8 +142,7 @@ impl Inspect for Scripted {
                 category: "code_exec".into(),
                 severity: Severity::High,
                 reason: "it runs".into(),
-                snippet: String::new(),
-                fix_hint: String::new(),
+                ..CheckFinding::default()
             };
             inspection.checks.static_security =
                 CheckResult { status: CheckStatus::Fail, findings: vec![finding] };
@@ -151,6 +152,10 @@ impl Inspect for Scripted {
 
     fn revision(&self) -> String {
         "revision-1".to_owned()
+    }
+
+    fn mask(&self, text: &str) -> String {
+        text.replace("hunter2", "[SECRET]")
     }
 }
 
@@ -225,6 +230,7 @@ impl Rig {
             name: String::new(),
             submitter: "ann".to_owned(),
             entity_id: entity.map(str::to_owned),
+            policy: "strict".to_owned(),
             dry_run,
             decision_id: "decision-1".to_owned(),
         };

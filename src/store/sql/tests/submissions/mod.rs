@@ -57,6 +57,7 @@ fn submission(id: &str, status: SubmissionStatus) -> StoredSubmission {
         hold_reason: HoldReason::None,
         attempt: 1,
         decision_id: "d".to_owned(),
+        policy: "strict".to_owned(),
         policy_revision: "p".to_owned(),
         bundle_sha256: "ab".repeat(32),
         file_size: 20_000,
@@ -82,7 +83,9 @@ fn attempt(submission: &StoredSubmission) -> StoredAttempt {
         severity: Severity::High,
         reason: "runs text as code ☃".to_owned(),
         snippet: "ev…".to_owned(),
-        fix_hint: String::new(),
+        fingerprint: "0123456789abcdef".to_owned(),
+        suppressed: true,
+        ..CheckFinding::default()
     };
     StoredAttempt {
         submission_id: submission.id.clone(),
