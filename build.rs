@@ -129,8 +129,8 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
 
 /// Ids of the rules in a file, in its order.
 fn ids_of(file: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let table: toml::Table = toml::from_str(&fs::read_to_string(file)?)
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+    let table: toml::Table =
+        toml::from_str(&fs::read_to_string(file)?).map_err(|error| format!("{}: {error}", file.display()))?;
     let rules = table.get("rule").and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();
     Ok(rules.iter().filter_map(|rule| rule.get("id")?.as_str().map(str::to_owned)).collect())
 }

@@ -76,7 +76,8 @@ impl Findings {
             let digest = digests.entry(line).or_insert_with(|| {
                 let lines = lines.get_or_insert_with(|| text.split('\n').collect());
                 // Line 0 is the whole text.
-                let what = (line as usize).checked_sub(1).map_or(text, |at| lines.get(at).copied().unwrap_or(text));
+                let what =
+                    (line as usize).checked_sub(1).map_or(text, |at| lines.get(at).copied().unwrap_or(text));
                 digest(what.trim().as_bytes())
             });
             finding.fingerprint = fingerprint(&finding.rule_id, digest);

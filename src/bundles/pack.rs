@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
 
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
 
@@ -204,7 +205,8 @@ fn fits(number: u64, what: &'static str) -> Result<u32, PackError> {
 }
 
 /// Packs the files of an archive afresh, by path; folders go, as paths name them. An archive that the gate refuses is
-/// never opened: it becomes the only file of the new one, called [`REFUSED_NAME`].
+/// never opened: it becomes the only file of the new one, called [`REFUSED_NAME`]. Answers with it the hash over the sorted
+/// files, hex; `None` for one that was refused.
 ///
 /// # Errors
 /// See [`PackError`].
@@ -212,8 +214,9 @@ pub fn repack<S: Source + ?Sized, W: Write + Seek>(
     source: &S,
     limits: ArchiveLimits,
     out: W,
-) -> Result<W, PackError> {
+) -> Result<(W, Option<String>), PackError> {
     let mut packer = Packer::new(out);
+    let mut hash = None;
     match Archive::open(source, &limits)
         .and_then(|archive| readable(&archive, source, limits).map(|()| archive))
     {
@@ -221,15 +224,20 @@ pub fn repack<S: Source + ?Sized, W: Write + Seek>(
             let mut totals = Totals::new(limits, source.len());
             let mut files: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
             files.sort_by(|a, b| a.path.cmp(&b.path));
+            let mut all = Sha256::new();
             for file in files {
+                all.update(&file.path);
+                all.update([0]);
                 let content = archive.read(file, &mut totals);
-                let mut pieces = Pieces { content, piece: Vec::new(), at: 0 };
+                let mut pieces = Pieces { content, piece: Vec::new(), at: 0, hash: &mut all };
                 packer.add_file(&file.path, file.is_executable, &mut pieces)?;
+                all.update([0]);
             }
+            hash = Some(all.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
         }
         Err(_) => packer.add_file(REFUSED_NAME, false, &mut Whole { source, at: 0 })?,
     }
-    packer.finish()
+    Ok((packer.finish()?, hash))
 }
 
 /// Whether every byte of the archive can be read.
@@ -246,11 +254,12 @@ fn readable<S: Source + ?Sized>(
     Ok(())
 }
 
-/// The contents of an entry as a reader.
+/// The contents of an entry as a reader, which hashes them on the way.
 struct Pieces<'a, S: Source + ?Sized> {
     content: super::archive::Content<'a, S>,
     piece: Vec<u8>,
     at: usize,
+    hash: &'a mut Sha256,
 }
 
 impl<S: Source + ?Sized> Read for Pieces<'_, S> {
@@ -260,6 +269,7 @@ impl<S: Source + ?Sized> Read for Pieces<'_, S> {
             let Some(next) = next else { return Ok(0) };
             self.piece.clear();
             self.piece.extend_from_slice(next);
+            self.hash.update(next);
             self.at = 0;
         }
         let taken = buffer.len().min(self.piece.len() - self.at);
@@ -350,21 +360,29 @@ mod tests {
     fn repacking_keeps_files_and_nothing_else() {
         let archive = packed(FILES);
         let again = repack(archive.as_slice(), ArchiveLimits::default(), Cursor::new(Vec::new()));
-        assert_eq!(again.expect("packed").into_inner(), archive, "packing is deterministic");
+        let (again, hash) = again.expect("packed");
+        assert_eq!(again.into_inner(), archive, "packing is deterministic");
+        let mut all = Sha256::new();
+        for (path, _, data) in FILES {
+            all.update([path.as_bytes(), &[0], data, &[0]].concat());
+        }
+        let wanted: String = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, Some(wanted));
     }
 
     #[test]
     fn what_the_gate_refuses_is_handed_on_closed() {
         for broken in [&b"no archive at all"[..], &packed(FILES)[1..], b""] {
             let wrapped = repack(broken, ArchiveLimits::default(), Cursor::new(Vec::new())).expect("packed");
-            let files = unpacked(&wrapped.into_inner()).expect("it opens");
+            assert_eq!(wrapped.1, None);
+            let files = unpacked(&wrapped.0.into_inner()).expect("it opens");
             assert_eq!(files, [(REFUSED_NAME.to_owned(), false, broken.to_vec())]);
         }
         // The structure holds, and the data does not.
         let mut damaged = packed(&[("a", false, b"some text that is long enough to be packed")]);
         damaged[40] ^= 0xff;
         let wrapped = repack(damaged.as_slice(), ArchiveLimits::default(), Cursor::new(Vec::new()));
-        let files = unpacked(&wrapped.expect("packed").into_inner()).expect("it opens");
+        let files = unpacked(&wrapped.expect("packed").0.into_inner()).expect("it opens");
         assert_eq!(files[0].0, REFUSED_NAME);
     }
 }

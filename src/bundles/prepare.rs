@@ -4,9 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::rules::{
-    BUNDLES, BundleRuleProblem, BundleRuleSource, BundleRules, builtin_bundle_sources, builtin_rule_ids,
-};
+use super::rules::{BUNDLES, BundleRuleSource, BundleRules, builtin_bundle_sources, builtin_rule_ids};
 use super::scan::Patterns;
 use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
 use crate::policy::{PolicySet, Prepare, PrepareRules, Prepared, Problem};
@@ -37,6 +35,7 @@ const CODED_IDS: &[&str] = &[
     "manifest.compatibility-length",
     "manifest.description-length",
     "manifest.description-missing",
+    "manifest.description-type",
     "manifest.duplicate",
     "manifest.field-missing",
     "manifest.frontmatter",
@@ -130,10 +129,7 @@ impl Prepare for BundlePreparer {
 fn compiled(own: &[RuleSource]) -> Result<(BundleRules, Patterns), RuleProblems> {
     let mut sources: Vec<BundleRuleSource<'_>> = builtin_bundle_sources().collect();
     sources.extend(own.iter().map(|file| BundleRuleSource { file: &file.name, text: &file.text }));
-    let rules = BundleRules::load(&sources).map_err(|problems| {
-        let problem = |one: BundleRuleProblem| rule_problem(one.file, one.line, one.rule_id, one.message);
-        RuleProblems(problems.0.into_iter().map(problem).collect())
-    })?;
+    let rules = BundleRules::load(&sources)?;
     let patterns = Patterns::new(&rules).map_err(|error| {
         let file = own.first().map(|file| file.name.clone()).unwrap_or_default();
         let message = format!("all `literals` together are too large: {error}");
@@ -198,7 +194,8 @@ mod tests {
     #[test]
     fn ids_of_checks_in_code_may_be_named_by_policies() {
         fn texts(folder: &Path, out: &mut String) {
-            for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+            {
                 let is_test = entry.to_string_lossy().contains("tests");
                 if entry.is_dir() {
                     texts(&entry, out);
@@ -210,16 +207,23 @@ mod tests {
         let mut all = String::new();
         texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bundles"), &mut all);
         let is_id = |text: &str| {
-            let known = ["bundle.", "manifest.", "quality."].iter().find_map(|start| text.strip_prefix(start));
+            let known =
+                ["bundle.", "manifest.", "quality."].iter().find_map(|start| text.strip_prefix(start));
             known.is_some_and(|rest| {
                 !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
             })
         };
-        let spelled: BTreeSet<&str> = all.split('"').filter(|text| is_id(text)).collect();
-        let listed: BTreeSet<&str> = CODED_IDS.iter().copied().collect();
-        let missing: Vec<&&str> = spelled.difference(&listed).filter(|id| !id.ends_with(".zip")).collect();
-        assert_eq!(missing, Vec::<&&str>::new(), "add them to CODED_IDS");
-        assert_eq!(listed.difference(&spelled).collect::<Vec<_>>(), Vec::<&&str>::new(), "no check has them");
+        // Of the fields that are required.
+        let each = |text: &str| ["name", "description"].map(|key| text.replace("{key}", key));
+        let spelled: BTreeSet<String> = all.split('"').flat_map(each).filter(|text| is_id(text)).collect();
+        let listed: BTreeSet<String> = CODED_IDS.iter().map(|id| (*id).to_owned()).collect();
+        let missing: Vec<&String> = spelled.difference(&listed).filter(|id| !id.ends_with(".zip")).collect();
+        assert_eq!(missing, Vec::<&String>::new(), "add them to CODED_IDS");
+        assert_eq!(
+            listed.difference(&spelled).collect::<Vec<_>>(),
+            Vec::<&String>::new(),
+            "no check has them"
+        );
     }
 
     #[test]

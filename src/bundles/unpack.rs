@@ -40,11 +40,7 @@ pub(super) struct Unpack<'i> {
 
 impl<'i> Unpack<'i> {
     /// Nothing yet.
-    pub(super) fn new(
-        engines: &'i Engines<'i>,
-        limits: &'i ArchiveLimits,
-        candidates: Candidates,
-    ) -> Self {
+    pub(super) fn new(engines: &'i Engines<'i>, limits: &'i ArchiveLimits, candidates: Candidates) -> Self {
         Self {
             engines,
             limits,

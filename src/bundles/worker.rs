@@ -311,12 +311,19 @@ fn layout(tree: &Tree) -> String {
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Looks for stuck reviews and sets the gauges. Never ends.
+/// Releases once what is held for want of a key, looks for stuck reviews and sets the gauges. Never ends.
 async fn regular_jobs(submissions: &Submissions) {
     let mut timer = tokio::time::interval(TICK);
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut is_released = false;
     loop {
         timer.tick().await;
+        if !is_released {
+            match submissions.release_held().await {
+                Ok(_) => is_released = true,
+                Err(error) => tracing::error!(%error, "held submissions cannot be released; tried again"),
+            }
+        }
         if let Err(error) = submissions.reap_regularly().await {
             tracing::error!(%error, "stuck reviews cannot be looked for");
         }

@@ -73,8 +73,8 @@ pub(super) fn hold_sentence(reason: v1::HoldReason) -> Option<&'static str> {
     }
 }
 
-/// Prints the checks one by one, with what they found.
-pub(super) fn print_checks(checks: &v1::BundleChecks, output: &mut Output) {
+/// Prints the checks one by one, with what they found; `verbose` adds advice that asks for nothing.
+pub(super) fn print_checks(checks: &v1::BundleChecks, verbose: bool, output: &mut Output) {
     let parts = [
         ("archive", checks.archive.as_ref()),
         ("manifest", checks.manifest.as_ref()),
@@ -98,8 +98,14 @@ pub(super) fn print_checks(checks: &v1::BundleChecks, output: &mut Output) {
     if let Some(review) = &checks.llm_review {
         print_review(review, output);
     }
-    if !checks.template_recommendation.is_empty() {
-        output.line(format_args!("\nplaceholders: {}", line(&checks.template_recommendation, 400)));
+    // Nearly no bundle has any: the advice is for those who ask for everything.
+    match checks.template_placeholders {
+        0 if verbose && !checks.template_recommendation.is_empty() => {
+            output.line(format_args!("\nplaceholders: {}", line(&checks.template_recommendation, 400)));
+        }
+        0 => {}
+        1 => output.line("\n1 placeholder to be filled in at the first use"),
+        more => output.line(format_args!("\n{more} placeholders to be filled in at the first use")),
     }
 }
 

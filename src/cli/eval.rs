@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,11 +13,13 @@ use super::rules::sources_with;
 use super::{Exit, Failure, Output, remote};
 use crate::app;
 use crate::config::Settings;
+use crate::decision::BundleKind;
 use crate::detect::Scanner;
 use crate::eval::{
     self, EngineJudge, EvalError, Judge, JudgeError, Judged, NotJudged, Observer, Outcome, Seen, ToolCall,
 };
-use crate::grpc::client::{Client, ClientError};
+use crate::grpc::client::{Caller, Client, ClientError};
+use crate::grpc::submission_convert::wire_kind;
 use crate::pb::v1;
 use crate::policy::{PolicySet, Snapshot};
 use crate::rules::{Role, RuleSet, RuleSetConfig};
@@ -138,11 +140,15 @@ impl Observer for Recorder<'_> {
 }
 
 /// Judges with a running server.
-struct RemoteJudge(Client);
+struct RemoteJudge {
+    calls: Client,
+    /// With the patience that whole bundles need.
+    uploads: Client,
+}
 
 impl RemoteJudge {
     fn connect(url: &str) -> Result<Self, Failure> {
-        remote::connect(url).map(Self)
+        Ok(Self { calls: remote::connect(url)?, uploads: remote::connect_for_uploads(url)? })
     }
 
     fn check(&self, text: &str, role: Role, redact: bool) -> Result<v1::CheckMessagesResponse, JudgeError> {
@@ -152,7 +158,7 @@ impl RemoteJudge {
             ..Default::default()
         };
         let request = v1::CheckMessagesRequest { messages: vec![message], redact, ..Default::default() };
-        self.0.check(request).map_err(judge_error)
+        self.calls.check(request).map_err(judge_error)
     }
 }
 
@@ -181,7 +187,7 @@ impl Judge for RemoteJudge {
             ..Default::default()
         };
         let started = Instant::now();
-        let response = self.0.intercept_tool(request).map_err(judge_error)?;
+        let response = self.calls.intercept_tool(request).map_err(judge_error)?;
         let elapsed = started.elapsed();
         Ok(Judged::of_wire(response.decision(), &response.findings, &response.unjudged, elapsed))
     }
@@ -200,7 +206,7 @@ impl Judge for RemoteJudge {
         }));
         requests.push(request(Request::Detach(v1::Detach::default())));
         let started = Instant::now();
-        let responses = self.0.monitor(requests).map_err(judge_error)?;
+        let responses = self.calls.monitor(requests).map_err(judge_error)?;
         let elapsed = started.elapsed();
         let (mut incidents, mut unjudged) = (Vec::<Seen>::new(), Vec::new());
         let mut ids = Vec::new();
@@ -243,6 +249,18 @@ impl Judge for RemoteJudge {
             }
         }
         Ok(Judged::of_stream(incidents, unjudged, elapsed))
+    }
+
+    fn review(&mut self, path: &Path, kind: BundleKind) -> Result<Option<Judged>, JudgeError> {
+        let unreadable = |error| JudgeError::Refused(format!("{} cannot be read: {error}", path.display()));
+        let file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        let header =
+            v1::BundleHeader { kind: wire_kind(kind).into(), size, dry_run: true, ..Default::default() };
+        let started = Instant::now();
+        let review =
+            self.uploads.review_bundle(header, file, &Caller::default(), |_| {}).map_err(judge_error)?;
+        Ok(Some(Judged::of_review(&review, started.elapsed())))
     }
 
     fn redact(&mut self, text: &str, role: Role) -> Result<String, JudgeError> {

@@ -8,6 +8,7 @@
 //!
 //! Does not: read the environment. `main` hands it over, so that tests can give another.
 
+mod audit;
 mod bundle_text;
 mod check;
 mod config;
@@ -93,6 +94,9 @@ enum Command {
     /// List, show, watch and decide about uploaded bundles.
     #[command(subcommand)]
     Submissions(submissions::SubmissionsCommand),
+    /// List administrative events and verify their chain.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// List, show, explain and test detection rules.
@@ -144,6 +148,7 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Become(arguments) => watch::become_command(arguments),
         Command::Review(arguments) => review::run(arguments, context, output),
         Command::Submissions(command) => submissions::run(command, context, output),
+        Command::Audit(command) => audit::run(command, context, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::record::{Fields, Kind, Record, RecordError};
 use crate::bundles::Inspection;
 use crate::decision::{BundleChecks, BundleKind, CheckResult, CheckStatus};
+use crate::pb::v1;
 use crate::rules::Role;
 
 /// A file to be uploaded.
@@ -44,6 +45,44 @@ impl Reviewed {
         checks.insert("held_for_coverage".to_owned(), inspection.is_held_for_coverage.into());
         Self { checks, is_accepted: archive.status != CheckStatus::Fail }
     }
+}
+
+impl Reviewed {
+    /// The answer of a server.
+    pub fn of_wire(review: &v1::ReviewBundleResponse) -> Self {
+        let none = v1::BundleChecks::default();
+        let told = review.checks.as_ref().unwrap_or(&none);
+        let all = [
+            ("archive", &told.archive),
+            ("manifest", &told.manifest),
+            ("static_security", &told.static_security),
+            ("quality", &told.quality),
+        ];
+        let mut checks: Map<String, Value> =
+            all.iter().map(|(name, result)| ((*name).to_owned(), check_of_wire(result.as_ref()))).collect();
+        let is_held = review.hold_reason() == v1::HoldReason::Coverage;
+        checks.insert("held_for_coverage".to_owned(), is_held.into());
+        // A check that was not told has accepted nothing.
+        let archive = told.archive.as_ref().map(v1::CheckResult::status);
+        let is_accepted = matches!(archive, Some(v1::CheckStatus::Pass | v1::CheckStatus::Warn));
+        Self { checks, is_accepted }
+    }
+}
+
+fn check_of_wire(result: Option<&v1::CheckResult>) -> Value {
+    let none = v1::CheckResult::default();
+    let result = result.unwrap_or(&none);
+    let findings = result.findings.iter().map(|finding| {
+        json!({
+            "rule_id": finding.rule_id,
+            "category": finding.category,
+            "severity": finding.severity().as_str_name().trim_start_matches("SEVERITY_"),
+            "file": finding.file,
+            "line": finding.line,
+        })
+    });
+    let status = result.status().as_str_name().trim_start_matches("CHECK_STATUS_");
+    json!({ "status": status, "findings": findings.collect::<Vec<_>>() })
 }
 
 fn check(result: &CheckResult) -> Value {

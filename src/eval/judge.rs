@@ -92,6 +92,50 @@ impl Judged {
 }
 
 impl Judged {
+    /// What the inline checks of a server said about a bundle. Whether a model is to look at it is not asked.
+    pub fn of_review(review: &v1::ReviewBundleResponse, elapsed: Duration) -> Self {
+        let checks = review.checks.clone().unwrap_or_default();
+        let all = [checks.archive, checks.manifest, checks.static_security];
+        let counted = all.iter().flatten().flat_map(|check| &check.findings);
+        let counted = counted.filter(|finding| !finding.shadow && !finding.suppressed);
+        let findings: Vec<Found> = counted
+            .map(|finding| {
+                let severity = severity_of(finding.severity());
+                Found {
+                    category: finding.category.clone(),
+                    rule_id: finding.rule_id.clone(),
+                    severity,
+                    path: finding.file.clone(),
+                    start: 0,
+                    end: 0,
+                    score: severity.score(),
+                }
+            })
+            .collect();
+        use v1::SubmissionStatus as S;
+        let decision = match (review.status(), review.hold_reason()) {
+            (S::Approved | S::PendingLlm, v1::HoldReason::None | v1::HoldReason::NoKey) => {
+                if findings.is_empty() { Decision::Allow } else { Decision::Warn }
+            }
+            (S::PendingLlm, v1::HoldReason::Coverage) => Decision::Ask,
+            _ => Decision::Block,
+        };
+        let unjudged = review.unjudged.iter().filter(|one| one.plugin != "llm_review").map(|one| NotJudged {
+            plugin: one.plugin.clone(),
+            reason: one.reason.clone(),
+            failed_open: one.failed_open,
+        });
+        Self {
+            decision,
+            risk_score: findings.iter().map(|found| found.score).fold(0.0, f64::max),
+            findings,
+            unjudged: unjudged.collect(),
+            incidents: Vec::new(),
+            reviewed: Some(Reviewed::of_wire(review)),
+            elapsed,
+        }
+    }
+
     /// What became of a watched process: its incidents, and the strongest verdict as a decision.
     pub fn of_stream(incidents: Vec<Seen>, unjudged: Vec<NotJudged>, elapsed: Duration) -> Self {
         let decision = |seen: &Seen| match seen.verdict.as_str() {
@@ -111,6 +155,16 @@ impl Judged {
     }
 }
 
+/// A severity on the wire; one that is not told is the worst.
+fn severity_of(severity: v1::Severity) -> Severity {
+    match severity {
+        v1::Severity::Low => Severity::Low,
+        v1::Severity::Medium => Severity::Medium,
+        v1::Severity::High => Severity::High,
+        v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
+    }
+}
+
 impl Found {
     fn of_wire(finding: &v1::Finding) -> Self {
         let span = finding.span.clone().unwrap_or_default();
@@ -118,12 +172,7 @@ impl Found {
         Self {
             category: finding.category.clone(),
             rule_id: finding.rule_id.clone(),
-            severity: match finding.severity() {
-                v1::Severity::Low => Severity::Low,
-                v1::Severity::Medium => Severity::Medium,
-                v1::Severity::High => Severity::High,
-                v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
-            },
+            severity: severity_of(finding.severity()),
             path: span.path,
             start: offset(span.start),
             end: offset(span.end),

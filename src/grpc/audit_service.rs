@@ -11,7 +11,7 @@ use super::server::Shared;
 use super::{Identity, RequestError, page};
 use crate::pb::v1;
 use crate::pb::v1::audit_service_server::AuditService;
-use crate::store::{AuditFilter, AuditQuery, AuditStore, NewAuditEvent, Place};
+use crate::store::{AuditFilter, AuditQuery, AuditStore, KnownEnd, NewAuditEvent, Place};
 
 /// Events on one page unless asked otherwise.
 const PAGE_SIZE: usize = 50;
@@ -37,6 +37,43 @@ impl AuditService for Audits {
         let answer = list(&*self.0.events.0, identity.tenant(), request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
+
+    async fn verify_audit_chain(
+        &self,
+        request: Request<v1::VerifyAuditChainRequest>,
+    ) -> Result<Response<v1::VerifyAuditChainResponse>, Status> {
+        let identity = self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())?;
+        identity.require_auditor().map_err(|error| error.to_status())?;
+        let answer = verify(&*self.0.events.0, identity.tenant(), request.into_inner()).await;
+        answer.map(Response::new).map_err(|error| error.to_status())
+    }
+}
+
+/// Whether the chain of a tenant is as it was written.
+///
+/// # Errors
+/// The known end is wrong, or the store failed.
+pub async fn verify(
+    store: &dyn AuditStore,
+    tenant: &str,
+    request: v1::VerifyAuditChainRequest,
+) -> Result<v1::VerifyAuditChainResponse, RequestError> {
+    let hash = request.known_hash.to_ascii_lowercase();
+    let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if (request.known_length > 0) != is_hash || (request.known_length == 0 && !hash.is_empty()) {
+        let message = "must be 64 hexadecimal digits where known_length is set, and empty where not";
+        return Err(RequestError::field("known_hash", message));
+    }
+    let known = KnownEnd { length: request.known_length, last_hash: hash };
+    let report = store.verify_audit(tenant.to_owned(), known).await?;
+    if let Some(number) = report.broken_at {
+        tracing::error!(tenant, number, length = report.length, "the chain of audit events is broken");
+    }
+    Ok(v1::VerifyAuditChainResponse {
+        length: report.length,
+        last_hash: report.last_hash,
+        broken_at: report.broken_at.unwrap_or_default(),
+    })
 }
 
 /// One page of the events of a tenant.

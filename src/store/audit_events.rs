@@ -77,6 +77,16 @@ pub struct AuditPage {
     pub next: Option<Place>,
 }
 
+/// The end of a chain as somebody noted it elsewhere, so that nobody can put another chain in its place. The default
+/// knows nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownEnd {
+    /// Events that the chain had then; 0 for none known.
+    pub length: u64,
+    /// Hash of the last of them, hex.
+    pub last_hash: String,
+}
+
 /// What a check of a chain found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainReport {
@@ -84,7 +94,8 @@ pub struct ChainReport {
     pub length: u64,
     /// Hash of the last one, hex; empty when there is none.
     pub last_hash: String,
-    /// Number, from 1, of the first event that is not as it was written, or missing.
+    /// Number, from 1, of the first event that is not as it was written, or missing; of the end that was noted, where that
+    /// is not what is there.
     pub broken_at: Option<u64>,
 }
 
@@ -103,8 +114,9 @@ pub trait AuditStore: Send + Sync {
         resources: Vec<String>,
     ) -> BoxFuture<'_, Result<Vec<NewAuditEvent>, StoreError>>;
 
-    /// Computes every hash of a tenant's chain again.
-    fn verify_audit(&self, tenant: String) -> BoxFuture<'_, Result<ChainReport, StoreError>>;
+    /// Computes every hash of a tenant's chain again, and compares it with an end that was noted elsewhere.
+    fn verify_audit(&self, tenant: String, known: KnownEnd)
+    -> BoxFuture<'_, Result<ChainReport, StoreError>>;
 }
 
 impl NewAuditEvent {

@@ -76,6 +76,16 @@ pub enum StoreError {
         /// The rule.
         cause: String,
     },
+    /// A text is longer than what can be searched by.
+    #[error("`{column}` takes {limit} bytes, and got {found}; nothing was written: shorten it")]
+    TooLong {
+        /// Table and column.
+        column: &'static str,
+        /// Bytes that it got.
+        found: usize,
+        /// Bytes that it takes.
+        limit: usize,
+    },
     /// An access failed for another reason.
     #[error("store `{place}`: {cause}; check the database, then look whether the last change was made")]
     Access {

@@ -18,7 +18,9 @@ mod submissions;
 #[path = "../../tests/support/postgres.rs"]
 pub(crate) mod test_postgres;
 
-pub use audit_events::{AuditFilter, AuditPage, AuditQuery, AuditStore, ChainReport, NewAuditEvent};
+pub use audit_events::{
+    AuditFilter, AuditPage, AuditQuery, AuditStore, ChainReport, KnownEnd, NewAuditEvent,
+};
 pub use bytes::{BundleBytes, BytesError, KeptBytes, S3Config, open as open_bytes};
 pub use config::Config;
 pub use error::StoreError;

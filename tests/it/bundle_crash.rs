@@ -279,7 +279,7 @@ async fn chain_holds(database: Option<&str>, path: &Path) {
     let config =
         store::Config { url: database.map(portcullis::setting::Secret::new), ..store::Config::default() };
     let stores = store::open(&config, path).await.expect("it opens");
-    let report = stores.audit.verify_audit(String::new()).await.expect("read");
+    let report = stores.audit.verify_audit(String::new(), Default::default()).await.expect("read");
     assert_eq!(report.broken_at, None, "{report:?}");
     assert!(report.length >= UPLOADS as u64, "{report:?}");
 }

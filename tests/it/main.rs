@@ -42,6 +42,7 @@ mod audit;
 mod bad_input;
 mod bundle_code;
 mod bundle_crash;
+mod bundle_policy;
 mod bundles;
 mod check_messages;
 mod cli;

@@ -42,6 +42,16 @@ fn a_review_in_process_ends_with_the_verdict() {
         assert!(ran.out.starts_with(status), "{path}: {}", ran.out);
         assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{}{}", ran.out, ran.err);
     }
+    // Advice that asks for nothing is for those who ask for everything.
+    for (arguments, told) in [
+        (&["review", "notes"][..], Some("1 placeholder to be filled in")),
+        (&["review", "bare"], None),
+        (&["review", "bare", "--verbose"], Some("placeholders: Values that differ")),
+    ] {
+        let ran = run_in(folder.path(), arguments, b"");
+        assert_eq!(ran.out.contains("placeholder"), told.is_some(), "{arguments:?}: {}", ran.out);
+        assert!(ran.out.contains(told.unwrap_or_default()), "{arguments:?}: {}", ran.out);
+    }
     let left: Vec<String> = fs::read_dir(folder.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())

@@ -53,12 +53,7 @@ impl Inspector {
         self.unpack(source, kind, terms).unwrap_or_else(|refusal| refused(&refusal))
     }
 
-    fn unpack(
-        &self,
-        source: &dyn Source,
-        kind: BundleKind,
-        terms: Terms<'_>,
-    ) -> Result<Inspection, Refusal> {
+    fn unpack(&self, source: &dyn Source, kind: BundleKind, terms: Terms<'_>) -> Result<Inspection, Refusal> {
         let engines = Engines {
             scanner: &self.scanner,
             commands: self.rules.commands(),

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::BundleRules;
-use super::problem::{BundleRuleProblem, BundleRuleProblems};
 use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 use crate::bundles::code::Taint;
 use crate::decision::{Category, Severity};
+use crate::rules::{RuleProblem, RuleProblems};
 use crate::text::line_of;
 
 /// A file of bundle rules.
@@ -148,7 +148,7 @@ const fn near_by_default() -> usize {
 type ExampleDef = BTreeMap<String, String>;
 
 /// Reads files; every problem of every file is told.
-pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, BundleRuleProblems> {
+pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, RuleProblems> {
     let mut out = BundleRules::default();
     let mut problems = Vec::new();
     let mut places: BTreeMap<String, (String, usize)> = BTreeMap::new();
@@ -208,7 +208,7 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Bund
         }
     }
     check_classes(&out, &mut problems);
-    if problems.is_empty() { Ok(out) } else { Err(BundleRuleProblems(problems)) }
+    if problems.is_empty() { Ok(out) } else { Err(RuleProblems(problems)) }
 }
 
 impl BundleRules {
@@ -228,7 +228,7 @@ impl BundleRules {
 }
 
 /// A name that no entry gives would make a rule that can never hold.
-fn check_classes(rules: &BundleRules, problems: &mut Vec<BundleRuleProblem>) {
+fn check_classes(rules: &BundleRules, problems: &mut Vec<RuleProblem>) {
     let known: BTreeSet<&str> = rules.apis.iter().map(|api| api.class.as_str()).collect();
     for rule in &rules.rules {
         let Matcher::Call(call) = &rule.matcher else { continue };
@@ -241,8 +241,9 @@ fn check_classes(rules: &BundleRules, problems: &mut Vec<BundleRuleProblem>) {
     }
 }
 
-fn problem(file: &str, line: usize, rule_id: &str, message: String) -> BundleRuleProblem {
-    BundleRuleProblem { file: file.to_owned(), line, rule_id: rule_id.to_owned(), message }
+fn problem(file: &str, line: usize, rule_id: &str, message: String) -> RuleProblem {
+    let (file, rule_id, field) = (file.to_owned(), rule_id.to_owned(), String::new());
+    RuleProblem { file, line, rule_id, field, message }
 }
 
 fn api(def: ApiDef) -> Result<Api, String> {

@@ -6,7 +6,6 @@
 
 mod builtin;
 mod load;
-mod problem;
 mod rule;
 mod selfcheck;
 
@@ -14,9 +13,10 @@ use std::collections::{HashMap, HashSet};
 
 use regex_automata::meta::Regex;
 
+use crate::rules::RuleProblems;
+
 pub use builtin::{builtin_bundle_sources, builtin_rule_ids};
 pub use load::BundleRuleSource;
-pub use problem::{BundleRuleProblem, BundleRuleProblems};
 pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
 
@@ -48,7 +48,7 @@ impl BundleRules {
     /// # Errors
     ///
     /// Everything that is wrong with any of them, with file and line.
-    pub fn load(sources: &[BundleRuleSource<'_>]) -> Result<Self, BundleRuleProblems> {
+    pub fn load(sources: &[BundleRuleSource<'_>]) -> Result<Self, RuleProblems> {
         load::load(sources)
     }
 

@@ -1,9 +1,10 @@
 //! The self-check: every rule about code against its own examples, through the whole engine.
 
+use super::BundleRules;
 use super::rule::{BundleRule, Matcher};
-use super::{BundleRuleProblem, BundleRules};
 use crate::bundles::code::{self, Language};
 use crate::commands::CommandRules;
+use crate::rules::RuleProblem;
 
 /// Outcome of a self-check of bundle rules.
 #[derive(Debug, Default)]
@@ -13,7 +14,7 @@ pub struct BundleSelfCheck {
     /// Texts checked.
     pub texts: usize,
     /// What is wrong.
-    pub problems: Vec<BundleRuleProblem>,
+    pub problems: Vec<RuleProblem>,
 }
 
 impl BundleRules {
@@ -31,7 +32,7 @@ impl BundleRules {
             out.texts += found.texts.len() + not_found.texts.len() + missed.texts.len();
             let mut wrong = |message: String| {
                 let (file, line, rule_id) = (rule.file.clone(), rule.line, rule.id.clone());
-                out.problems.push(BundleRuleProblem { file, line, rule_id, message });
+                out.problems.push(RuleProblem { file, line, rule_id, field: String::new(), message });
             };
             for (language, text) in found.iter() {
                 if !self.holds(rule, language, text, commands) {

@@ -49,7 +49,7 @@ impl Submissions {
     pub async fn download(&self, actor: &Actor, id: &str) -> Result<Download, SubmissionError> {
         admin(actor)?;
         let row = self.visible(actor, id).await?;
-        let download = self.packed(&row).await?;
+        let (download, _) = self.packed(&row).await?;
         let record = Record::by(Action::Downloaded, actor, record::submission(id), self.now()).bundle(&row);
         // Nothing is handed out that is not recorded.
         self.parts()
@@ -81,10 +81,17 @@ impl Submissions {
         }
         let live = entity.live_submission_id.ok_or_else(not_approved)?;
         let row = self.store().submission(actor.tenant.clone(), live).await?.ok_or_else(not_approved)?;
-        self.packed(&row).await
+        let (download, hash) = self.packed(&row).await?;
+        // A verdict is about the very files that are handed out, whatever became of the bytes since.
+        if hash.as_ref() != Some(&row.bundle_sha256) {
+            tracing::error!(submission = row.id, "the kept bytes are not those that were approved");
+            return Err(SubmissionError::Bytes("they are not those that were approved".to_owned()));
+        }
+        Ok(download)
     }
 
-    async fn packed(&self, row: &StoredSubmission) -> Result<Download, SubmissionError> {
+    /// The files as they are kept, with the hash over them.
+    async fn packed(&self, row: &StoredSubmission) -> Result<(Download, Option<String>), SubmissionError> {
         if row.purged.is_some() {
             return Err(SubmissionError::Purged { id: row.id.clone() });
         }
@@ -100,8 +107,8 @@ impl Submissions {
         let (file, limits) = (self.parts().spool.spare(), *self.limits());
         let packing = tokio::task::spawn_blocking(move || repack(&kept, file, limits)).await;
         let packed = packing.map_err(|_| "packing broke off".to_owned()).and_then(|packed| packed);
-        let (file, size, sha256) = packed.map_err(SubmissionError::Bytes)?;
-        Ok(Download {
+        let (file, size, sha256, hash) = packed.map_err(SubmissionError::Bytes)?;
+        let download = Download {
             file,
             submission_id: row.id.clone(),
             entity_id: row.entity_id.clone(),
@@ -109,15 +116,20 @@ impl Submissions {
             size,
             sha256,
             bundle_sha256: row.bundle_sha256.clone(),
-        })
+        };
+        Ok((download, hash))
     }
 }
 
-/// Packs the files of an archive afresh; answers the new one with its size and hash.
-fn repack(kept: &Spare, file: Spare, limits: ArchiveLimits) -> Result<(Spare, u64, String), String> {
+/// A new archive: its file, size and hash, and the hash over the files in it.
+type Repacked = (Spare, u64, String, Option<String>);
+
+/// Packs the files of an archive afresh.
+fn repack(kept: &Spare, file: Spare, limits: ArchiveLimits) -> Result<Repacked, String> {
     let source = open(kept.path()).map_err(|error| error.to_string())?;
     let out = private(file.path()).map_err(|error| error.to_string())?;
-    let out = pack::repack(&source, limits, BufWriter::new(out)).map_err(|error| error.to_string())?;
+    let (out, files) =
+        pack::repack(&source, limits, BufWriter::new(out)).map_err(|error| error.to_string())?;
     drop(out.into_inner().map_err(|error| error.to_string())?);
     let (mut hash, mut size) = (Sha256::new(), 0);
     let mut read = File::open(file.path()).map_err(|error| error.to_string())?;
@@ -131,7 +143,8 @@ fn repack(kept: &Spare, file: Spare, limits: ArchiveLimits) -> Result<(Spare, u6
             }
         }
     }
-    Ok((file, size, hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
+    let hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((file, size, hash, files))
 }
 
 /// A new file that only its owner can read.

@@ -12,6 +12,7 @@ mod download;
 mod entities;
 mod error;
 mod record;
+mod release;
 mod retention;
 pub(super) mod step;
 mod submit;

@@ -40,6 +40,9 @@ pub(super) struct ReviewArguments {
     /// Write JSON or SARIF to a file, and text to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// In text, also give advice that asks for nothing, such as about placeholders.
+    #[arg(long, short)]
+    verbose: bool,
     /// Exit with 0 where only warnings were found.
     #[arg(long)]
     allow_warnings: bool,
@@ -158,9 +161,9 @@ fn tell(
             let failed =
                 |error| Failure::internal(format_args!("{}: cannot be written: {error}", path.display()));
             written.map_err(failed)?;
-            print(review, kind, &shown, output);
+            print(review, kind, &shown, arguments.verbose, output);
         }
-        (None, _) => print(review, kind, &shown, output),
+        (None, _) => print(review, kind, &shown, arguments.verbose, output),
     }
     Ok(())
 }
@@ -177,7 +180,13 @@ fn decision_of(review: &v1::ReviewBundleResponse, allow_warnings: bool) -> Decis
 }
 
 /// Prints a review for a person.
-fn print(review: &v1::ReviewBundleResponse, kind: BundleKind, path: &str, output: &mut Output) {
+fn print(
+    review: &v1::ReviewBundleResponse,
+    kind: BundleKind,
+    path: &str,
+    verbose: bool,
+    output: &mut Output,
+) {
     let status = review.status();
     let headline = output.styled(status_style(status), status_name(status));
     output.line(format_args!("{headline}  {kind} {}", line(path, 300)));
@@ -202,7 +211,7 @@ fn print(review: &v1::ReviewBundleResponse, kind: BundleKind, path: &str, output
             output.line(format_args!("  {name:10} {}", line(value, 200)));
         }
     }
-    print_checks(&review.checks.clone().unwrap_or_default(), output);
+    print_checks(&review.checks.clone().unwrap_or_default(), verbose, output);
     print_gaps(&review.unjudged, output);
     print_capabilities(&review.capabilities, output);
     print_coverage(&review.coverage, output);

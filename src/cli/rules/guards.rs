@@ -145,13 +145,9 @@ fn check_bundles(given: &[RuleSource], only_given: bool, with_builtin: bool, out
                 rules.self_check(CommandRules::builtin(), |rule| !only_given || is_given(&rule.file));
             out.rules += checked.rules;
             out.texts += checked.texts;
-            let found = checked.problems.into_iter();
-            out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
+            out.problems.extend(checked.problems);
         }
-        Err(found) => {
-            let found = found.0.into_iter();
-            out.problems.extend(found.map(|p| problem(p.file, p.line, p.rule_id, p.message)));
-        }
+        Err(RuleProblems(found)) => out.problems.extend(found),
     }
 }
 

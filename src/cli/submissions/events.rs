@@ -38,7 +38,7 @@ pub(in crate::cli) struct EventsArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(
+pub(in crate::cli) fn run(
     arguments: &EventsArguments,
     context: &Context,
     output: &mut Output,

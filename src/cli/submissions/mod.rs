@@ -8,6 +8,9 @@ mod list;
 mod show;
 mod source;
 
+pub(super) use events::{EventsArguments, run as list_events};
+pub(super) use source::Source;
+
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
@@ -47,7 +50,7 @@ pub(super) enum SubmissionsCommand {
 
 /// Where to look, as whom, and how to tell.
 #[derive(Debug, Args)]
-struct WhereArguments {
+pub(super) struct WhereArguments {
     /// The server to ask [default: the store that the settings name, in this process].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -58,7 +61,7 @@ struct WhereArguments {
     token: TokenArguments,
     /// Print the response as JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs one of them.

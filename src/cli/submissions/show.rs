@@ -121,7 +121,7 @@ pub(super) fn print(one: &v1::Submission, output: &mut Output) {
         }
     }
     if let Some(checks) = &one.checks {
-        print_checks(checks, output);
+        print_checks(checks, false, output);
     }
     print_gaps(&one.unjudged, output);
     print_capabilities(&one.capabilities, output);

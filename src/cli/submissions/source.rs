@@ -23,7 +23,7 @@ const PAGE_MAX: usize = 500;
 const EVENTS_PAGE_MAX: usize = 1_000;
 
 /// See the module.
-pub(super) enum Source {
+pub(in crate::cli) enum Source {
     /// A server.
     Server(Client, Caller),
     /// The store that the settings name. Whoever can write it needs no token.
@@ -31,7 +31,7 @@ pub(super) enum Source {
 }
 
 /// A store that is open in this process.
-pub(super) struct Here {
+pub(in crate::cli) struct Here {
     submissions: Submissions,
     events: AuditTrail,
     identity: Identity,
@@ -88,7 +88,7 @@ calls! {
 
 impl Source {
     /// Opens what the arguments name.
-    pub(super) fn open(arguments: &WhereArguments, context: &Context) -> Result<Self, Failure> {
+    pub(in crate::cli) fn open(arguments: &WhereArguments, context: &Context) -> Result<Self, Failure> {
         if let Some(url) = &arguments.server {
             let token = match &arguments.submitter {
                 Some(_) => None,
@@ -182,6 +182,20 @@ impl Source {
                 return Ok(whole);
             }
             request.page_token = page.next_page_token;
+        }
+    }
+
+    /// Whether the chain of events is as it was written.
+    pub(in crate::cli) fn verify(
+        &self,
+        request: v1::VerifyAuditChainRequest,
+    ) -> Result<v1::VerifyAuditChainResponse, Failure> {
+        match self {
+            Self::Server(client, caller) => Ok(client.verify_audit(request, caller)?),
+            Self::Here(here) => {
+                let tenant = here.identity.tenant();
+                Ok(here.runtime.block_on(audit_service::verify(&*here.events.0, tenant, request))?)
+            }
         }
     }
 

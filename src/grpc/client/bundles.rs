@@ -81,6 +81,8 @@ unary! {
     delete_entity: entities_of.delete_entity(DeleteEntityRequest) -> DeleteEntityResponse;
     /// One page of administrative events.
     audit_events: audits_of.list_audit_events(ListAuditEventsRequest) -> ListAuditEventsResponse;
+    /// Whether the chain of administrative events is as it was written.
+    verify_audit: audits_of.verify_audit_chain(VerifyAuditChainRequest) -> VerifyAuditChainResponse;
 }
 
 impl Client {

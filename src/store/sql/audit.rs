@@ -5,10 +5,12 @@ use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
 use super::database::Transaction;
-use super::rows::{self, EVENT, as_number, bind_event, count, microseconds, timestamp, values};
+use super::rows::{
+    self, EVENT, as_number, bind_event, check_indexed, count, microseconds, timestamp, values,
+};
 use super::{SqlStore, Statement};
 use crate::store::{
-    AuditPage, AuditQuery, AuditStore, ChainReport, KeyValue, NewAuditEvent, Place, StoreError,
+    AuditPage, AuditQuery, AuditStore, ChainReport, KeyValue, KnownEnd, NewAuditEvent, Place, StoreError,
 };
 
 /// Events that are checked at once.
@@ -24,6 +26,14 @@ impl SqlStore {
         write: &mut Transaction<'_>,
         events: &[NewAuditEvent],
     ) -> Result<(), StoreError> {
+        for event in events {
+            check_indexed(&[
+                ("audit_event.id", &event.id),
+                ("audit_event.tenant", &event.tenant),
+                ("audit_event.resource", &event.resource),
+                ("audit_event.decision_id", &event.decision_id),
+            ])?;
+        }
         let mut tenants: Vec<&str> = events.iter().map(|event| event.tenant.as_str()).collect();
         // The same order in every process, so that no two wait for each other in a circle.
         tenants.sort_unstable();
@@ -119,7 +129,7 @@ impl SqlStore {
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
 
-    async fn verify_now(&self, tenant: &str) -> Result<ChainReport, StoreError> {
+    async fn verify_now(&self, tenant: &str, known: &KnownEnd) -> Result<ChainReport, StoreError> {
         // One moment: what is appended meanwhile is not looked at.
         let mut read = self.database.read().await?;
         let end = Statement::new("SELECT length, last_hash FROM audit_chain WHERE tenant = ?").bind(tenant);
@@ -142,7 +152,8 @@ impl SqlStore {
                 let (number, kept, event) =
                     self.read((|| Ok((row.number("number")?, row.text("hash")?, rows::event(row)?)))())?;
                 last = hash(&last, checked + 1, &event);
-                if number != checked + 1 || kept != last {
+                let is_known = number != as_number(known.length) || kept == known.last_hash;
+                if number != checked + 1 || kept != last || !is_known {
                     return Ok(report(Some(checked + 1), last_hash));
                 }
                 checked = number;
@@ -151,7 +162,8 @@ impl SqlStore {
                 break;
             }
         }
-        let is_whole = checked == length && last == last_hash;
+        // An end that somebody noted and that is not there was cut off.
+        let is_whole = checked == length && last == last_hash && as_number(known.length) <= length;
         Ok(report((!is_whole).then_some(checked.min(length) + 1), last_hash))
     }
 }
@@ -173,8 +185,12 @@ impl AuditStore for SqlStore {
         async move { self.events_of_now(&tenant, &resources).await }.boxed()
     }
 
-    fn verify_audit(&self, tenant: String) -> BoxFuture<'_, Result<ChainReport, StoreError>> {
-        async move { self.verify_now(&tenant).await }.boxed()
+    fn verify_audit(
+        &self,
+        tenant: String,
+        known: KnownEnd,
+    ) -> BoxFuture<'_, Result<ChainReport, StoreError>> {
+        async move { self.verify_now(&tenant, &known).await }.boxed()
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Error;
 
-use super::rows::{as_number, count, decode, timestamp};
+use super::rows::{as_number, check_indexed, count, decode, timestamp};
 use super::{Row, SqlStore, Statement, rows};
 use crate::decision::{
     Category, Incident, IncidentAction, OutputStream, Severity, VerdictKind, VerdictSource,
@@ -41,6 +41,11 @@ impl SqlStore {
     async fn save_now(&self, incidents: Vec<KeptIncident>) -> Result<(), StoreError> {
         let mut write = self.database.write().await?;
         for KeptIncident { tenant, incident } in &incidents {
+            check_indexed(&[
+                ("incident.tenant", tenant),
+                ("incident.id", &incident.id),
+                ("incident.session_id", &incident.session_id),
+            ])?;
             let agent_id = incident.context.as_ref().map_or("", |context| &context.agent_id);
             let insert = Statement::new(INSERT)
                 .bind(&**tenant)

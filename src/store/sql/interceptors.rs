@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use sqlx::Error;
 
 use super::database::Transaction;
-use super::rows::{microseconds, timestamp};
+use super::rows::{check_indexed, microseconds, timestamp};
 use super::{Row, SqlStore, Statement};
 use crate::store::{InterceptorStore, NewInterceptor, StoreError, StoredInterceptor, StoredInterceptors};
 
@@ -33,6 +33,7 @@ impl SqlStore {
     }
 
     async fn add_now(&self, new: NewInterceptor) -> Result<StoredInterceptor, StoreError> {
+        check_indexed(&[("interceptor.tenant", &new.tenant), ("interceptor.id", &new.id)])?;
         let mut write = self.database.write().await?;
         let insert = Statement::new(format!(
             "INSERT INTO interceptor (tenant, id, creator, create_time_us, definition) VALUES (?, ?, ?, ?, ?) \

@@ -8,7 +8,9 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::statement::{Row, Statement};
 use crate::decision::{BundleKind, HoldReason, SubmissionStatus, Visibility};
-use crate::store::{Lease, NewAuditEvent, Override, StoredAttempt, StoredEntity, StoredSubmission};
+use crate::store::{
+    Lease, NewAuditEvent, Override, StoreError, StoredAttempt, StoredEntity, StoredSubmission,
+};
 
 /// Stands between texts that are searched together; no text that is searched holds it.
 const SEPARATOR: char = '\u{1F}';
@@ -66,6 +68,20 @@ pub(super) fn folded(text: &str) -> String {
 pub(super) fn folded_all(texts: &[&str]) -> String {
     let folded: Vec<String> = texts.iter().map(|text| folded(text)).collect();
     folded.join(&SEPARATOR.to_string())
+}
+
+/// Longest text of a column that has an index, in bytes. An entry of an index of PostgreSQL takes 2,704 bytes, and no
+/// index has more than three texts (PostgreSQL 15, src/include/access/nbtree.h: a third of a page).
+pub(super) const INDEXED_BYTES_MAX: usize = 850;
+
+/// Refuses texts that an index of one of the engines could not take, before anything is written.
+pub(super) fn check_indexed(values: &[(&'static str, &str)]) -> Result<(), StoreError> {
+    match values.iter().find(|(_, value)| value.len() > INDEXED_BYTES_MAX) {
+        None => Ok(()),
+        Some((column, value)) => {
+            Err(StoreError::TooLong { column, found: value.len(), limit: INDEXED_BYTES_MAX })
+        }
+    }
 }
 
 /// A counter as the database keeps it; it has no unsigned numbers.

@@ -12,11 +12,11 @@ use sha2::{Digest, Sha256};
 
 use super::database::{Engine, Transaction};
 use super::rows::{
-    self, ATTEMPT, ENTITY, SUBMISSION, assignments, bind_attempt, bind_entity, bind_submission, count,
-    from_json, json, microseconds, values,
+    self, ATTEMPT, ENTITY, SUBMISSION, assignments, bind_attempt, bind_entity, bind_submission,
+    check_indexed, count, from_json, json, microseconds, values,
 };
 use super::{SqlStore, Statement};
-use crate::decision::{LlmReview, SubmissionStatus};
+use crate::decision::{HoldReason, LlmReview, SubmissionStatus};
 use crate::store::{
     AcceptError, AcceptedEntity, AttemptWrite, Change, EntityPage, EntityQuery, EntityWrite, NewSubmission,
     PURGED_STATUSES, QUOTA_STATUSES, Quota, StatusCount, StoreError, StoredAttempt, StoredEntity,
@@ -35,6 +35,7 @@ const WAITS: &str = "hold_reason = 'none' AND status IN ('pending_inline', 'pend
 impl SqlStore {
     async fn accept_now(&self, new: NewSubmission) -> Result<(), AcceptError> {
         let NewSubmission { entity, submission, attempt, quota, events } = new;
+        check_submission(&submission)?;
         let mut write = self.database.write().await?;
         if let Some(Quota { limit, since }) = quota {
             self.lock_quota(&mut write, &submission.tenant, &submission.submitter).await?;
@@ -87,6 +88,9 @@ impl SqlStore {
 
     async fn apply_now(&self, change: Change) -> Result<bool, StoreError> {
         let Change { tenant, mut submissions, entity, verdict, events } = change;
+        for one in &submissions {
+            check_submission(&one.submission)?;
+        }
         let mut write = self.database.write().await?;
         let entity_is_written = match &entity {
             None => true,
@@ -119,6 +123,11 @@ impl SqlStore {
             self.write_attempt(&mut write, attempt).await?;
         }
         if let Some(VerdictEntry { key, review, time }) = &verdict {
+            check_indexed(&[
+                ("verdict.bundle_sha256", &key.bundle_sha256),
+                ("verdict.model", &key.model),
+                ("verdict.prompt_version", &key.prompt_version),
+            ])?;
             let insert = Statement::new(
                 "INSERT INTO verdict (bundle_sha256, model, prompt_version, review, time_us) VALUES (?, ?, ?, ?, ?) \
                  ON CONFLICT (bundle_sha256, model, prompt_version) DO NOTHING",
@@ -205,6 +214,15 @@ impl SqlStore {
         .bind(tries_max)
         .bind(microseconds(before));
         push_tenant(&mut select, tenant);
+        select.push(" ORDER BY create_time_us, id LIMIT ").push_value(JOB_ROWS_MAX);
+        self.read_all(&self.database.rows(select).await?, rows::submission)
+    }
+
+    async fn held_now(&self, reason: HoldReason) -> Result<Vec<StoredSubmission>, StoreError> {
+        let mut select = Statement::new(format!(
+            "SELECT {SUBMISSION} FROM submission WHERE status = 'pending_llm' AND hold_reason = ?"
+        ))
+        .bind(reason.as_str());
         select.push(" ORDER BY create_time_us, id LIMIT ").push_value(JOB_ROWS_MAX);
         self.read_all(&self.database.rows(select).await?, rows::submission)
     }
@@ -315,7 +333,28 @@ fn push_tenant(select: &mut Statement, tenant: Option<&str>) {
     }
 }
 
+fn check_submission(one: &StoredSubmission) -> Result<(), StoreError> {
+    check_indexed(&[
+        ("submission.id", &one.id),
+        ("submission.entity_id", &one.entity_id),
+        ("submission.tenant", &one.tenant),
+        ("submission.submitter", &one.submitter),
+        ("submission.bundle_sha256", &one.bundle_sha256),
+    ])
+}
+
+fn check_entity(one: &StoredEntity) -> Result<(), StoreError> {
+    check_indexed(&[
+        ("entity.id", &one.id),
+        ("entity.tenant", &one.tenant),
+        ("entity.name", &one.name),
+        ("entity.owner", &one.owner),
+        ("entity.live_submission_id", one.live_submission_id.as_deref().unwrap_or_default()),
+    ])
+}
+
 async fn insert_entity(write: &mut Transaction<'_>, entity: &StoredEntity) -> Result<(), StoreError> {
+    check_entity(entity)?;
     let insert = format!("INSERT INTO entity {}", values(&format!("{ENTITY}, folded")));
     write.run(bind_entity(Statement::new(insert), entity, 1)).await.map(|_| ())
 }
@@ -327,6 +366,7 @@ async fn update_entity(
     entity: &StoredEntity,
     expect_version: i64,
 ) -> Result<bool, StoreError> {
+    check_entity(entity)?;
     let update = format!(
         "UPDATE entity SET {} WHERE tenant = ? AND id = ? AND version = ?",
         assignments(&format!("{ENTITY}, folded"))
@@ -432,6 +472,10 @@ impl SubmissionStore for SqlStore {
         tries_max: u32,
     ) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>> {
         async move { self.expired_now(tenant.as_deref(), before, tries_max).await }.boxed()
+    }
+
+    fn held(&self, reason: HoldReason) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>> {
+        self.held_now(reason).boxed()
     }
 
     fn purgeable(

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::{NewAuditEvent, StoreError};
-use crate::decision::{LlmReview, SubmissionStatus};
+use crate::decision::{HoldReason, LlmReview, SubmissionStatus};
 
 /// What a new submission does to its entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -222,6 +222,9 @@ pub trait SubmissionStore: Send + Sync {
         before: Timestamp,
         tries_max: u32,
     ) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>>;
+
+    /// Submissions that are held for this reason, over all tenants. Oldest first, 10,000 at most.
+    fn held(&self, reason: HoldReason) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>>;
 
     /// Blocked submissions (`blocked_inline`, `blocked_llm`) whose bytes are there, that are not live, and that last
     /// changed before a time. Oldest first, 10,000 at most; of one tenant, or of all (`None`).

@@ -79,7 +79,7 @@ async fn any_interleaving_keeps_the_promises(place: Place) {
     }
     rig.work().await;
     check(&rig, &entity).await;
-    let report = rig.stores.audit.verify_audit(String::new()).await.expect("read");
+    let report = rig.stores.audit.verify_audit(String::new(), Default::default()).await.expect("read");
     assert_eq!(report.broken_at, None);
 }
 

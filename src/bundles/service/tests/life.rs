@@ -107,6 +107,26 @@ async fn uploads_end_as_checks_settings_and_model_say(place: Place) {
         (
             &on,
             true,
+            "UNJUDGED",
+            says("safe", ""),
+            S::PendingLlm,
+            HoldReason::Coverage,
+            Visibility::Pending,
+            "accepted",
+        ),
+        (
+            &off,
+            false,
+            "UNJUDGED b",
+            says("safe", ""),
+            S::PendingLlm,
+            HoldReason::Coverage,
+            Visibility::Pending,
+            "accepted",
+        ),
+        (
+            &on,
+            true,
             "BLOCK PARTIAL",
             says("safe", ""),
             S::BlockedInline,
@@ -619,6 +639,11 @@ async fn downloads_are_packed_afresh_and_recorded(place: Place) {
         ["accepted", "bundle_downloaded", "bundle_downloaded", "approved"],
         "what everybody may have is not recorded"
     );
+    rig.overwrite(&upload.submission_id, "something else");
+    let changed = rig.submissions.download_entity(&stranger(), &upload.entity_id).await;
+    assert!(matches!(changed, Err(SubmissionError::Bytes(_))), "nobody approved these: {changed:?}");
+    // An administrator looks at what is there.
+    rig.submissions.download(&admin(), &upload.submission_id).await.expect("handed out");
 }
 
 async fn nothing_is_kept_of_a_dry_run(place: Place) {

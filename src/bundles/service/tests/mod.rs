@@ -2,6 +2,7 @@
 
 mod concurrent;
 mod life;
+mod release;
 mod rig;
 mod upkeep;
 

@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use crate::bundles::archive::Source;
-use crate::bundles::pack::Packer;
-use crate::bundles::service::{
-    Actor, Asked, Inspect, Parts, Reviewed, SubmissionError, Submissions, Upload,
-};
+use crate::bundles::archive::{ArchiveLimits, Source};
+use crate::bundles::pack::{Packer, repack};
+use crate::bundles::service::{Actor, Asked, Inspect, Parts, Reviewed, SubmissionError, Submissions, Upload};
 use crate::bundles::spool::Spool;
 use crate::bundles::{BundlesConfig, GuardrailsConfig, Inspection, Manifest, Tree, worker};
-use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
+use crate::decision::{
+    BundleKind, CheckFinding, CheckResult, CheckStatus, FailMode, Reason, Severity, Unjudged,
+};
 use crate::judge::{Answer, Asking, Judge, NotJudged, Question, Trouble, Usage};
 use crate::setting::Secret;
 use crate::store::test_postgres as postgres;
@@ -62,6 +61,8 @@ pub struct Rig {
     pub stores: Repositories,
     pub now: Arc<Mutex<Timestamp>>,
     pub place: Place,
+    /// What the checks were asked for.
+    pub asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 /// What one question is answered with.
@@ -72,6 +73,8 @@ pub type Said = Result<Value, Trouble>;
 pub struct Model {
     pub answers: Mutex<VecDeque<Said>>,
     pub asked: AtomicUsize,
+    /// What is told where there is no answer; empty for what happened.
+    pub detail: Mutex<String>,
     /// Whether questions wait until they are let go.
     pub is_slow: Mutex<bool>,
     pub reached: Notify,
@@ -97,8 +100,11 @@ impl Judge for Model {
                 self.go.notified().await;
             }
             let said = self.answers.lock().expect("no panic").pop_front().unwrap_or_else(|| says("safe", ""));
-            let value =
-                said.map_err(|trouble| NotJudged::new(trouble, format!("{} happened", trouble.as_str())))?;
+            let detail = self.detail.lock().expect("no panic").clone();
+            let value = said.map_err(|trouble| {
+                let happened = || format!("{} happened", trouble.as_str());
+                NotJudged::new(trouble, if detail.is_empty() { happened() } else { detail })
+            })?;
             let (model, usage) = ("model-1".to_owned(), Usage::default());
             Ok(Answer { value, model, usage, cached: false, elapsed: Duration::ZERO })
         })
@@ -113,17 +119,26 @@ impl Judge for Model {
     }
 }
 
-/// Checks that read the outcome from the bytes: `BLOCK`, `PARTIAL`, `PANIC` or anything else.
-struct Scripted;
+/// Checks that read the outcome from the bytes: `BLOCK`, `PARTIAL`, `UNJUDGED`, `PANIC` or anything else.
+struct Scripted(Arc<Mutex<Vec<Asked>>>);
 
 impl Inspect for Scripted {
-    fn inspect(&self, source: &dyn Source, _: BundleKind, _: &Asked) -> Result<(Inspection, String), String> {
+    fn inspect(
+        &self,
+        source: &dyn Source,
+        _: BundleKind,
+        asked: &Asked,
+    ) -> Result<(Inspection, String), String> {
+        self.0.lock().expect("no panic").push(asked.clone());
         let mut bytes = vec![0; source.len() as usize];
         source.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string())?;
         let has = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
         assert!(!has("PANIC"), "a check breaks off");
         let mut inspection = Inspection {
-            bundle_sha256: Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+            bundle_sha256: repack(source, ArchiveLimits::default(), Cursor::new(Vec::new()))
+                .ok()
+                .and_then(|(_, hash)| hash)
+                .unwrap_or_default(),
             file_count: 1,
             manifest: Manifest {
                 name: "notes".into(),
@@ -134,6 +149,15 @@ impl Inspect for Scripted {
             tree: Some(Tree::default()),
             ..Inspection::default()
         };
+        if has("UNJUDGED") {
+            inspection.unjudged = vec![Unjudged {
+                plugin: "static_security".into(),
+                reason: Reason::Limit,
+                detail: "not followed".to_owned(),
+                fail_mode: FailMode::Ask,
+                shadow: false,
+            }];
+        }
         if has("BLOCK") {
             let finding = CheckFinding {
                 rule_id: "test.rule".into(),
@@ -171,6 +195,36 @@ pub fn admin() -> Actor {
     Actor { name: "root".to_owned(), is_admin: true, request_id: "r-1".to_owned(), ..Actor::default() }
 }
 
+async fn opened(place: &Place) -> Repositories {
+    let path = place.folder.path().join("test.db");
+    crate::store::open(&place.config, &path).await.expect("it opens")
+}
+
+/// A service over these stores.
+fn parts(
+    place: &Place,
+    stores: &Repositories,
+    setup: Setup,
+    judge: Arc<Model>,
+    now: Arc<Mutex<Timestamp>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+) -> Submissions {
+    let folder = place.folder.path();
+    Submissions::new(Parts {
+        store: stores.submissions.clone(),
+        audit: stores.audit.clone(),
+        bytes: crate::store::open_bytes(&place.config, &folder.join("bundles")).expect("it opens"),
+        spool: Spool::open(folder.join("uploads")).expect("it opens"),
+        inspect: Arc::new(Scripted(asked)),
+        judge: setup.has_key.then(|| judge as Arc<dyn Judge>),
+        bundles: BundlesConfig { stray_grace: Duration::ZERO, ..BundlesConfig::default() },
+        guardrails: setup.guardrails,
+        poll_interval: Duration::from_millis(20),
+        metrics: crate::telemetry::install().0,
+        clock: Arc::new(move || *now.lock().expect("no panic")),
+    })
+}
+
 impl Rig {
     pub async fn new(place: Place, setup: Setup) -> Self {
         let now = Arc::new(Mutex::new("2026-05-01T12:00:00Z".parse().expect("a time")));
@@ -179,24 +233,17 @@ impl Rig {
 
     /// Another process over the same place.
     pub async fn at(place: Place, setup: Setup, now: Arc<Mutex<Timestamp>>) -> Self {
-        let folder = place.folder.path();
-        let stores = crate::store::open(&place.config, &folder.join("test.db")).await.expect("it opens");
+        let stores = opened(&place).await;
         let judge = Arc::new(Model::default());
-        let clock = now.clone();
-        let submissions = Submissions::new(Parts {
-            store: stores.submissions.clone(),
-            audit: stores.audit.clone(),
-            bytes: crate::store::open_bytes(&place.config, &folder.join("bundles")).expect("it opens"),
-            spool: Spool::open(folder.join("uploads")).expect("it opens"),
-            inspect: Arc::new(Scripted),
-            judge: setup.has_key.then(|| judge.clone() as Arc<dyn Judge>),
-            bundles: BundlesConfig { stray_grace: Duration::ZERO, ..BundlesConfig::default() },
-            guardrails: setup.guardrails,
-            poll_interval: Duration::from_millis(20),
-            metrics: crate::telemetry::install().0,
-            clock: Arc::new(move || *clock.lock().expect("no panic")),
-        });
-        Self { submissions, judge, stores, now, place }
+        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let submissions = parts(&place, &stores, setup, judge.clone(), now.clone(), asked.clone());
+        Self { submissions, judge, stores, now, place, asked }
+    }
+
+    /// The service of another process beside this one.
+    pub async fn beside(&self, setup: Setup) -> Submissions {
+        let stores = opened(&self.place).await;
+        parts(&self.place, &stores, setup, self.judge.clone(), self.now.clone(), self.asked.clone())
     }
 
     /// Lets time pass.
@@ -246,6 +293,13 @@ impl Rig {
             assert!(steps < 1_000, "it never ends");
         }
         steps
+    }
+
+    /// Changes the kept bytes of a submission behind the back of the service.
+    pub fn overwrite(&self, id: &str, text: &str) {
+        let path = self.place.folder.path().join("bundles").join(format!("{id}.zip"));
+        assert!(path.exists(), "that is where they lie");
+        fs::write(path, archive(text)).expect("written");
     }
 
     pub async fn row(&self, id: &str) -> StoredSubmission {

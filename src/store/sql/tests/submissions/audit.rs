@@ -111,11 +111,11 @@ async fn many_writers_make_one_chain(place: TestPlace) {
         }
     });
     futures_util::future::join_all(writes).await;
-    let report = stores[0].verify_audit(String::new()).await.expect("read");
+    let report = stores[0].verify_audit(String::new(), Default::default()).await.expect("read");
     assert!(whole(8 + 24 * 2)(&report), "{report:?}");
-    let report = stores[1].verify_audit("acme".into()).await.expect("read");
+    let report = stores[1].verify_audit("acme".into(), Default::default()).await.expect("read");
     assert!(whole(8)(&report), "{report:?}");
-    let report = stores[1].verify_audit("none".into()).await.expect("read");
+    let report = stores[1].verify_audit("none".into(), Default::default()).await.expect("read");
     assert_eq!(report, ChainReport { length: 0, last_hash: String::new(), broken_at: None });
 }
 
@@ -124,7 +124,7 @@ async fn what_was_changed_in_the_database_is_found(place: TestPlace) {
     // More than are checked at once.
     let all: Vec<NewAuditEvent> = (1..=1_100).map(|n| plain(&format!("a{n:04}"), n)).collect();
     store.append_audit(all).await.expect("kept");
-    let report = store.verify_audit(String::new()).await.expect("read");
+    let report = store.verify_audit(String::new(), Default::default()).await.expect("read");
     assert!(whole(1_100)(&report), "{report:?}");
     let triggers: &[&str] = match place.config.url {
         None => &["DROP TRIGGER audit_event_is_final", "DROP TRIGGER audit_event_stays"],
@@ -156,13 +156,17 @@ async fn what_was_changed_in_the_database_is_found(place: TestPlace) {
         let mut write = store.database.write().await.expect("begun");
         assert_eq!(write.run(Statement::new(forgery)).await.expect("forged"), 1);
         write.commit().await.expect("done");
-        let report = store.verify_audit(String::new()).await.expect("read");
+        let report = store.verify_audit(String::new(), Default::default()).await.expect("read");
         assert_eq!(report.broken_at, Some(broken_at), "{forgery}");
         if !undo.is_empty() {
             let mut write = store.database.write().await.expect("begun");
             write.run(Statement::new(format!("UPDATE audit_event {undo}"))).await.expect("undone");
             write.commit().await.expect("done");
-            assert_eq!(store.verify_audit(String::new()).await.expect("read").broken_at, None, "{undo}");
+            assert_eq!(
+                store.verify_audit(String::new(), Default::default()).await.expect("read").broken_at,
+                None,
+                "{undo}"
+            );
         }
     }
 }
@@ -172,7 +176,7 @@ async fn an_event_is_kept_once(place: TestPlace) {
     store.append_audit(vec![plain("a1", 1)]).await.expect("kept");
     let twice = store.append_audit(vec![plain("a2", 2), plain("a1", 3)]).await;
     assert!(matches!(twice, Err(StoreError::Refused { .. })), "{twice:?}");
-    let report = store.verify_audit(String::new()).await.expect("read");
+    let report = store.verify_audit(String::new(), Default::default()).await.expect("read");
     assert!(whole(1)(&report), "all or none: {report:?}");
     store.append_audit(Vec::new()).await.expect("nothing to do");
 }

@@ -17,6 +17,7 @@ on_both!(
     the_database_keeps_its_rules,
     a_verdict_is_remembered_for_the_very_same_bytes_model_and_prompt,
     a_zero_character_harms_nobody,
+    texts_that_no_index_takes_are_refused,
 );
 
 async fn every_field_comes_back_after_a_reopening(place: TestPlace) {
@@ -335,4 +336,45 @@ async fn a_zero_character_harms_nobody(place: TestPlace) {
     assert_eq!(attempts, [new.attempt], "JSON keeps it");
     let found = store.blocked_since(String::new(), "a\0da".into(), at(-1)).await.expect("counted");
     assert_eq!(found, 1);
+}
+
+/// What an index of one engine could not take is refused by both, before anything is written.
+async fn texts_that_no_index_takes_are_refused(place: TestPlace) {
+    let store = place.open().await;
+    // Not to be compressed: an index of PostgreSQL would take a long run of one letter.
+    let long = |bytes: usize| {
+        let mut state = 1_u32;
+        let letter = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'!' + (state >> 24) as u8 % 90)
+        };
+        std::iter::repeat_with(letter).take(bytes).collect::<String>()
+    };
+    let longest = long(850);
+    let set: [(&str, fn(&mut NewSubmission, String)); 5] = [
+        ("submission.submitter", |new, text| new.submission.submitter = text),
+        ("submission.bundle_sha256", |new, text| new.submission.bundle_sha256 = text),
+        ("entity.name", |new, text| entity_of(new).name = text),
+        ("entity.owner", |new, text| entity_of(new).owner = text),
+        ("audit_event.resource", |new, text| new.events[0].resource = text),
+    ];
+    for (nth, (column, set)) in set.into_iter().enumerate() {
+        let id = format!("s{nth}");
+        let mut refused = new(submission(&id, SubmissionStatus::Approved));
+        set(&mut refused, long(3_000));
+        let error = store.accept(refused.clone()).await.expect_err("refused");
+        let told = error.to_string();
+        assert!(told.contains(&format!("`{column}` takes 850 bytes, and got 3000")), "{column}: {told}");
+        let kept = store.submission(String::new(), id.clone()).await.expect("read");
+        assert_eq!(kept, None, "{column}: nothing was written");
+        // What it says it takes it takes, in every column at once.
+        set(&mut refused, longest.clone());
+        store.accept(refused).await.unwrap_or_else(|error| panic!("{column}: {error}"));
+    }
+}
+
+fn entity_of(new: &mut NewSubmission) -> &mut StoredEntity {
+    match &mut new.entity {
+        AcceptedEntity::New(entity) | AcceptedEntity::Existing { entity, .. } => entity,
+    }
 }

@@ -167,7 +167,7 @@ async fn check(place: &TestPlace, scripts: &[Vec<Step>]) {
 
     let submitted: usize = told.iter().map(|told| told.submitted.len()).sum();
     let events = (SHARED + blocked + submitted + verdicts.len()) as u64;
-    let report = store.verify_audit(String::new()).await.expect("read");
+    let report = store.verify_audit(String::new(), Default::default()).await.expect("read");
     assert_eq!((report.length, report.broken_at), (events, None), "one event each, in one chain");
 }
 

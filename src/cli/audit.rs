@@ -1,0 +1,88 @@
+//! `audit`: administrative events, and whether their chain is as it was written.
+
+use clap::{Args, Subcommand};
+
+use super::context::Context;
+use super::output::Style;
+use super::submissions::{EventsArguments, Source, WhereArguments, list_events};
+use super::{Exit, Failure, Output};
+use crate::pb::v1;
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// List administrative events, the newest first.
+    List(Box<EventsArguments>),
+    /// Compute the chain of hashes over all events again: exit code 0 when it is whole, 65 when it is broken.
+    Verify(VerifyArguments),
+}
+
+/// Arguments of `audit verify`.
+#[derive(Debug, Args)]
+pub(super) struct VerifyArguments {
+    /// The end of the chain as an earlier run told it: with it, a chain that was computed anew or cut off shows, too.
+    #[arg(long, value_name = "LENGTH:HASH")]
+    known: Option<String>,
+    #[command(flatten)]
+    place: WhereArguments,
+}
+
+/// Runs one of them.
+pub(super) fn run(command: &AuditCommand, context: &Context, output: &mut Output) -> Result<Exit, Failure> {
+    match command {
+        AuditCommand::List(arguments) => list_events(arguments, context, output),
+        AuditCommand::Verify(arguments) => verify(arguments, context, output),
+    }
+}
+
+fn verify(arguments: &VerifyArguments, context: &Context, output: &mut Output) -> Result<Exit, Failure> {
+    let (known_length, known_hash) = arguments.known.as_deref().map(known).transpose()?.unwrap_or_default();
+    let request = v1::VerifyAuditChainRequest { known_length, known_hash };
+    let report = Source::open(&arguments.place, context)?.verify(request)?;
+    let exit = if report.broken_at == 0 { Exit::Ok } else { Exit::Data };
+    if arguments.place.json {
+        output.json(&report)?;
+        return Ok(exit);
+    }
+    let events = if report.length == 1 { "1 event".to_owned() } else { format!("{} events", report.length) };
+    match report.broken_at {
+        0 => {
+            let verdict = output.styled(Style::Green, "whole");
+            output.line(format_args!("{verdict}: {events}"));
+        }
+        number => {
+            let verdict = output.styled(Style::Red, "broken");
+            output.line(format_args!("{verdict} at event {number} of {}", report.length));
+        }
+    }
+    if report.length > 0 && report.broken_at == 0 {
+        output.line(format_args!("end {}:{}", report.length, report.last_hash));
+    }
+    Ok(exit)
+}
+
+/// The end of a chain as `audit verify` prints it.
+fn known(given: &str) -> Result<(u64, String), Failure> {
+    let parts = given.split_once(':').and_then(|(length, hash)| Some((length.parse().ok()?, hash)));
+    let is_hash = |hash: &str| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match parts {
+        Some((length, hash)) if length > 0 && is_hash(hash) => Ok((length, hash.to_ascii_lowercase())),
+        _ => Err(Failure::usage("--known: give it as `audit verify` prints it: LENGTH:HASH")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_end_is_a_length_and_a_hash() {
+        let hash = "ab".repeat(32);
+        assert_eq!(known(&format!("7:{}", hash.to_uppercase())).ok(), Some((7, hash.clone())));
+        for wrong in
+            ["", "7", "7:", ":ab", "0:", &format!("0:{hash}"), &format!("x:{hash}"), &format!("7:{hash}0")]
+        {
+            assert_eq!(known(wrong).expect_err("refused").exit, Exit::Usage, "{wrong}");
+        }
+    }
+}
