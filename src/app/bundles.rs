@@ -129,8 +129,8 @@ pub(super) fn announce(settings: &Settings, submissions: &Submissions) {
         (true, Some(model), _) => tracing::info!(model, "a model reviews uploads"),
         (true, None, WithoutKey::Hold) => tracing::warn!(
             "guardrails.enabled is true and no model has a key: uploads that pass the inline checks are held \
-             (pending_llm, NO_KEY) until an administrator decides; set ANTHROPIC_API_KEY or another key of `llm`, or \
-             guardrails.enabled: false"
+             (pending_llm, NO_KEY) until an administrator decides or the service starts with a key; set ANTHROPIC_API_KEY \
+             or another key of `llm`, or guardrails.enabled: false"
         ),
         (true, None, WithoutKey::Approve) => tracing::warn!(
             "no model has a key and guardrails.without_key is approve: uploads that pass the inline checks are approved \

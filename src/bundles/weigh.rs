@@ -4,6 +4,8 @@
 //! thresholds of the category. A rule about commands belongs to the plugin `command_safety`, one of the detector core to
 //! its own, every other one to `bundles`. What an archive is refused for is no matter of any policy.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -47,14 +49,20 @@ impl fmt::Debug for Terms<'_> {
 
 /// Weighs the findings of one bundle.
 pub(super) struct Scales<'s> {
-    pub(super) terms: Terms<'s>,
+    terms: Terms<'s>,
     /// The detector core, which knows the plugins of its rules.
-    pub(super) scanner: &'s Scanner,
+    scanner: &'s Scanner,
     /// Rules about commands.
-    pub(super) commands: &'s CommandRules,
+    commands: &'s CommandRules,
+    /// Plugins of rules by their ids, once one was asked for.
+    plugins: OnceCell<HashMap<&'s str, &'s str>>,
 }
 
-impl Scales<'_> {
+impl<'s> Scales<'s> {
+    pub(super) fn new(terms: Terms<'s>, scanner: &'s Scanner, commands: &'s CommandRules) -> Self {
+        Self { terms, scanner, commands, plugins: OnceCell::new() }
+    }
+
     /// Marks a finding as on trial or excused, and answers what it would decide if it counted; `None`: its rule is off.
     /// Where a file has more of the kind than are listed (`is_crowded`), no single one of them is excused by fingerprint:
     /// those that nobody sees are not it.
@@ -79,12 +87,13 @@ impl Scales<'_> {
         Some(policy.thresholds_for(&category).decide(finding.severity.score()))
     }
 
-    fn plugin_of(&self, rule_id: &str) -> &str {
-        let rules = self.scanner.rules().rules();
-        if let Some(rule) = rules.iter().find(|rule| *rule.info.id == *rule_id) {
-            return &rule.info.plugin;
-        }
-        if self.commands.rules().iter().any(|rule| *rule.id == *rule_id) { COMMAND_SAFETY } else { BUNDLES }
+    fn plugin_of(&self, rule_id: &str) -> &'s str {
+        let plugins = self.plugins.get_or_init(|| {
+            let commands = self.commands.rules().iter().map(|rule| (&*rule.id, COMMAND_SAFETY));
+            let core = self.scanner.rules().rules().iter();
+            commands.chain(core.map(|rule| (&*rule.info.id, &*rule.info.plugin))).collect()
+        });
+        plugins.get(rule_id).copied().unwrap_or(BUNDLES)
     }
 }
 

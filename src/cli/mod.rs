@@ -23,6 +23,7 @@ mod input;
 mod intercept;
 mod interception;
 mod interceptors;
+mod listing;
 mod output;
 mod policy;
 mod progress;

@@ -6,6 +6,7 @@ use tonic::{Request, Response, Status};
 
 use super::server::Shared;
 use super::{Changed, RequestError, convert, list_rules};
+use crate::bundles::PreparedBundles;
 use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
 use crate::messages::{
@@ -173,6 +174,15 @@ impl Shared {
                 // A failure of it is counted under its id.
                 self.metrics.declare_plugin(&interceptor.id, []);
             }
+        }
+        if let Some(prepared) = snapshot.prepared::<PreparedBundles>() {
+            let rules = prepared.rules().rules().iter();
+            let found = rules.map(|rule| (rule.category.as_str(), rule.severity));
+            self.metrics.declare_plugin("bundles.static_security", found);
+            self.metrics.declare_plugin("bundles.archive", [("archive", Severity::High)]);
+            let manifest = [Severity::Low, Severity::High].map(|severity| ("manifest", severity));
+            self.metrics.declare_plugin("bundles.manifest", manifest);
+            self.metrics.declare_plugin("bundles.quality", [("quality", Severity::Low)]);
         }
         for (policy, suppression) in snapshot.policies().expired_suppressions(jiff::Timestamp::now()) {
             tracing::warn!(

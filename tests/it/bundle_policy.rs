@@ -141,7 +141,7 @@ async fn policies_weigh_findings_as_they_do_those_of_messages() {
     let setup = setup(&(rules + &rule("lime", "medium")), policy);
     fs::write(setup.folder().join("policies/strict.yaml"), "thresholds: {warn: 0.1, block: 0.4}\n")
         .expect("written");
-    let lax = "thresholds: {warn: 1.0, block: 1.0}\ncategories: {archive: {mode: off}}\n";
+    let lax = "thresholds: {warn: 0.9, block: 1.0}\ncategories: {archive: {mode: off}}\n";
     fs::write(setup.folder().join("policies/lax.yaml"), lax).expect("written");
     let server = setup.start();
     let before = scrape(&server).await;
@@ -235,6 +235,12 @@ fn a_bundle_is_judged_alike_here_and_on_a_server() {
         let is_held = *status == "PENDING_LLM";
         assert_eq!(here["hold"] == "HOLD_REASON_COVERAGE", is_held, "{name}");
     }
+    let shown = run_in(&folder, &["rules", "show", "house.banana"], b"");
+    assert!(
+        shown.code == 0 && shown.out.contains("pattern = ") && !shown.out.contains("house.kiwi"),
+        "{}",
+        shown.out
+    );
     let unknown = run_in(&folder, &["review", "fine.zip", "--policy", "nobody's"], b"");
     assert_eq!(unknown.code, 64, "{}", unknown.err);
     assert!(unknown.err.contains("default, strict"), "{}", unknown.err);

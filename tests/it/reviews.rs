@@ -237,3 +237,29 @@ async fn the_model_is_shown_the_bundle_as_data() {
     let at = |text: &str| content.find(text).expect("it is there");
     assert!(at("path: SKILL.md") < at("path: references/log.md"), "the most telling first");
 }
+
+/// What the detectors find in an answer is not kept, wherever the model wrote it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_that_a_model_quotes_are_masked() {
+    let stand_in = StandIn::start().await;
+    // Put together here, so that no scanner of sources takes it for a real one.
+    let key = ["AK", "IA", "Q3EGRIAJ5BYWXK2V"].concat();
+    let said = json!({
+        "risk_level": "medium",
+        "summary": format!("It signs its calls with {key}."),
+        "findings": [{
+            "file": format!("keys/{key}.txt"), "line": 3, "category": "secrets", "severity": "medium",
+            "reason": format!("{} {key}", "It is written out. ".repeat(30)), "fix_hint": format!("Revoke {key}, tell ada@example.org."),
+        }],
+        "placeholders": 0,
+    });
+    let reviews = Reviews::new(&stand_in, &says(&said.to_string())).await;
+    let id = reviews.upload(&[("SKILL.md", SKILL)]).await;
+    let stands = reviews.ended(&id).await;
+    assert_eq!(stands.status, SubmissionStatus::BlockedLlm);
+    let told = format!("{:?}", stands.details.expect("asked for"));
+    assert!(told.contains("It signs its calls with [SECRET"), "{told}");
+    for hidden in [&key[..], &key[..12], "ada@example.org"] {
+        assert!(!told.contains(hidden), "{hidden}: {told}");
+    }
+}

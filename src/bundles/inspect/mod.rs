@@ -74,7 +74,7 @@ impl Inspector {
             hash.update([0]);
         }
         let names: Vec<&str> = files.iter().map(|entry| entry.path.as_str()).collect();
-        let scales = Scales { terms, scanner: &self.scanner, commands: self.rules.commands() };
+        let scales = Scales::new(terms, &self.scanner, self.rules.commands());
         Ok(finish(unpack, &names, &hash.finalize(), &scales))
     }
 }

@@ -294,8 +294,8 @@ pub(super) fn tell_no_key(unjudged: &mut Vec<Unjudged>, standing: Standing) {
             plugin: REVIEW.into(),
             reason: Reason::Unavailable,
             detail:
-                "No model has a key to review it with: it is held until an administrator decides, or has it \
-                     reviewed once there is one."
+                "No model has a key to review it with: it is held until an administrator decides, or the \
+                     service starts with one."
                     .to_owned(),
             fail_mode: FailMode::Ask,
             shadow: false,

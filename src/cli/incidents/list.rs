@@ -1,18 +1,15 @@
 //! `incidents list`.
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::source::Source;
-use super::{
-    WhereArguments, action_name, milliseconds, named, severity_name, source_name, time, verdict_name,
-};
+use super::{WhereArguments, action_name, milliseconds, named, severity_name, source_name, verdict_name};
 use crate::cli::context::Context;
+use crate::cli::listing::{count, moment, time};
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
 use crate::pb::v1;
-use crate::setting::duration;
 
 /// Arguments of `incidents list`.
 #[derive(Debug, Args)]
@@ -110,13 +107,7 @@ pub(super) fn run(
         );
         output.line(line.trim_end());
     }
-    let shown = response.incidents.len();
-    let plural = if response.total == 1 { "" } else { "s" };
-    let count = if shown as u64 == response.total {
-        format!("{shown} incident{plural}")
-    } else {
-        format!("{shown} of {} incident{plural}", response.total)
-    };
+    let count = count(response.incidents.len(), response.total, ("incident", "incidents"));
     let count = output.styled(Style::Dim, count);
     output.line(count);
     Ok(Exit::Ok)
@@ -174,15 +165,4 @@ fn request(arguments: &ListArguments) -> Result<v1::ListIncidentsRequest, Failur
         order_by: arguments.order_by.clone(),
         ..Default::default()
     })
-}
-
-fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_types::Timestamp>, Failure> {
-    let Some(given) = given else { return Ok(None) };
-    let ago = duration::parse(given).and_then(|ago| Timestamp::now().checked_sub(ago).ok());
-    let moment = ago.or_else(|| given.parse().ok()).ok_or_else(|| {
-        Failure::usage(format_args!(
-            "{flag}: `{given}` is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h"
-        ))
-    })?;
-    Ok(Some(crate::grpc::convert::timestamp(moment)))
 }

@@ -8,6 +8,7 @@ mod stats;
 
 use clap::{Args, Subcommand};
 
+use super::bundle_text::severity_name;
 use super::context::Context;
 use super::{Exit, Failure, Output};
 use crate::pb::v1;
@@ -83,28 +84,12 @@ fn action_name(action: v1::IncidentAction) -> &'static str {
     }
 }
 
-fn severity_name(severity: v1::Severity) -> &'static str {
-    match severity {
-        v1::Severity::Low => "low",
-        v1::Severity::Medium => "medium",
-        v1::Severity::High => "high",
-        v1::Severity::Critical => "critical",
-        v1::Severity::Unspecified => "unknown",
-    }
-}
-
 fn stream_name(stream: v1::OutputStream) -> &'static str {
     match stream {
         v1::OutputStream::Stdout => "stdout",
         v1::OutputStream::Stderr => "stderr",
         v1::OutputStream::Unspecified => "unknown",
     }
-}
-
-/// A moment as RFC 3339 in UTC, to the second.
-fn time(time: Option<&pbjson_types::Timestamp>) -> String {
-    let moment = time.and_then(|time| jiff::Timestamp::new(time.seconds, time.nanos).ok());
-    moment.map(|moment| format!("{moment:.0}")).unwrap_or_default()
 }
 
 /// A duration in milliseconds.

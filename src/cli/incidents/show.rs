@@ -4,9 +4,10 @@ use clap::Args;
 
 use super::source::Source;
 use super::{
-    WhereArguments, action_name, milliseconds, severity_name, source_name, stream_name, time, verdict_name,
+    WhereArguments, action_name, milliseconds, severity_name, source_name, stream_name, verdict_name,
 };
 use crate::cli::context::Context;
+use crate::cli::listing::time;
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};

@@ -2,12 +2,16 @@
 
 use super::WhereArguments;
 use crate::cli::context::Context;
+use crate::cli::listing::{existing_store, pages};
 use crate::cli::token::TokenArguments;
 use crate::cli::{Failure, remote};
 use crate::grpc::client::Client;
 use crate::grpc::{Identity, KeptIncidents, RequestError};
 use crate::pb::v1;
 use crate::store;
+
+/// Most incidents on one page.
+const PAGE_MAX: usize = 1_000;
 
 /// See the module.
 pub(super) enum Source {
@@ -31,15 +35,7 @@ impl Source {
             return Ok(Self::Server(remote::connect(url)?));
         }
         let settings = context.settings()?;
-        let path = settings.store_path();
-        // Looking for incidents must not leave an empty database behind in the wrong folder.
-        if let Some(missing) = settings.store.sqlite_path(&path).filter(|path| !path.exists()) {
-            return Err(Failure::configuration(format_args!(
-                "{}: there is no store; run this where the service runs, name its settings with --config, or ask a \
-                 server with --server",
-                missing.display()
-            )));
-        }
+        let path = existing_store(&settings)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
         let stores = runtime.block_on(store::open(&settings.store, &path)).map_err(Failure::configuration)?;
@@ -65,24 +61,17 @@ impl Source {
         mut request: v1::ListIncidentsRequest,
         limit: usize,
     ) -> Result<v1::ListIncidentsResponse, Failure> {
-        let mut whole = v1::ListIncidentsResponse::default();
-        loop {
-            let left = limit - whole.incidents.len();
-            request.page_size = u32::try_from(left.clamp(1, 1_000)).unwrap_or(1_000);
+        let (incidents, next_page_token, total) = pages(limit, PAGE_MAX, |page_size, page_token| {
+            (request.page_size, request.page_token) = (page_size, page_token);
             let page = match self {
                 Self::Server(client) => client.incidents(request.clone())?,
                 Self::Store(store) => {
                     store.runtime.block_on(store.incidents.list(store.identity.tenant(), request.clone()))?
                 }
             };
-            whole.total = page.total;
-            whole.incidents.extend(page.incidents.into_iter().take(left));
-            whole.next_page_token.clone_from(&page.next_page_token);
-            if page.next_page_token.is_empty() || whole.incidents.len() >= limit {
-                return Ok(whole);
-            }
-            request.page_token = page.next_page_token;
-        }
+            Ok((page.incidents, page.next_page_token, page.total))
+        })?;
+        Ok(v1::ListIncidentsResponse { incidents, next_page_token, total })
     }
 
     /// Marks one, or takes the mark back. A server wants its admin token; whoever can write the store needs none.

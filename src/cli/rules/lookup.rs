@@ -58,7 +58,9 @@ impl Rules {
         let file = self.files().find(|file| *file.name == *rule.file)?;
         let mut lines = file.text.lines().skip(rule.line.checked_sub(1)?);
         let first = lines.next()?;
-        let rest = lines.take_while(|line| !line.starts_with('['));
+        // A table of the rule's own, such as `[rule.text]`, is part of it.
+        let is_own = |line: &str| !line.starts_with('[') || line.starts_with("[rule.");
+        let rest = lines.take_while(|line| is_own(line));
         let text: Vec<&str> = std::iter::once(first).chain(rest).collect();
         Some(text.join("\n").trim_end().to_owned())
     }

@@ -4,9 +4,10 @@ use clap::{Args, Subcommand};
 
 use super::download::{self, DownloadArguments, What};
 use super::source::Source;
-use super::{WhereArguments, count, named, table, time};
+use super::{WhereArguments, named};
 use crate::cli::bundle_text::{kind_name, line, status_name, visibility_name};
 use crate::cli::context::Context;
+use crate::cli::listing::{count, table, time};
 use crate::cli::output::Style;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output};

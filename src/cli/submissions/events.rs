@@ -2,10 +2,11 @@
 
 use clap::Args;
 
+use super::WhereArguments;
 use super::source::Source;
-use super::{WhereArguments, moment, table, time};
 use crate::cli::bundle_text::line;
 use crate::cli::context::Context;
+use crate::cli::listing::{moment, table, time};
 use crate::cli::{Exit, Failure, Output};
 use crate::pb::v1;
 

@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::source::Source;
-use super::{WhereArguments, count, moment, named, table, time};
+use super::{WhereArguments, named};
 use crate::cli::bundle_text::{kind_name, line, status_name, status_style, visibility_name};
 use crate::cli::context::Context;
+use crate::cli::listing::{count, moment, table, time};
 use crate::cli::output::Style;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output};

@@ -12,7 +12,6 @@ pub(super) use events::{EventsArguments, run as list_events};
 pub(super) use source::Source;
 
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
 
 use super::context::Context;
 use super::token::TokenArguments;
@@ -86,24 +85,6 @@ pub(super) fn run(
     }
 }
 
-/// A moment as RFC 3339 in UTC, to the second; `-` when there is none.
-fn time(time: Option<&pbjson_types::Timestamp>) -> String {
-    let moment = time.and_then(|time| Timestamp::new(time.seconds, time.nanos).ok());
-    moment.map_or_else(|| "-".to_owned(), |moment| format!("{moment:.0}"))
-}
-
-/// A moment of a filter: a time, or a duration before now.
-fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_types::Timestamp>, Failure> {
-    let Some(given) = given else { return Ok(None) };
-    let ago = crate::setting::duration::parse(given).and_then(|ago| Timestamp::now().checked_sub(ago).ok());
-    let moment = ago.or_else(|| given.parse().ok()).ok_or_else(|| {
-        Failure::usage(format_args!(
-            "{flag}: `{given}` is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h"
-        ))
-    })?;
-    Ok(Some(crate::grpc::convert::timestamp(moment)))
-}
-
 /// The numbers of these names, or what a person can do about a wrong one.
 fn named<T: Copy + Into<i32>>(
     flag: &str,
@@ -121,36 +102,11 @@ fn named<T: Copy + Into<i32>>(
     given.iter().map(one).collect()
 }
 
-/// Columns of a table, each as wide as its widest cell; the last one is not filled up.
-fn table(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:width$}", width = widths[at]));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
-}
-
-/// How many are shown, and of how many.
-fn count(shown: usize, total: u64, what: (&str, &str)) -> String {
-    let name = if total == 1 { what.0 } else { what.1 };
-    if shown as u64 >= total { format!("{shown} {name}") } else { format!("{shown} of {total} {name}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::bundle_text::kind_name;
     use crate::pb::v1::BundleKind;
-
-    #[test]
-    fn tables_have_straight_columns() {
-        let rows = [["a", "bb", "c"], ["aaa", "b", ""]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(table(&rows), ["a    bb  c", "aaa  b"]);
-        assert_eq!(table(&[]), Vec::<String>::new());
-    }
 
     #[test]
     fn names_are_found_in_any_letter_case_and_wrong_ones_explained() {
@@ -164,13 +120,5 @@ mod tests {
             read(&["agent"]).expect_err("unknown").message,
             "--kind: `agent` is none of: skill, plugin"
         );
-    }
-
-    #[test]
-    fn counts_are_sentences() {
-        let what = ("submission", "submissions");
-        assert_eq!(count(1, 1, what), "1 submission");
-        assert_eq!(count(0, 0, what), "0 submissions");
-        assert_eq!(count(2, 7, what), "2 of 7 submissions");
     }
 }

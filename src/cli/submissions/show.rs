@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::WhereArguments;
 use super::source::Source;
-use super::{WhereArguments, time};
 use crate::cli::bundle_text::{
     hold_sentence, kind_name, line, print_capabilities, print_checks, print_coverage, print_gaps,
     status_name, status_style, visibility_name,
 };
 use crate::cli::context::Context;
+use crate::cli::listing::time;
 use crate::cli::output::Style;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output, remote};

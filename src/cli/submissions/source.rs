@@ -10,6 +10,7 @@ use super::download::What;
 use crate::app;
 use crate::bundles::service::{Download, Submissions};
 use crate::cli::context::Context;
+use crate::cli::listing::{existing_store, pages};
 use crate::cli::{Failure, remote};
 use crate::grpc::client::{Caller, Client, Receiving};
 use crate::grpc::{
@@ -98,15 +99,7 @@ impl Source {
             return Ok(Self::Server(remote::connect_for_uploads(url)?, caller));
         }
         let settings = context.settings()?;
-        let path = settings.store_path();
-        // Looking for submissions must not leave an empty database behind in the wrong folder.
-        if let Some(missing) = settings.store.sqlite_path(&path).filter(|path| !path.exists()) {
-            return Err(Failure::configuration(format_args!(
-                "{}: there is no store; run this where the service runs, name its settings with --config, or ask a \
-                 server with --server",
-                missing.display()
-            )));
-        }
+        existing_store(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -123,19 +116,12 @@ impl Source {
         mut request: v1::ListSubmissionsRequest,
         limit: usize,
     ) -> Result<v1::ListSubmissionsResponse, Failure> {
-        let mut whole = v1::ListSubmissionsResponse::default();
-        loop {
-            let left = limit - whole.submissions.len();
-            request.page_size = page_size(left, PAGE_MAX);
+        let (submissions, next_page_token, total) = pages(limit, PAGE_MAX, |page_size, page_token| {
+            (request.page_size, request.page_token) = (page_size, page_token);
             let page = self.submissions_page(request.clone())?;
-            whole.total = page.total;
-            whole.submissions.extend(page.submissions.into_iter().take(left));
-            whole.next_page_token.clone_from(&page.next_page_token);
-            if page.next_page_token.is_empty() || whole.submissions.len() >= limit {
-                return Ok(whole);
-            }
-            request.page_token = page.next_page_token;
-        }
+            Ok((page.submissions, page.next_page_token, page.total))
+        })?;
+        Ok(v1::ListSubmissionsResponse { submissions, next_page_token, total })
     }
 
     /// Entities in the order asked for, page after page, `limit` at most.
@@ -144,19 +130,12 @@ impl Source {
         mut request: v1::ListEntitiesRequest,
         limit: usize,
     ) -> Result<v1::ListEntitiesResponse, Failure> {
-        let mut whole = v1::ListEntitiesResponse::default();
-        loop {
-            let left = limit - whole.entities.len();
-            request.page_size = page_size(left, PAGE_MAX);
+        let (entities, next_page_token, total) = pages(limit, PAGE_MAX, |page_size, page_token| {
+            (request.page_size, request.page_token) = (page_size, page_token);
             let page = self.entities_page(request.clone())?;
-            whole.total = page.total;
-            whole.entities.extend(page.entities.into_iter().take(left));
-            whole.next_page_token.clone_from(&page.next_page_token);
-            if page.next_page_token.is_empty() || whole.entities.len() >= limit {
-                return Ok(whole);
-            }
-            request.page_token = page.next_page_token;
-        }
+            Ok((page.entities, page.next_page_token, page.total))
+        })?;
+        Ok(v1::ListEntitiesResponse { entities, next_page_token, total })
     }
 
     /// Events in the order asked for, page after page, `limit` at most.
@@ -165,10 +144,8 @@ impl Source {
         mut request: v1::ListAuditEventsRequest,
         limit: usize,
     ) -> Result<v1::ListAuditEventsResponse, Failure> {
-        let mut whole = v1::ListAuditEventsResponse::default();
-        loop {
-            let left = limit - whole.events.len();
-            request.page_size = page_size(left, EVENTS_PAGE_MAX);
+        let (events, next_page_token, ()) = pages(limit, EVENTS_PAGE_MAX, |page_size, page_token| {
+            (request.page_size, request.page_token) = (page_size, page_token);
             let page = match self {
                 Self::Server(client, caller) => client.audit_events(request.clone(), caller)?,
                 Self::Here(here) => {
@@ -176,13 +153,9 @@ impl Source {
                     here.runtime.block_on(audit_service::list(&*here.events.0, tenant, request.clone()))?
                 }
             };
-            whole.events.extend(page.events.into_iter().take(left));
-            whole.next_page_token.clone_from(&page.next_page_token);
-            if page.next_page_token.is_empty() || whole.events.len() >= limit {
-                return Ok(whole);
-            }
-            request.page_token = page.next_page_token;
-        }
+            Ok((page.events, page.next_page_token, ()))
+        })?;
+        Ok(v1::ListAuditEventsResponse { events, next_page_token })
     }
 
     /// Whether the chain of events is as it was written.
@@ -264,8 +237,4 @@ fn receive<R>(
     client.receive(receiving, &mut *out)?;
     out.flush().map_err(Failure::internal)?;
     Ok(header)
-}
-
-fn page_size(left: usize, most: usize) -> u32 {
-    u32::try_from(left.clamp(1, most)).unwrap_or(u32::MAX)
 }
