@@ -63,6 +63,11 @@ impl<'s> Scales<'s> {
         Self { terms, scanner, commands, plugins: OnceCell::new() }
     }
 
+    /// The detector core.
+    pub(super) fn scanner(&self) -> &'s Scanner {
+        self.scanner
+    }
+
     /// Marks a finding as on trial or excused, and answers what it would decide if it counted; `None`: its rule is off.
     /// Where a file has more of the kind than are listed (`is_crowded`), no single one of them is excused by fingerprint:
     /// those that nobody sees are not it.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
-use super::inspection::Inspection;
+use super::inspection::{Inspection, Manifest};
 use super::manifest::Candidates;
 use super::prepare::PreparedBundles;
 use super::scan::Engines;
 use super::unpack::Unpack;
 use super::weigh::{Scales, Terms};
-use crate::decision::{BundleKind, CheckFinding, CheckResult, CheckStatus, Severity};
-use crate::detect::Scanner;
+use crate::decision::{BundleKind, Category, CheckFinding, CheckResult, CheckStatus, Severity};
+use crate::detect::redact::{Placeholders, redact_plain};
+use crate::detect::{SECRETS, Scanner};
 use crate::policy::Snapshot;
+use crate::rules::Surface;
 
 /// How much a bundle may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,8 +112,19 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) 
     tree.root = checked.root;
     tree.primary = checked.primary;
     inspection.manifest = checked.manifest;
+    // What is listed of a bundle is shown to many; a credential in it is found above, and told nowhere.
+    let Manifest { name, version, description } = &mut inspection.manifest;
+    for text in [name, version, description] {
+        *text = without_secrets(scales.scanner(), text);
+    }
     inspection.tree = Some(tree);
     inspection
+}
+
+/// A text of the manifest without the credentials in it.
+fn without_secrets(scanner: &Scanner, text: &str) -> String {
+    let is_secret = |category: &Category| category.family() == SECRETS;
+    redact_plain(scanner, text, Surface::Document, &mut Placeholders::default(), is_secret)
 }
 
 /// The answer about an archive that was refused.
