@@ -99,6 +99,21 @@ fn check_offsets(source: &str) {
     }
 }
 
+/// Any configuration of another scanner: it is refused, or every rule is imported or said, and what came out compiles.
+pub fn rules_import(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let Ok(imported) =
+        portcullis::rules::import::import_gitleaks(&text, portcullis::decision::Severity::High)
+    else {
+        return;
+    };
+    let source = RuleSource::custom("imported.toml", "secrets", imported.toml.as_str());
+    match RuleSet::compile(&[source], &RuleSetConfig::default()) {
+        Ok(rules) => assert_eq!(rules.rules().len(), imported.rules),
+        Err(problems) => panic!("{problems}\n{}", imported.toml),
+    }
+}
+
 /// Any rules file: it compiles or has problems; what compiles can be run over anything, its own text included.
 pub fn rule_file(data: &[u8]) {
     let text = String::from_utf8_lossy(data).into_owned();

@@ -4,6 +4,8 @@
 //! file here and one line in [`coded`]. Pure and synchronous: same text, same findings.
 
 mod hidden_text;
+#[cfg(test)]
+mod properties;
 pub mod redact;
 mod report;
 mod resolve;

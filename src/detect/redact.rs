@@ -19,6 +19,11 @@ use crate::text::json::{self, Scalar};
 /// Rounds of scanning what redaction left. Two are the most that real texts were seen to need.
 const ROUNDS_MAX: usize = 6;
 
+/// Shortest credential that is looked for elsewhere in the text; shorter ones are words by chance.
+const REPEATED_BYTES_MIN: usize = 8;
+/// Most credentials of one text that are looked for elsewhere in it, each in a pass of its own.
+const REPEATED_VALUES_MAX: usize = 64;
+
 /// Something to take out of a text.
 #[derive(Clone, Debug)]
 pub struct Secret {
@@ -71,6 +76,8 @@ pub fn redact<E>(
     mut find: impl FnMut(&str) -> Result<Vec<Secret>, E>,
 ) -> Result<String, E> {
     let mut current = text.to_owned();
+    let again = repeats(text, &secrets);
+    secrets.extend(again);
     for _ in 0..ROUNDS_MAX {
         if secrets.is_empty() {
             return Ok(current);
@@ -105,6 +112,26 @@ pub fn redact_plain(
     };
     let masked = find(text).and_then(|secrets| redact(text, false, secrets, placeholders, find));
     masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
+}
+
+/// Further places of the credentials that were found.
+fn repeats(text: &str, secrets: &[Secret]) -> Vec<Secret> {
+    let mut values: Vec<(&str, &Secret)> = secrets
+        .iter()
+        .filter(|secret| secret.category.family() == SECRETS && secret.severity >= Severity::Medium)
+        .filter_map(|secret| Some((text.get(secret.range.clone())?, secret)))
+        .filter(|(value, _)| value.len() >= REPEATED_BYTES_MIN)
+        .collect();
+    values.sort_by(|a, b| (a.0, b.1.severity, a.1.range.start).cmp(&(b.0, a.1.severity, b.1.range.start)));
+    values.dedup_by_key(|(value, _)| *value);
+    values.truncate(REPEATED_VALUES_MAX);
+    let everywhere = |(value, secret): &(&str, &Secret)| {
+        let (value, secret) = ((*value).to_owned(), (*secret).clone());
+        memchr::memmem::find_iter(text.as_bytes(), &value)
+            .map(|at| Secret { range: at..at + value.len(), ..secret.clone() })
+            .collect::<Vec<_>>()
+    };
+    values.iter().flat_map(everywhere).collect()
 }
 
 /// Joins overlapping spans; the most severe names the whole.
@@ -231,6 +258,17 @@ mod tests {
         let across = once(text, true, &[(to..text.len() - 1, "secrets")]);
         assert_eq!(across, r#"{"card":4111111111111111,"to":"a\"[SECRET_1]","[SECRET_1]":["[SECRET_1]"]}"#);
         assert!(json::is_json(&across));
+    }
+
+    #[test]
+    fn a_credential_is_taken_out_wherever_it_stands() {
+        let text = "pw Zk3vQ9xT7m, later Zk3vQ9xT7m; a@b.c a@b.c";
+        assert_eq!(
+            once(text, false, &[(3..13, "secrets.password"), (33..38, "pii.email")]),
+            "pw [SECRET_PASSWORD_1], later [SECRET_PASSWORD_1]; [EMAIL_1] a@b.c"
+        );
+        // A short one is left where nothing says what it is.
+        assert_eq!(once("pw abc1, abc1", false, &[(3..7, "secrets")]), "pw [SECRET_1], abc1");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::lazy::LazyRegex;
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::ScratchPool;
-use super::schema::{Role, RuleDef, Surface, Trigger};
+use super::schema::{OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::{Kind, ShapeSet};
 use super::validate::Validator;
 use super::window;
@@ -106,6 +106,8 @@ pub struct CompiledRule {
     shape: OnceLock<Shape>,
     pub(super) validators: Vec<Validator>,
     pub(super) exclude: Vec<LazyRegex>,
+    pub(super) exclude_match: Vec<LazyRegex>,
+    pub(super) exclude_line: Vec<LazyRegex>,
     pub(super) exclude_before: Option<LazyRegex>,
     pub(super) exclude_after: Option<LazyRegex>,
     pub(super) near: Option<Near>,
@@ -268,7 +270,8 @@ impl RuleSet {
             rule.shape();
             let near = rule.near.as_ref().map(|near| &near.words);
             let context = [&rule.exclude_before, &rule.exclude_after].into_iter().flatten();
-            for regex in std::iter::once(&rule.regex).chain(&rule.exclude).chain(context).chain(near) {
+            let own = rule.exclude.iter().chain(&rule.exclude_match).chain(&rule.exclude_line);
+            for regex in std::iter::once(&rule.regex).chain(own).chain(context).chain(near) {
                 regex.group_info();
             }
         }
@@ -414,7 +417,12 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
             .ok()
     };
     let main = regex_of("pattern", &def.pattern);
-    let exclude: Vec<_> = def.exclude.as_slice().iter().filter_map(|p| regex_of("exclude", p)).collect();
+    let mut regexes_of = |field: &str, patterns: &OneOrMany| -> Vec<LazyRegex> {
+        patterns.as_slice().iter().filter_map(|pattern| regex_of(field, pattern)).collect()
+    };
+    let exclude = regexes_of("exclude", &def.exclude);
+    let exclude_match = regexes_of("exclude_match", &def.exclude_match);
+    let exclude_line = regexes_of("exclude_line", &def.exclude_line);
     let exclude_before = def.exclude_before.as_deref().and_then(|p| regex_of("exclude_before", p));
     let exclude_after = def.exclude_after.as_deref().and_then(|p| regex_of("exclude_after", p));
     let near = (!def.near.is_empty())
@@ -464,6 +472,8 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
         shape,
         validators,
         exclude,
+        exclude_match,
+        exclude_line,
         exclude_before,
         exclude_after,
         near,

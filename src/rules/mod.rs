@@ -11,6 +11,7 @@ mod builtin;
 mod compile;
 mod define;
 mod gate;
+pub mod import;
 mod lazy;
 mod literals;
 mod load;

@@ -12,6 +12,7 @@ use regex_automata::{Anchored, Input};
 
 use super::compile::{CompiledRule, RuleSet};
 use super::gate::{Hints, Sink};
+use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
 use super::shapes::Place;
 
@@ -21,6 +22,8 @@ const SLICE_BYTES: usize = 64 * 1024;
 const POINTS_MAX: usize = 64;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
+/// Bytes of a line either side of a match that `exclude_line` sees.
+const LINE_BYTES: usize = 4 * 1024;
 /// Bytes to which a match that fills its window is followed.
 const FOLLOW_BYTES_MAX: usize = 16 * 1024;
 /// Scratches kept for reuse. More scans than this at once make new ones and drop them afterwards.
@@ -441,6 +444,13 @@ impl Search<'_, '_> {
         if rule.exclude.iter().any(|r| r.is_match(text)) {
             return false;
         }
+        let is_in = |regexes: &[LazyRegex], text: &str| regexes.iter().any(|regex| regex.is_match(text));
+        if is_in(&rule.exclude_match, &self.text[on_boundaries(self.text, whole.clone())])
+            || (!rule.exclude_line.is_empty()
+                && is_in(&rule.exclude_line, line_around(self.text, whole.start)))
+        {
+            return false;
+        }
         let (before, after) = context(self.text, whole, CONTEXT_BYTES);
         if rule.exclude_before.as_ref().is_some_and(|r| r.is_match(before))
             || rule.exclude_after.as_ref().is_some_and(|r| r.is_match(after))
@@ -473,6 +483,16 @@ impl Search<'_, '_> {
         let span = captures.get_group(group)?;
         (!span.is_empty()).then(|| span.range())
     }
+}
+
+/// The line that `at` stands in, up to [`LINE_BYTES`] either side.
+fn line_around(text: &str, at: usize) -> &str {
+    let at = text.floor_char_boundary(at);
+    let from = text.ceil_char_boundary(at.saturating_sub(LINE_BYTES));
+    let to = text.floor_char_boundary((at + LINE_BYTES).min(text.len()));
+    let start = text[from.min(at)..at].rfind('\n').map_or(from.min(at), |found| from + found + 1);
+    let end = text[at..to].find('\n').map_or(to, |found| at + found);
+    &text[start..end]
 }
 
 /// Up to `bytes` of text either side of `range`, cut inwards to character boundaries.

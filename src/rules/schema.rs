@@ -163,6 +163,12 @@ pub struct RuleDef {
     /// Regexes over the reported value; a match drops the finding.
     #[serde(default)]
     pub(super) exclude: OneOrMany,
+    /// Regexes over the whole match; a match of one drops the finding.
+    #[serde(default)]
+    pub(super) exclude_match: OneOrMany,
+    /// Regexes over the line that the match begins in; a match of one drops the finding.
+    #[serde(default)]
+    pub(super) exclude_line: OneOrMany,
     /// Regex over up to 64 bytes before the match; a match drops the finding.
     pub exclude_before: Option<String>,
     /// Regex over up to 64 bytes after the match; a match drops the finding.

@@ -37,7 +37,7 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, engine, policy_file, settings, tool_rules, shell_syntax, paths, monitor, bundle_code }
+run! { text_views, rule_file, rules_import, engine, policy_file, settings, tool_rules, shell_syntax, paths, monitor, bundle_code }
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -96,6 +96,14 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
             let folders =
                 ["injection", "pii", "secrets", "code"].map(|plugin| root.join("rules").join(plugin));
             return folders.iter().flat_map(|folder| texts(folder, "toml")).flat_map(rules_of).collect();
+        }
+        "rules_import" => {
+            let rules: &[&[u8]] = &[
+                b"[[rules]]\nid = 'a'\nregex = '(?i)abc[-_]([0-9a-f]{8})'\nentropy = 3.1\nkeywords = ['abc']\n",
+                b"[[rules]]\nid = 'b'\nregex = 'x(?P<n>y|z)+'\nsecretGroup = 1\n[[rules.allowlists]]\ncondition = 'AND'\n",
+                b"regexTarget = 'line'\nregexes = ['^a', '(']\nstopwords = ['abc']\npaths = ['p']\ntargetRules = ['a']\n",
+            ];
+            return rules.iter().map(|rule| rule.to_vec()).collect();
         }
         "policy_file" => {
             let mut files = texts(&root.join("tests/cases/policies"), "yaml");

@@ -35,6 +35,7 @@
 //! - `review_cli`: bundles on the command line.
 //! - `review_bundle`: the upload of bundles.
 //! - `submissions`: triage of what was uploaded.
+//! - `rules_import`: rules of gitleaks, from their file to a finding.
 //! - `server`: no tests; a real server for one test.
 
 mod architecture;
@@ -72,6 +73,7 @@ mod reload;
 mod review_bundle;
 mod review_cli;
 mod reviews;
+mod rules_import;
 mod server;
 mod shell_syntax;
 mod stream;

@@ -2,6 +2,7 @@
 
 mod explain;
 mod guards;
+mod import;
 mod list;
 mod lookup;
 mod show;
@@ -26,6 +27,8 @@ pub(super) enum RulesCommand {
     Explain(explain::ExplainArguments),
     /// Check rules against their own examples; without a path, all rules of this installation.
     Test(test::TestArguments),
+    /// Turn a configuration of gitleaks into a rule file; what cannot be translated is said, with exit code 65.
+    Import(import::ImportArguments),
 }
 
 /// Runs one of them.
@@ -35,5 +38,6 @@ pub(super) fn run(command: &RulesCommand, context: &Context, output: &mut Output
         RulesCommand::Show(arguments) => show::run(arguments, context, output),
         RulesCommand::Explain(arguments) => explain::run(arguments, context, output),
         RulesCommand::Test(arguments) => test::run(arguments, context, output),
+        RulesCommand::Import(arguments) => import::run(arguments, output),
     }
 }

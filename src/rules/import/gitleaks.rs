@@ -1,0 +1,375 @@
+//! Rules of gitleaks, one by one.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use regex_syntax::hir::Hir;
+
+use super::config::{Allow, Config, Rule};
+use super::literals::{self, LITERAL_MIN};
+use super::sample::Sampler;
+use super::{ImportError, ImportNote, Imported, NoteWeight, pattern};
+use crate::decision::Severity;
+use crate::rules::{Budget, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope};
+use crate::text::line_of;
+
+/// Longest match of a pattern without a bound of its own, in bytes. A match that reaches further is followed to its end.
+const MATCH_BYTES: usize = 1_024;
+/// How far from a match a keyword may stand that the match does not hold, in bytes: the most that rules allow.
+const NEAR_BYTES: usize = 1_000;
+/// Shortest token that starts a rule without a literal.
+const TOKEN_MIN: usize = 12;
+/// Most bytes of stop words in one exclusion.
+const STOPWORD_BYTES: usize = 8_000;
+/// How many texts are made in search of an example.
+const SAMPLES: u64 = 40;
+
+pub(super) fn import(text: &str, severity: Severity) -> Result<Imported, ImportError> {
+    let config: Config = toml::from_str(text).map_err(|error| ImportError {
+        line: error.span().map_or(0, |span| line_of(text, span.start)),
+        message: error.message().trim().replace('\n', "; "),
+    })?;
+    if config.rules.is_empty() && config.extend.is_none() {
+        return Err(ImportError { line: 0, message: "holds no [[rules]] of gitleaks".to_owned() });
+    }
+    let mut import = Import { config: &config, severity, out: Imported::default(), ids: BTreeSet::new() };
+    import.whole_file();
+    for rule in &config.rules {
+        import.rule(rule);
+    }
+    Ok(import.out)
+}
+
+struct Import<'c> {
+    config: &'c Config,
+    severity: Severity,
+    out: Imported,
+    ids: BTreeSet<String>,
+}
+
+/// What a rule does not report.
+#[derive(Default)]
+struct Exceptions {
+    value: Vec<String>,
+    whole: Vec<String>,
+    line: Vec<String>,
+}
+
+/// What starts a rule.
+enum Gate {
+    Literals(Vec<String>),
+    Token(usize),
+}
+
+impl Import<'_> {
+    fn note(&mut self, rule: &str, weight: NoteWeight, message: impl Into<String>) {
+        self.out.notes.push(ImportNote { rule: rule.to_owned(), weight, message: message.into() });
+    }
+
+    fn whole_file(&mut self) {
+        let title = self.config.title.as_deref().or(self.config.description.as_deref()).unwrap_or("gitleaks");
+        let title: String = title.chars().filter(|c| !c.is_control()).take(120).collect();
+        let _ = write!(self.out.toml, "# Imported: {title}.\n\nplugin = \"secrets\"\n");
+        if self.config.extend.is_some() {
+            let message = "[extend] was not followed: import the file it extends as well";
+            self.note("", NoteWeight::Changed, message);
+        }
+        if self.config.min_version.is_some() {
+            self.note("", NoteWeight::Remark, "minVersion has no meaning here");
+        }
+        for key in self.config.unknown.keys() {
+            self.note("", NoteWeight::Changed, format!("`{key}` is not known and was left out"));
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule) {
+        let name = if rule.id.is_empty() { "(without an id)" } else { rule.id.as_str() };
+        let left_out = |import: &mut Self, message: String| {
+            import.out.left_out += 1;
+            import.note(name, NoteWeight::LeftOut, message);
+        };
+        let Some(regex) = rule.regex.as_deref().filter(|regex| !regex.is_empty()) else {
+            let message = "has no regex; texts have no path that it could look at";
+            return left_out(self, message.to_owned());
+        };
+        if !rule.required.is_empty() {
+            let message = "asks for matches of other rules near its own, which rules here cannot";
+            return left_out(self, message.to_owned());
+        }
+        let pattern = match pattern::translate(regex, rule.secret_group.unwrap_or_default()) {
+            Ok(pattern) => pattern,
+            Err(error) => return left_out(self, format!("its regex cannot be read: {error}")),
+        };
+        let (gate, near) = match self.gate(name, rule, &pattern.hir) {
+            Ok(gate) => gate,
+            Err(message) => return left_out(self, message),
+        };
+        self.remarks(name, rule, pattern.groups);
+        let exceptions = self.exceptions(name, rule);
+        let id = self.id_of(name);
+        let written = Written {
+            id: &id,
+            rule,
+            severity: self.severity,
+            pattern: &pattern.text,
+            hir: &pattern.hir,
+            gate: &gate,
+            near: &near,
+            exceptions: &exceptions,
+        };
+        match compiled(&written.toml(&[])) {
+            Err(RuleProblems(problems)) => {
+                let message =
+                    problems.first().map_or_else(String::new, |p| format!("{}: {}", p.field, p.message));
+                left_out(self, message);
+            }
+            Ok(set) => {
+                let example = example(&set, &pattern.hir, &near);
+                if example.is_none() {
+                    let message = "no example could be made for it: write one before you run `rules test`";
+                    self.note(name, NoteWeight::Remark, message);
+                }
+                let text = written.toml(example.as_slice());
+                self.out.toml.push('\n');
+                self.out.toml.push_str(&text);
+                self.out.rules += 1;
+            }
+        }
+    }
+
+    /// What starts the rule, and words that must stand near a match.
+    fn gate(&mut self, name: &str, rule: &Rule, hir: &Hir) -> Result<(Gate, Vec<String>), String> {
+        let mut keywords: Vec<String> = rule.keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
+        keywords.retain(|word| !word.is_empty());
+        let is_long = keywords.iter().all(|word| word.len() >= LITERAL_MIN);
+        if !keywords.is_empty() && is_long && literals::always_holds(hir, &keywords) {
+            return Ok((Gate::Literals(keywords), Vec::new()));
+        }
+        if !keywords.is_empty() {
+            let message = format!(
+                "its keywords may stand anywhere in a file for gitleaks; here they must stand within {NEAR_BYTES} bytes \
+                 of a match, as words"
+            );
+            self.note(name, NoteWeight::Changed, message);
+        }
+        if let Some(found) = literals::required(hir) {
+            return Ok((Gate::Literals(found), keywords));
+        }
+        let least = hir.properties().minimum_len().unwrap_or_default();
+        if least >= TOKEN_MIN && !keywords.is_empty() {
+            return Ok((Gate::Token(TOKEN_MIN), keywords));
+        }
+        Err("its pattern holds no literal of three bytes and is too short or has no keywords: it would have to run over \
+             every byte of every text"
+            .to_owned())
+    }
+
+    fn remarks(&mut self, name: &str, rule: &Rule, groups: usize) {
+        if rule.path.is_some() {
+            self.note(name, NoteWeight::Changed, "its path was left out: it applies to every text");
+        }
+        if rule.skip_report {
+            self.note(name, NoteWeight::Changed, "skipReport was left out: its findings are reported");
+        }
+        if !rule.tags.is_empty() {
+            self.note(name, NoteWeight::Remark, "tags have no meaning here");
+        }
+        if rule.secret_group.unwrap_or_default() == 0 && groups > 1 {
+            let message =
+                "gitleaks reports the first group that matched something; here it is always the first";
+            self.note(name, NoteWeight::Changed, message);
+        }
+        if rule.entropy.is_some_and(|bits| !(0.0..=8.0).contains(&bits)) {
+            self.note(name, NoteWeight::Changed, "its entropy is out of range and was left out");
+        }
+        for key in rule.unknown.keys() {
+            self.note(name, NoteWeight::Changed, format!("`{key}` is not known and was left out"));
+        }
+    }
+
+    fn exceptions(&mut self, name: &str, rule: &Rule) -> Exceptions {
+        let mut out = Exceptions::default();
+        let config = self.config;
+        let is_meant = |allow: &&Allow| {
+            allow.target_rules.is_empty() || allow.target_rules.iter().any(|target| *target == rule.id)
+        };
+        let everywhere = config.allowlist.as_slice().iter().chain(&config.allowlists).filter(is_meant);
+        for allow in rule.allowlist.as_slice().iter().chain(&rule.allowlists).chain(everywhere) {
+            self.exception(name, allow, &mut out);
+        }
+        out
+    }
+
+    fn exception(&mut self, name: &str, allow: &Allow, out: &mut Exceptions) {
+        let told = allow.description.as_deref().map_or_else(String::new, |text| format!(" ({text})"));
+        for key in allow.unknown.keys() {
+            let message = format!("an allow-list{told} holds `{key}`, which is not known and was left out");
+            self.note(name, NoteWeight::Changed, message);
+        }
+        let has_place = !allow.paths.is_empty() || !allow.commits.is_empty();
+        let is_and = allow
+            .condition
+            .as_deref()
+            .is_some_and(|condition| condition.eq_ignore_ascii_case("and") || condition == "&&");
+        let kinds = [has_place, !allow.regexes.is_empty(), !allow.stopwords.is_empty()];
+        if is_and && kinds.iter().filter(|has| **has).count() > 1 {
+            let message = format!("an allow-list{told} asks for several things at once and was left out");
+            return self.note(name, NoteWeight::Changed, message);
+        }
+        if has_place {
+            let message = format!("paths and commits of an allow-list{told} have no meaning here");
+            self.note(name, NoteWeight::Remark, message);
+        }
+        let target = match allow.regex_target.as_deref() {
+            None | Some("" | "secret") => &mut out.value,
+            Some("match") => &mut out.whole,
+            Some("line") => &mut out.line,
+            Some(other) => {
+                let message =
+                    format!("an allow-list{told} has the unknown regexTarget `{other}` and was left out");
+                return self.note(name, NoteWeight::Changed, message);
+            }
+        };
+        let mut wrong = Vec::new();
+        for regex in &allow.regexes {
+            match pattern::translate_plain(regex) {
+                Ok(regex) => target.push(regex),
+                Err(error) => wrong.push(error),
+            }
+        }
+        out.value.extend(stopwords(&allow.stopwords));
+        for error in wrong {
+            let message = format!("a regex of an allow-list{told} cannot be read and was left out: {error}");
+            self.note(name, NoteWeight::Changed, message);
+        }
+    }
+
+    /// An id that no other rule of the file has.
+    fn id_of(&mut self, name: &str) -> String {
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' }
+        };
+        let base = format!("gitleaks.{}", name.chars().map(plain).collect::<String>().trim_matches('-'));
+        let mut id = base.clone();
+        let mut count = 1;
+        while !self.ids.insert(id.clone()) {
+            count += 1;
+            id = format!("{base}-{count}");
+        }
+        id
+    }
+}
+
+/// Exclusions of values that hold one of the words, in any case.
+fn stopwords(words: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        let escaped = regex_syntax::escape(word);
+        match out.last_mut() {
+            Some(last) if last.len() + escaped.len() < STOPWORD_BYTES => {
+                last.push('|');
+                last.push_str(&escaped);
+            }
+            _ => out.push(escaped),
+        }
+    }
+    out.into_iter().map(|words| format!("(?i)(?:{words})")).collect()
+}
+
+/// A rule about to be written.
+struct Written<'r> {
+    id: &'r str,
+    rule: &'r Rule,
+    severity: Severity,
+    pattern: &'r str,
+    hir: &'r Hir,
+    gate: &'r Gate,
+    near: &'r [String],
+    exceptions: &'r Exceptions,
+}
+
+impl Written<'_> {
+    fn toml(&self, examples: &[String]) -> String {
+        let mut out = String::from("[[rule]]\n");
+        let mut put = |key: &str, value: String| {
+            let _ = writeln!(out, "{key} = {value}");
+        };
+        put("id", quoted(self.id));
+        let leaf = self.id.trim_start_matches("gitleaks.").replace(['-', '.'], "_");
+        put("category", quoted(&format!("secrets.{leaf}")));
+        put("severity", quoted(self.severity.as_str()));
+        match self.gate {
+            Gate::Literals(literals) => put("literals", list(literals)),
+            Gate::Token(least) => {
+                put("trigger", quoted("token"));
+                put("trigger_min", least.to_string());
+            }
+        }
+        put("pattern", literal(self.pattern));
+        if self.hir.properties().maximum_len().is_none() {
+            let least = self.hir.properties().minimum_len().unwrap_or_default();
+            put("match_length_max", MATCH_BYTES.max(least * 4).min(16 * 1024).to_string());
+        }
+        if let Some(bits) = self.rule.entropy.filter(|bits| *bits > 0.0 && *bits <= 8.0) {
+            put("validator", quoted(&format!("entropy:{bits}")));
+        }
+        for (key, regexes) in [
+            ("exclude", &self.exceptions.value),
+            ("exclude_match", &self.exceptions.whole),
+            ("exclude_line", &self.exceptions.line),
+        ] {
+            if !regexes.is_empty() {
+                put(key, list(regexes));
+            }
+        }
+        if !self.near.is_empty() {
+            put("near", list(self.near));
+            put("near_distance", NEAR_BYTES.to_string());
+        }
+        let description =
+            if self.rule.description.trim().is_empty() { self.id } else { self.rule.description.trim() };
+        put("description", quoted(description));
+        let advice = "Revoke it with its issuer, issue a new one and keep it in a secret store.";
+        put("recommendation", quoted(advice));
+        put("examples", list(examples));
+        put("negative_examples", list(&[String::from("Nothing of the kind stands in this text.")]));
+        out
+    }
+}
+
+/// The rule compiled alone.
+fn compiled(rule: &str) -> Result<RuleSet, RuleProblems> {
+    RuleSet::compile(&[RuleSource::custom("import", "secrets", rule)], &RuleSetConfig::default())
+}
+
+/// A text in which the only rule of `set` finds something.
+fn example(set: &RuleSet, hir: &Hir, near: &[String]) -> Option<String> {
+    let word = near.first().map_or_else(String::new, |word| format!("{word}: "));
+    (1..=SAMPLES).find_map(|seed| {
+        let text = format!("{word}{}", Sampler::new(seed).text(hir)?);
+        let scope = Scope { plugins: u32::MAX, role: None, surface: None };
+        let mut matches = Vec::new();
+        let scanned =
+            set.with_scratch(|scratch| set.scan(&text, scope, scratch, &Budget::UNLIMITED, &mut matches));
+        (scanned.is_ok() && !matches.is_empty()).then_some(text)
+    })
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A TOML string in which backslashes are backslashes, where that can be.
+fn literal(text: &str) -> String {
+    let can_be = !text.contains("'''")
+        && !text.ends_with('\'')
+        && !text.starts_with('\n')
+        && text.chars().all(|c| c == '\n' || c == '\t' || !c.is_control());
+    if can_be { format!("'''{text}'''") } else { quoted(text) }
+}
+
+fn list(texts: &[String]) -> String {
+    let items: Vec<String> = texts.iter().map(|text| literal(text)).collect();
+    format!("[{}]", items.join(", "))
+}
