@@ -10,6 +10,7 @@ pub mod redact;
 mod report;
 mod resolve;
 mod scanner;
+mod shell_command;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,5 +54,5 @@ pub trait Detector: Send + Sync {
 /// Every detector in code.
 fn coded(version: &Arc<str>) -> Vec<Box<dyn Detector>> {
     let _ = version;
-    vec![Box::new(hidden_text::HiddenText::new())]
+    vec![Box::new(hidden_text::HiddenText::new()), Box::new(shell_command::ShellCommand::new())]
 }

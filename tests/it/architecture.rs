@@ -35,7 +35,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("decision", &["text"]),
     ("rules", &["text", "decision"]),
-    ("detect", &["text", "decision", "rules"]),
+    ("detect", &["text", "decision", "rules", "shell", "commands"]),
     ("paths", &["text", "decision"]),
     ("shell", &["text", "decision", "paths"]),
     ("commands", &["text", "decision", "paths", "shell"]),
