@@ -407,6 +407,10 @@ impl MessageEngine {
             };
             finding.suppressed = plan.policy.suppression(&query, now).is_some();
         }
+        if finding.category.is_within(PII) {
+            let value = text.get(finding.span.start..finding.span.end).unwrap_or_default();
+            finding.suppressed |= plan.policy.allow_list().allows(value);
+        }
         Some(finding)
     }
 

@@ -15,8 +15,9 @@ use jiff::tz::TimeZone;
 use super::problem::{Place, Problem};
 use super::schema::{
     AUDIT_KEYS, CALLER_ROLES, CATEGORY_KEYS, CallerRole, CategoryLayer, ENFORCED, EVERYBODY, FAIL_KEYS,
-    FAIL_MODES, INJECTION_KEYS, Layer, Located, PLUGIN_KEYS, POLICY_NAME_FIX, PluginLayer, ROOT_KEYS,
-    RULE_KEYS, SUPPRESSION_KEYS, THRESHOLD_KEYS, TIMEOUT_MAX, ThresholdsLayer, Vocabulary, is_policy_name,
+    FAIL_MODES, INJECTION_KEYS, Layer, Located, PII_KEYS, PLUGIN_KEYS, POLICY_NAME_FIX, PluginLayer,
+    ROOT_KEYS, RULE_KEYS, SUPPRESSION_KEYS, THRESHOLD_KEYS, TIMEOUT_MAX, ThresholdsLayer, Vocabulary,
+    is_policy_name,
 };
 use super::suppression::Suppression;
 use super::tree::{Key, Node, Value};
@@ -56,6 +57,7 @@ impl Decoder<'_> {
                 "rules" => layer.rules = self.rules(node, path),
                 "plugins" => layer.plugins = self.plugins(node, path),
                 "injection" => layer.system_role = self.injection(node, path),
+                "pii" => layer.allow_list = self.pii(node, path),
                 "reveal" => layer.reveal = self.boolean(node, path),
                 "suppressions" => layer.suppressions = self.suppressions(node, path),
                 "audit" => layer.sample_allow = self.audit(node, path),
@@ -230,6 +232,23 @@ impl Decoder<'_> {
             }
         }
         system_role
+    }
+
+    fn pii(&mut self, node: &Node, path: &str) -> Vec<String> {
+        let mut allowed = Vec::new();
+        for (key, node) in self.mapping(node, path) {
+            let inner = join(path, &key.text);
+            match key.text.as_str() {
+                "allow_list" => {
+                    let items = self.list(node, &inner, "a list of values").unwrap_or_default();
+                    let values = items.iter().enumerate();
+                    let values: Vec<_> = values.map(|(i, item)| self.filled(item, &at(&inner, i))).collect();
+                    allowed.extend(values.into_iter().flatten().map(|value| value.value));
+                }
+                _ => self.unknown_key(key, path, PII_KEYS),
+            }
+        }
+        allowed
     }
 
     fn audit(&mut self, node: &Node, path: &str) -> Option<f64> {

@@ -11,6 +11,7 @@
 //!
 //! Not here: running plugins, and who a caller is.
 
+mod allow_list;
 mod decide;
 mod decode;
 mod decode_interceptors;
@@ -35,6 +36,7 @@ mod watch;
 mod yaml;
 mod yaml_interceptors;
 
+pub use allow_list::AllowList;
 pub use decide::Verdict;
 pub use interceptor::{
     ActionSpec, BUILTIN_INTERCEPTORS, BUILTIN_PREFIX, BuiltinSwitch, HandlerSpec, INTERCEPTOR_ID_FIX,

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::DEFAULT_POLICY;
+use super::allow_list::AllowList;
 use super::decode;
 use super::interceptor::BuiltinSwitch;
 use super::problem::{Place, PolicyProblems, Problem};
@@ -203,6 +204,7 @@ fn over(parent: Layer, child: Layer) -> Layer {
         rules: parent.rules,
         plugins: parent.plugins,
         system_role: child.system_role.or(parent.system_role),
+        allow_list: [parent.allow_list, child.allow_list].concat(),
         reveal: child.reveal.or(parent.reveal),
         sample_allow: child.sample_allow.or(parent.sample_allow),
         suppressions: parent.suppressions,
@@ -305,6 +307,7 @@ fn build(name: &str, layer: Layer, vocabulary: &Vocabulary<'_>, problems: &mut V
         rules: layer.rules,
         plugins,
         system_role: layer.system_role.unwrap_or(Mode::Shadow),
+        allow_list: AllowList::new(layer.allow_list),
         reveal: layer.reveal.unwrap_or(false),
         sample_allow: layer.sample_allow.unwrap_or(1.0),
         suppressions: layer.suppressions,

@@ -38,6 +38,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "rules",
     "plugins",
     "injection",
+    "pii",
     "reveal",
     "suppressions",
     "audit",
@@ -52,6 +53,7 @@ pub(super) const RULE_KEYS: &[&str] = &["mode"];
 pub(super) const PLUGIN_KEYS: &[&str] = &["mode", "fail", "timeout"];
 pub(super) const FAIL_KEYS: &[&str] = &["input", "output"];
 pub(super) const INJECTION_KEYS: &[&str] = &["system_role"];
+pub(super) const PII_KEYS: &[&str] = &["allow_list"];
 pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow"];
 pub(super) const TOOLS_KEYS: &[&str] = &["known", "arguments"];
 pub(super) const ARGUMENT_KIND_KEYS: &[&str] = &["command", "input", "read_path", "write_path", "patch"];
@@ -200,6 +202,7 @@ pub(super) struct Layer {
     pub(super) rules: BTreeMap<String, Mode>,
     pub(super) plugins: BTreeMap<String, PluginLayer>,
     pub(super) system_role: Option<Mode>,
+    pub(super) allow_list: Vec<String>,
     pub(super) reveal: Option<bool>,
     pub(super) sample_allow: Option<f64>,
     pub(super) suppressions: Vec<Suppression>,

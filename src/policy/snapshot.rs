@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::allow_list::AllowList;
 use super::interceptor::{BuiltinSwitch, PolicyInterceptor};
 use super::schema::CallerRole;
 use super::streams::StreamSettings;
@@ -34,6 +35,7 @@ pub struct Policy {
     pub(super) rules: BTreeMap<String, Mode>,
     pub(super) plugins: BTreeMap<String, PluginSettings>,
     pub(super) system_role: Mode,
+    pub(super) allow_list: AllowList,
     pub(super) reveal: bool,
     pub(super) sample_allow: f64,
     pub(super) suppressions: Vec<Suppression>,
@@ -121,6 +123,11 @@ impl Policy {
     /// Whether a caller with these roles may ask for this policy.
     pub fn allows_caller(&self, roles: &[CallerRole]) -> bool {
         self.allowed_callers.as_ref().is_none_or(|allowed| roles.iter().any(|role| allowed.contains(role)))
+    }
+
+    /// Personal data that is excused.
+    pub fn allow_list(&self) -> &AllowList {
+        &self.allow_list
     }
 
     /// Whether a caller may see the text that a finding matched.

@@ -34,6 +34,10 @@ pub(super) fn write(policy: &Policy) -> String {
     section(&mut out, "injection", Some(policy.system_role), |out, role| {
         line(out, 1, "system_role", mode(role))
     });
+    let allowed = policy.allow_list.entries();
+    section(&mut out, "pii", (!allowed.is_empty()).then_some(allowed), |out, allowed| {
+        line(out, 1, "allow_list", &flow_list(allowed.iter().map(|value| quote(value))));
+    });
     line(&mut out, 0, "reveal", &policy.reveal.to_string());
     section(&mut out, "audit", Some(policy.sample_allow), |out, share| {
         line(out, 1, "sample_allow", &share.to_string());
