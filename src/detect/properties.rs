@@ -101,8 +101,11 @@ proptest! {
     }
 }
 
+/// A name and what it makes of a value.
+type Disguise = (&'static str, fn(&str) -> String);
+
 /// Ways in which people and scripts write a number or an address so that patterns miss it.
-fn disguises() -> Vec<(&'static str, fn(&str) -> String)> {
+fn disguises() -> Vec<Disguise> {
     fn map(value: &str, with: impl Fn(char) -> char) -> String {
         value.chars().map(with).collect()
     }

@@ -190,9 +190,8 @@ impl Import<'_> {
     fn exceptions(&mut self, name: &str, rule: &Rule) -> Exceptions {
         let mut out = Exceptions::default();
         let config = self.config;
-        let is_meant = |allow: &&Allow| {
-            allow.target_rules.is_empty() || allow.target_rules.iter().any(|target| *target == rule.id)
-        };
+        let is_meant =
+            |allow: &&Allow| allow.target_rules.is_empty() || allow.target_rules.contains(&rule.id);
         let everywhere = config.allowlist.as_slice().iter().chain(&config.allowlists).filter(is_meant);
         for allow in rule.allowlist.as_slice().iter().chain(&rule.allowlists).chain(everywhere) {
             self.exception(name, allow, &mut out);

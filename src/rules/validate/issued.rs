@@ -92,7 +92,7 @@ const GITLAB_KINDS: &[&str] =
 pub(super) fn begins_as_issued(value: &str) -> bool {
     let starts_with =
         |prefix: &&str| value.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
-    PREFIXES.iter().any(|prefix| starts_with(prefix)) || is_gitlab(value) || is_telegram(value)
+    PREFIXES.iter().any(starts_with) || is_gitlab(value) || is_telegram(value)
 }
 
 fn is_gitlab(value: &str) -> bool {
