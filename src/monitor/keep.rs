@@ -36,6 +36,14 @@ pub struct Keeper {
     /// Decided, and about to be recorded.
     decided: Vec<Arc<Incident>>,
     has_saved: bool,
+    /// Whether the writer holds incidents of this session that it was not woken for.
+    is_writer_asleep: bool,
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.wake_writer();
+    }
 }
 
 impl Keeper {
@@ -48,8 +56,9 @@ impl Keeper {
         roles: &'static [&'static str],
         policy: Arc<str>,
     ) -> Self {
-        let (open, decided, has_saved) = (HashMap::new(), Vec::new(), false);
-        Self { writer, audit, metrics, tenant, roles, policy, open, decided, has_saved }
+        let (open, decided) = (HashMap::new(), Vec::new());
+        let (has_saved, is_writer_asleep) = (false, false);
+        Self { writer, audit, metrics, tenant, roles, policy, open, decided, has_saved, is_writer_asleep }
     }
 
     /// Takes note that an incident is reported. What follows about it is [`save`](Self::save)d.
@@ -57,11 +66,13 @@ impl Keeper {
         self.open.insert(incident.id.clone(), incident.clone());
     }
 
-    /// Keeps an incident as it stands now. Its first verdict makes it a decision, which waits to be recorded.
+    /// Keeps an incident as it stands now. Its first verdict makes it a decision. Writing and recording begin with
+    /// [`record_decided`](Self::record_decided).
     pub(super) fn save(&mut self, incident: Arc<Incident>) {
         if let Some(writer) = &self.writer {
-            writer.save(KeptIncident { tenant: self.tenant.clone(), incident: incident.clone() });
+            writer.put(KeptIncident { tenant: self.tenant.clone(), incident: incident.clone() });
             self.has_saved = true;
+            self.is_writer_asleep = true;
         }
         if let Some(open) = self.open.get_mut(&incident.id) {
             if incident.verdict.is_some() || incident.shadow {
@@ -73,8 +84,9 @@ impl Keeper {
         }
     }
 
-    /// Records what was decided: a log line, a record and a count each.
+    /// Has written what was saved, and records what was decided: a log line, a record and a count each.
     pub(super) fn record_decided(&mut self) {
+        self.wake_writer();
         for incident in std::mem::take(&mut self.decided) {
             self.record(&incident);
         }
@@ -90,6 +102,14 @@ impl Keeper {
         }
         if let Some(writer) = self.writer.as_ref().filter(|_| self.has_saved) {
             writer.settle(SETTLE_MAX).await;
+        }
+    }
+
+    fn wake_writer(&mut self) {
+        if std::mem::take(&mut self.is_writer_asleep)
+            && let Some(writer) = &self.writer
+        {
+            writer.wake();
         }
     }
 

@@ -291,7 +291,7 @@ impl<X> Driver<'_, X> {
 
     /// What the client is to be told is on its way before anything is logged or recorded: the task that writes to the
     /// connection may run only when this one lets it. What is to be kept is handed over before, so that a client can ask
-    /// for an incident as soon as it was told.
+    /// for an incident as soon as it was told; the writer is woken after, as it would take the turn of that task.
     async fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
         effects.sort_by_key(turn);

@@ -3,6 +3,10 @@
 //! A bounded queue and one task. What fails is tried again with growing pauses; what fails for too long, or no longer
 //! fits into the queue, is lost, and each loss is told. A later state of an incident that still waits takes the place of
 //! the earlier one, so that the queue holds each incident once.
+//!
+//! A short pause before each transaction gathers what comes together, and leaves the processor to the verdicts that are
+//! on their way to their clients meanwhile: writing an incident costs more than finding it. Who waits for the disk ends
+//! the pause.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
@@ -18,6 +22,8 @@ use super::{IncidentStore, KeptIncident};
 const QUEUE_MAX: usize = 4_096;
 /// Incidents in one transaction at most.
 const BATCH_MAX: usize = 256;
+/// How long the first incident of a transaction waits for others.
+const GATHER: Duration = Duration::from_millis(5);
 /// How often one batch is tried.
 const ATTEMPTS_MAX: u32 = 10;
 /// Pause after the first failure; it doubles with each further one.
@@ -55,6 +61,8 @@ pub struct IncidentWriter {
 struct Queue {
     state: Mutex<State>,
     filled: Notify,
+    /// Somebody waits for the disk.
+    hurry: Notify,
     /// Entries that have left the queue for good, written or lost.
     done: watch::Sender<u64>,
     hooks: WriterHooks,
@@ -67,6 +75,8 @@ struct State {
     waiting: HashMap<Arc<str>, KeptIncident>,
     /// Entries that were ever put in.
     entered: u64,
+    /// Whether somebody waits for what is in the queue.
+    is_urgent: bool,
     is_closed: bool,
 }
 
@@ -76,6 +86,7 @@ impl IncidentWriter {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             filled: Notify::new(),
+            hurry: Notify::new(),
             done: watch::Sender::new(0),
             hooks,
         });
@@ -83,8 +94,9 @@ impl IncidentWriter {
         Self { queue, task: Mutex::new(Some(task)) }
     }
 
-    /// Takes an incident as it stands now. Never waits.
-    pub fn save(&self, incident: KeptIncident) {
+    /// Takes an incident as it stands now. It is written once [`wake`](Self::wake) is called, by whomever: waking a task
+    /// is work that somebody in a hurry may leave for later. Never waits.
+    pub fn put(&self, incident: KeptIncident) {
         let is_full = {
             let mut state = self.queue.lock();
             let id = incident.incident.id.clone();
@@ -102,14 +114,23 @@ impl IncidentWriter {
         };
         if is_full {
             (self.queue.hooks.on_lost)(1, &"too many wait to be written");
-        } else {
-            self.queue.filled.notify_one();
         }
+    }
+
+    /// Sees to it that what was [`put`](Self::put) is written.
+    pub fn wake(&self) {
+        self.queue.filled.notify_one();
     }
 
     /// Waits until everything taken so far was written or lost, at most `limit`. Answers whether it was.
     pub async fn settle(&self, limit: Duration) -> bool {
-        let entered = self.queue.lock().entered;
+        let entered = {
+            let mut state = self.queue.lock();
+            state.is_urgent = !state.order.is_empty();
+            state.entered
+        };
+        self.queue.filled.notify_one();
+        self.queue.hurry.notify_one();
         let mut done = self.queue.done.subscribe();
         let settled = done.wait_for(|done| *done >= entered);
         tokio::time::timeout(limit, settled).await.is_ok_and(|settled| settled.is_ok())
@@ -119,6 +140,7 @@ impl IncidentWriter {
     pub async fn close(&self, limit: Duration) -> bool {
         self.queue.lock().is_closed = true;
         self.queue.filled.notify_one();
+        self.queue.hurry.notify_one();
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut task) = task else { return true };
         let ended = tokio::time::timeout(limit, &mut task).await.is_ok();
@@ -147,6 +169,15 @@ impl std::fmt::Debug for IncidentWriter {
     }
 }
 
+impl State {
+    fn take_batch(&mut self) -> Vec<KeptIncident> {
+        let size = self.order.len().min(BATCH_MAX);
+        let ids: Vec<Arc<str>> = self.order.drain(..size).collect();
+        self.is_urgent &= !self.order.is_empty();
+        ids.iter().filter_map(|id| self.waiting.remove(id)).collect()
+    }
+}
+
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock.
@@ -155,20 +186,26 @@ impl Queue {
 
     /// The next incidents to write; `None` when the queue is closed and empty.
     async fn next_batch(&self) -> Option<Vec<KeptIncident>> {
+        let mut has_gathered = false;
         loop {
-            {
+            let is_empty = {
                 let mut state = self.lock();
-                let size = state.order.len().min(BATCH_MAX);
-                let ids: Vec<Arc<str>> = state.order.drain(..size).collect();
-                let batch: Vec<KeptIncident> = ids.iter().filter_map(|id| state.waiting.remove(id)).collect();
-                if !batch.is_empty() {
-                    return Some(batch);
+                let is_due = state.is_closed || state.is_urgent || state.order.len() >= BATCH_MAX;
+                if !state.order.is_empty() && (is_due || has_gathered) {
+                    return Some(state.take_batch());
                 }
                 if state.is_closed {
                     return None;
                 }
+                state.order.is_empty()
+            };
+            if is_empty {
+                self.filled.notified().await;
+            } else {
+                // An old notice of hurry costs one more turn at most.
+                let hurried = tokio::time::timeout(GATHER, self.hurry.notified()).await.is_ok();
+                has_gathered = !hurried;
             }
-            self.filled.notified().await;
         }
     }
 
@@ -223,12 +260,14 @@ mod tests {
     #[derive(Default)]
     struct Fake {
         failures: AtomicU64,
+        transactions: AtomicU64,
         saved: Mutex<Vec<(String, String)>>,
     }
 
     impl IncidentStore for Fake {
         fn save(&self, incidents: Vec<KeptIncident>) -> BoxFuture<'_, Result<(), StoreError>> {
             async move {
+                self.transactions.fetch_add(1, Ordering::SeqCst);
                 let fails = |left: u64| left.checked_sub(1);
                 let is_failing =
                     self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok();
@@ -315,6 +354,11 @@ mod tests {
         (IncidentWriter::start(store.clone(), hooks), store, counts)
     }
 
+    fn save(writer: &IncidentWriter, incident: KeptIncident) {
+        writer.put(incident);
+        writer.wake();
+    }
+
     fn counts(of: &[AtomicU64; 2]) -> [u64; 2] {
         [of[0].load(Ordering::SeqCst), of[1].load(Ordering::SeqCst)]
     }
@@ -322,9 +366,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_fails_is_tried_again_and_nothing_is_lost() {
         let (writer, store, told) = writer(3);
-        writer.save(incident("a", "first"));
-        writer.save(incident("b", ""));
-        writer.save(incident("a", "second"));
+        save(&writer, incident("a", "first"));
+        save(&writer, incident("b", ""));
+        save(&writer, incident("a", "second"));
         assert!(writer.settle(Duration::from_secs(60)).await);
         let saved = store.saved.lock().expect("whole").clone();
         assert_eq!(saved, [("a".to_owned(), "second".to_owned()), ("b".to_owned(), String::new())]);
@@ -332,16 +376,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_comes_together_is_written_together_and_who_waits_is_not_kept_waiting() {
+        let (writer, store, _) = writer(0);
+        for id in ["a", "b", "c"] {
+            save(&writer, incident(id, ""));
+            tokio::time::sleep(GATHER / 5).await;
+        }
+        tokio::time::sleep(GATHER).await;
+        assert_eq!(store.saved.lock().expect("whole").len(), 3);
+        assert_eq!(store.transactions.load(Ordering::SeqCst), 1);
+        let begun = tokio::time::Instant::now();
+        save(&writer, incident("d", ""));
+        assert!(writer.settle(Duration::from_secs(1)).await);
+        assert_eq!(store.saved.lock().expect("whole").len(), 4);
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn one_that_cannot_be_written_does_not_take_others_with_it() {
         let (writer, store, told) = writer(0);
         for id in ["a", "poison", "b"] {
-            writer.save(incident(id, ""));
+            save(&writer, incident(id, ""));
         }
         assert!(writer.close(Duration::from_secs(600)).await);
         let ids: Vec<String> = store.saved.lock().expect("whole").iter().map(|(id, _)| id.clone()).collect();
         assert_eq!(ids, ["a", "b"]);
         assert_eq!(counts(&told)[1], 1);
-        writer.save(incident("late", ""));
+        save(&writer, incident("late", ""));
         assert_eq!(counts(&told)[1], 2, "a closed writer takes nothing");
     }
 
@@ -349,7 +410,7 @@ mod tests {
     async fn a_store_that_is_away_costs_what_does_not_fit_and_no_memory() {
         let (writer, _, told) = writer(u64::MAX);
         for n in 0..QUEUE_MAX + BATCH_MAX + 10 {
-            writer.save(incident(&n.to_string(), ""));
+            save(&writer, incident(&n.to_string(), ""));
         }
         assert_eq!(counts(&told), [0, (BATCH_MAX + 10) as u64]);
         assert!(!writer.settle(Duration::from_secs(1)).await, "nothing was written");
