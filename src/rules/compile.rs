@@ -502,6 +502,9 @@ fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
                 .utf8_empty(false)
                 .nfa_size_limit(Some(REGEX_BYTES_MAX))
                 .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX)
+                // The gate has found the literals already and cut the text to windows around them: looking for them
+                // once more costs time at each search, and a good part of the time that compiling takes.
+                .auto_prefilter(false)
                 // Whole DFAs cost load time and memory per rule; the lazy one builds what texts really visit.
                 .dfa(false),
         )
