@@ -111,6 +111,13 @@ impl Session {
         self.requests.send(request).await.expect("the session is open");
     }
 
+    /// Ends the session and waits until the server is done with it, so that its last writes do not run beside the next.
+    async fn end(self) {
+        let Self { requests, mut answers } = self;
+        drop(requests);
+        while answers.message().await.expect("no error").is_some() {}
+    }
+
     async fn wait_for(&mut self, is_wanted: impl Fn(&Answered) -> bool) {
         loop {
             let answer = self.answers.message().await.expect("no error").expect("the session is open");
@@ -174,6 +181,7 @@ async fn times(address: &str, chunk: &prost::bytes::Bytes, sessions: usize) -> V
             session.wait_for(|kind| matches!(kind, Answered::Verdict(_))).await;
             times.push(started.elapsed().as_secs_f64());
         }
+        session.end().await;
     }
     times
 }
