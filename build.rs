@@ -135,7 +135,7 @@ fn ids_of(file: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(rules.iter().filter_map(|rule| rule.get("id")?.as_str().map(str::to_owned)).collect())
 }
 
-/// Rule files as JSON: `{"plugin": …, "define": …, "rules": [{"line": 1, "rule": {…}}]}`.
+/// Rule files as JSON: `{"plugin": …, "define": …, "rules": [{"line": 1, "rule": {…}}], …}`.
 struct JsonRules {
     folder: PathBuf,
     count: usize,
@@ -149,6 +149,11 @@ struct RuleFile {
     define: toml::Table,
     #[serde(default, rename = "rule")]
     rules: Vec<toml::Spanned<toml::Table>>,
+    #[serde(default)]
+    words: toml::Table,
+    #[serde(default, rename = "concept")]
+    concepts: Vec<toml::Spanned<toml::Table>>,
+    model: Option<toml::Spanned<toml::Table>>,
     #[serde(flatten)]
     unknown: toml::Table,
 }
@@ -157,17 +162,25 @@ impl JsonRules {
     /// Writes the JSON form of a rule file; answers the path of it.
     fn of(&mut self, file: &Path) -> Result<String, Box<dyn Error>> {
         let text = fs::read_to_string(file)?;
-        let RuleFile { plugin, define, rules, unknown } =
+        let RuleFile { plugin, define, rules, words, concepts, model, unknown } =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         if let Some(key) = unknown.keys().next() {
             return Err(format!("{}: a rule file has no `{key}`", file.display()).into());
         }
-        let rule = |rule: toml::Spanned<toml::Table>| {
-            let line = text[..rule.span().start].matches('\n').count() + 1;
-            serde_json::json!({"line": line, "rule": rule.into_inner()})
+        let lined = |key: &str, table: toml::Spanned<toml::Table>| {
+            let line = text[..table.span().start].matches('\n').count() + 1;
+            serde_json::json!({"line": line, key: table.into_inner()})
         };
-        let rules: Vec<_> = rules.into_iter().map(rule).collect();
-        let json = serde_json::json!({"plugin": plugin, "define": define, "rules": rules});
+        let rules: Vec<_> = rules.into_iter().map(|rule| lined("rule", rule)).collect();
+        let concepts: Vec<_> = concepts.into_iter().map(|concept| lined("concept", concept)).collect();
+        let json = serde_json::json!({
+            "plugin": plugin,
+            "define": define,
+            "rules": rules,
+            "words": words,
+            "concepts": concepts,
+            "model": model.map(|model| lined("model", model)),
+        });
         let path = self.folder.join(format!("{}.json", self.count));
         self.count += 1;
         fs::write(&path, json.to_string())?;

@@ -34,6 +34,7 @@ mod serve;
 mod snippet;
 mod submissions;
 mod token;
+mod train;
 mod version;
 mod watch;
 
@@ -100,6 +101,8 @@ enum Command {
     Audit(audit::AuditCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
+    /// Train the model that weighs concepts of injection, from labelled records.
+    Train(train::TrainArguments),
     /// List, show, explain and test detection rules.
     #[command(subcommand)]
     Rules(rules::RulesCommand),
@@ -151,6 +154,7 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Submissions(command) => submissions::run(command, context, output),
         Command::Audit(command) => audit::run(command, context, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
+        Command::Train(arguments) => train::run(arguments, output),
         Command::Rules(command) => rules::run(command, context, output),
         Command::Policy(command) => policy::run(command, context, output),
         Command::Config(arguments) => config::run(arguments, context, output),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::concepts::{self, Evidence, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve};
 use crate::rules::{Budget, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
 use crate::text::{self, Layers, Limits, View};
@@ -36,6 +37,8 @@ pub struct Scanned {
 pub struct Scanner {
     rules: Arc<RuleSet>,
     coded: Vec<Box<dyn Detector>>,
+    /// What the model can report; none without a model.
+    weighed: Option<MetaInfo>,
     injection: u32,
     limits: Limits,
 }
@@ -44,7 +47,8 @@ impl Scanner {
     /// A scanner over `rules`.
     pub fn new(rules: Arc<RuleSet>) -> Self {
         let injection = rules.plugin_bits([INJECTION]);
-        Self { coded: coded(rules.version()), injection, limits: Limits::default(), rules }
+        let weighed = rules.model().map(|model| concepts::about(&model.file));
+        Self { coded: coded(rules.version()), weighed, injection, limits: Limits::default(), rules }
     }
 
     /// The rules it scans with.
@@ -52,12 +56,12 @@ impl Scanner {
         &self.rules
     }
 
-    /// What the detectors in code can report.
+    /// What the detectors in code and the model can report.
     pub fn coded(&self) -> impl Iterator<Item = &MetaInfo> {
-        self.coded.iter().map(|d| &**d.info())
+        self.coded.iter().map(|d| &**d.info()).chain(&self.weighed)
     }
 
-    /// Rule ids of the detectors in code.
+    /// Rule ids of the detectors in code and of the model.
     pub fn coded_rule_ids(&self) -> impl Iterator<Item = &str> {
         self.coded().map(|info| &*info.id)
     }
@@ -70,16 +74,46 @@ impl Scanner {
         if request.text.is_empty() || request.plugins == 0 {
             return Ok(Scanned::default());
         }
-        let mut all = Vec::new();
-        let limit_hit = self.every_match(request, budget, &mut |detected| all.push(detected))?;
-        Ok(Scanned { findings: resolve::resolve(all), limit_hit })
+        let (mut all, mut hits) = (Vec::new(), Vec::new());
+        let limit_hit = self.every_match(request, budget, &mut |family, detected| match family {
+            None => all.push(detected),
+            Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
+        })?;
+        let mut findings = resolve::resolve(all);
+        if !hits.is_empty()
+            && concepts::is_weighed(request.surface)
+            && let Some(weighed) = concepts::weigh(&self.rules, &request, hits)
+            && !concepts::is_told_already(&weighed, &findings)
+        {
+            let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
+            findings.insert(at, weighed);
+        }
+        Ok(Scanned { findings, limit_hit })
     }
 
+    /// The features of the windows of a text, for training a model; see [`Evidence::samples`].
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn samples(
+        &self,
+        request: Request<'_>,
+        window: usize,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<Vec<(usize, f64)>>, ScanStop> {
+        let mut hits = Vec::new();
+        self.every_match(request, budget, &mut |family, detected| {
+            hits.extend(family.map(|family| Hit { family, range: detected.range, layers: detected.layers }));
+        })?;
+        Ok(Evidence::of(&self.rules, &request, hits).samples(window))
+    }
+
+    /// Calls `out` with each match: of a concept with the index of its family, else with none.
     fn every_match(
         &self,
         request: Request<'_>,
         budget: &Budget<'_>,
-        out: &mut dyn FnMut(Detected),
+        out: &mut dyn FnMut(Option<usize>, Detected),
     ) -> Result<bool, ScanStop> {
         let views = text::views(request.text, &self.limits);
         self.rules.with_scratch(|scratch| {
@@ -102,7 +136,7 @@ struct Run<'r, 'o> {
     budget: &'r Budget<'r>,
     scratch: &'r mut Scratch,
     matches: Vec<Match>,
-    out: &'o mut dyn FnMut(Detected),
+    out: &'o mut dyn FnMut(Option<usize>, Detected),
 }
 
 impl Run<'_, '_> {
@@ -115,11 +149,13 @@ impl Run<'_, '_> {
             if is_derived && !view.may_be_new(found.range.clone()) {
                 continue;
             }
-            (self.out)(Detected {
-                info: rules.rules()[found.rule as usize].info.clone(),
+            let rule = &rules.rules()[found.rule as usize];
+            let detected = Detected {
+                info: rule.info.clone(),
                 range: view.to_source(found.range.clone()),
                 layers: if is_derived { view.layers_in(found.range) } else { Layers::default() },
-            });
+            };
+            (self.out)(rule.family, detected);
         }
         Ok(hints)
     }
@@ -154,7 +190,10 @@ impl Run<'_, '_> {
                 detector.detect(view, &mut found);
             }
             for range in found.drain(..) {
-                (self.out)(Detected { info: detector.info().clone(), range, layers: Layers::default() });
+                (self.out)(
+                    None,
+                    Detected { info: detector.info().clone(), range, layers: Layers::default() },
+                );
             }
         }
     }
@@ -171,7 +210,7 @@ pub fn find_with_rule(
     let mut found = Vec::new();
     let id = &scanner.rules.rules()[rule as usize].info.id;
     let request = Request { text, plugins: u32::MAX, role, surface };
-    let stopped = scanner.every_match(request, &Budget::UNLIMITED, &mut |detected| {
+    let stopped = scanner.every_match(request, &Budget::UNLIMITED, &mut |_, detected| {
         if detected.info.id == *id {
             found.push(detected.range);
         }

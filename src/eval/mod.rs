@@ -116,6 +116,28 @@ pub fn evaluate(
     Ok(report)
 }
 
+/// Reads every record of `paths`, folders included, in order, for whoever wants more than figures. `take` is given the
+/// file, the line and the record; what it refuses ends the reading and is answered as the inner error.
+///
+/// # Errors
+/// The first thing that cannot be read or is malformed.
+pub fn read_records(
+    paths: &[PathBuf],
+    take: &mut dyn FnMut(&str, usize, Record) -> Result<(), String>,
+) -> Result<Result<(), String>, EvalError> {
+    for file in input::files(paths)? {
+        let name = file.display().to_string();
+        for (line, text) in input::lines(&file)? {
+            let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
+            let record = record::parse(&text.map_err(malformed)?).map_err(malformed)?;
+            if let Err(refused) = take(&name, line, *record) {
+                return Ok(Err(refused));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
 /// The tally of one file; `None` when every record was passed over.
 fn evaluate_file(
     file: &Path,

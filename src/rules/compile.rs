@@ -15,9 +15,10 @@ use sha2::{Digest, Sha256};
 use super::gate::{Gate, GateRule, TOKEN_MIN};
 use super::lazy::LazyRegex;
 use super::load::{LoadedRule, RuleSource, parse_file};
+use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::ScratchPool;
-use super::schema::{OneOrMany, Role, RuleDef, Surface, Trigger};
+use super::schema::{Concept, OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::{Kind, ShapeSet};
 use super::validate::Validator;
 use super::window;
@@ -115,6 +116,8 @@ pub struct CompiledRule {
     pub(super) surfaces: u8,
     /// Bit of the rule's plugin in `RuleSet::plugins`.
     pub(super) plugin_bit: u32,
+    /// Index in [`RuleSet::families`] of a concept; `None` for a rule.
+    pub family: Option<usize>,
 }
 
 impl CompiledRule {
@@ -158,6 +161,8 @@ pub struct RuleSet {
     pub(super) rules: Vec<CompiledRule>,
     pub(super) gate: Gate,
     plugins: Vec<Arc<str>>,
+    families: Vec<Concept>,
+    model: Option<Model>,
     version: Arc<str>,
     revision: String,
     shapes: OnceLock<ShapeRules>,
@@ -188,15 +193,19 @@ impl RuleSet {
     /// Every problem of every rule.
     pub fn compile(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
         let mut loaded = Vec::new();
-        let mut problems = Vec::new();
+        let (mut problems, mut models) = (Vec::new(), Vec::new());
         for (result, source) in on_all_cores(sources, parse_file).into_iter().zip(sources) {
             match result {
-                Some(Ok(rules)) => loaded.extend(rules),
+                Some(Ok(file)) => {
+                    loaded.extend(file.rules);
+                    models.extend(file.model.map(|model| (model, source.is_builtin)));
+                }
                 Some(Err(RuleProblems(found))) => problems.extend(found),
                 None => problems.push(set_problem(format!("{} could not be read", source.name))),
             }
         }
         check_together(&loaded, &mut problems);
+        let model = the_model(models, &mut problems);
         let mut plugins: Vec<Arc<str>> = Vec::new();
         let bits: Vec<u32> = loaded
             .iter()
@@ -212,11 +221,19 @@ impl RuleSet {
             problems.push(set_problem(format!("{} plugins; a rule set has at most 32", plugins.len())));
             return Err(RuleProblems(problems));
         }
+        let mut families: Vec<Concept> = Vec::new();
+        for concept in loaded.iter().filter_map(|rule| rule.def.concept.as_ref()) {
+            if !families.contains(concept) {
+                families.push(concept.clone());
+            }
+        }
         let mut rules = Vec::with_capacity(loaded.len());
         for (result, bit) in compile_all(&loaded).into_iter().zip(bits) {
             match result {
                 Ok(mut rule) => {
                     rule.plugin_bit = 1 << bit;
+                    let concept = rule.def.concept.as_ref();
+                    rule.family = concept.and_then(|concept| families.iter().position(|f| f == concept));
                     rules.push(rule);
                 }
                 Err(found) => problems.extend(found),
@@ -237,6 +254,8 @@ impl RuleSet {
             rules,
             gate,
             plugins,
+            families,
+            model,
             version: config.version.clone(),
             revision: Self::revision_of(sources),
             shapes: OnceLock::new(),
@@ -267,7 +286,9 @@ impl RuleSet {
     pub fn warm_up(&self) {
         self.shape_rules();
         for rule in &self.rules {
-            rule.shape();
+            if rule.def.phrases.is_none() {
+                rule.shape();
+            }
             let near = rule.near.as_ref().map(|near| &near.words);
             let context = [&rule.exclude_before, &rule.exclude_after].into_iter().flatten();
             let own = rule.exclude.iter().chain(&rule.exclude_match).chain(&rule.exclude_line);
@@ -285,6 +306,16 @@ impl RuleSet {
     /// Plugins that have rules.
     pub fn plugins(&self) -> &[Arc<str>] {
         &self.plugins
+    }
+
+    /// Families of the concepts, in the order in which they were first named.
+    pub fn families(&self) -> &[Concept] {
+        &self.families
+    }
+
+    /// The model that weighs concepts: that of a user's file before the built-in one.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
     }
 
     /// Version of the rule plugins.
@@ -321,6 +352,18 @@ impl RuleSet {
             .filter_map(|name| self.plugins.iter().position(|p| &**p == name))
             .fold(0, |bits, at| bits | 1 << at)
     }
+}
+
+/// The model of a user, else the built-in one. Two of a user are a problem: nobody could say which one holds.
+fn the_model(mut models: Vec<(Model, bool)>, problems: &mut Vec<RuleProblem>) -> Option<Model> {
+    models.sort_by_key(|(_, is_builtin)| *is_builtin);
+    if let [(first, false), (second, false), ..] = models.as_slice() {
+        problems.push(set_problem(format!(
+            "{} and {} both hold a [model]; name one of them",
+            first.file, second.file
+        )));
+    }
+    models.into_iter().next().map(|(model, _)| model)
 }
 
 fn set_problem(message: String) -> RuleProblem {
@@ -443,7 +486,7 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
         .collect();
     let shape = OnceLock::new();
     // Reading every pattern takes most of a start, and those of built-in rules are known to be in order.
-    if !rule.is_builtin && main.is_some() {
+    if !rule.is_builtin && main.is_some() && def.phrases.is_none() {
         match Shape::of(def) {
             Ok(known) => shape.get_or_init(|| known),
             Err((field, message)) => {
@@ -480,6 +523,7 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
         roles: mask(def.roles.as_deref(), |r| *r as u8),
         surfaces: mask(def.surfaces.as_deref(), |s| *s as u8),
         plugin_bit: 0,
+        family: None,
         regex,
         def: def.clone(),
     })

@@ -1,12 +1,15 @@
 //! Rule files from text or from a folder.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::define;
+use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
-use super::schema::{LinedFile, LinedRule, RuleDef, RuleFile};
+use super::schema::{Concept, ConceptDef, LinedConcept, LinedFile, LinedModel, LinedRule, RuleDef, RuleFile};
+use super::{define, phrases};
 use crate::text::line_of;
 
 /// Largest rule file, in bytes. The largest of the built-in ones has a twentieth of it.
@@ -66,14 +69,23 @@ pub struct LoadedRule {
     pub is_builtin: bool,
 }
 
+/// What a rule file holds.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedFile {
+    /// Its rules, then its concepts.
+    pub rules: Vec<LoadedRule>,
+    /// Its model.
+    pub model: Option<Model>,
+}
+
 /// Reads one rule file.
 ///
 /// # Errors
 /// Every problem of the file that shows without compiling its patterns.
-pub fn parse_file(source: &RuleSource) -> Result<Vec<LoadedRule>, RuleProblems> {
+pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
     let file = read(source)?;
     let plugin = file.plugin.unwrap_or_else(|| source.default_plugin.clone());
-    let mut rules = Vec::with_capacity(file.rules.len());
+    let mut rules = Vec::with_capacity(file.rules.len() + file.concepts.len());
     let mut problems = Vec::new();
     for LinedRule { line, rule: mut def } in file.rules {
         let mut put = |field: &str, pattern: &mut String| match define::expand(pattern, &file.define) {
@@ -101,7 +113,79 @@ pub fn parse_file(source: &RuleSource) -> Result<Vec<LoadedRule>, RuleProblems> 
             is_builtin: source.is_builtin,
         });
     }
-    if problems.is_empty() { Ok(rules) } else { Err(RuleProblems(problems)) }
+    for LinedConcept { line, concept } in file.concepts {
+        match rule_of(concept, &file.define, &file.words) {
+            Ok(def) => rules.push(LoadedRule {
+                plugin: plugin.clone(),
+                file: source.name.clone(),
+                line,
+                def,
+                is_builtin: source.is_builtin,
+            }),
+            Err((rule_id, field, message)) => problems.push(RuleProblem {
+                file: source.name.clone(),
+                line,
+                rule_id,
+                field: field.to_owned(),
+                message,
+            }),
+        }
+    }
+    let model = file.model.map(|LinedModel { line, model }| {
+        if let Some((field, message)) = model.problem() {
+            let (file, rule_id) = (source.name.clone(), "model".to_owned());
+            problems.push(RuleProblem { file, line, rule_id, field: field.to_owned(), message });
+        }
+        Model { def: model, file: source.name.clone() }
+    });
+    if problems.is_empty() { Ok(LoadedFile { rules, model }) } else { Err(RuleProblems(problems)) }
+}
+
+/// Longest match of a concept that names none, in bytes: a sentence.
+const CONCEPT_BYTES: usize = 160;
+/// A pattern that matches nothing, for concepts that are made of phrases.
+const NOTHING: &str = r"[^\x00-\xff]";
+
+/// A concept as a rule; else its id, the field that is wrong and why.
+fn rule_of(
+    concept: ConceptDef,
+    define: &BTreeMap<String, String>,
+    words: &BTreeMap<String, Vec<String>>,
+) -> Result<RuleDef, (String, &'static str, String)> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    if !is_name(&concept.family) {
+        let message = "use lower-case letters, digits and underscores".to_owned();
+        return Err((concept.id, "family", message));
+    }
+    let (pattern, literals, phrases) = match (concept.pattern, concept.phrases.is_empty()) {
+        (Some(pattern), true) => match define::expand(&pattern, define) {
+            Ok(pattern) => (pattern, concept.literals, None),
+            Err(message) => return Err((concept.id, "pattern", message)),
+        },
+        (None, false) if concept.literals.is_empty() => {
+            match phrases::compile(&concept.phrases, words, concept.spaced) {
+                Ok((phrases, literals)) => (NOTHING.to_owned(), literals, Some(Arc::new(phrases))),
+                Err(message) => return Err((concept.id, "phrases", message)),
+            }
+        }
+        _ => {
+            let message = "a concept has `phrases`, or a `pattern` with its `literals`".to_owned();
+            return Err((concept.id, "phrases", message));
+        }
+    };
+    let mut def = RuleDef::evidence(concept.id, pattern, literals, concept.description);
+    def.category = format!("prompt_injection.concept.{}", concept.family);
+    def.match_length_max = Some(concept.match_length_max.unwrap_or(CONCEPT_BYTES));
+    def.roles = concept.roles;
+    def.surfaces = concept.surfaces;
+    def.examples = concept.examples;
+    def.negative_examples = concept.negative_examples;
+    def.known_misses = concept.known_misses;
+    def.phrases = phrases;
+    def.concept = Some(Concept { family: concept.family, is_against: concept.against });
+    Ok(def)
 }
 
 /// The parts of a rule file, from its JSON where it has one.
@@ -121,10 +205,20 @@ fn read(source: &RuleSource) -> Result<LinedFile, RuleProblems> {
         line: line_of(&source.text, rule.span().start),
         rule: rule.into_inner(),
     };
+    let lined_concept = |concept: toml::Spanned<ConceptDef>| LinedConcept {
+        line: line_of(&source.text, concept.span().start),
+        concept: concept.into_inner(),
+    };
     Ok(LinedFile {
         plugin: file.plugin,
         define: file.define,
         rules: file.rules.into_iter().map(lined).collect(),
+        words: file.words,
+        concepts: file.concepts.into_iter().map(lined_concept).collect(),
+        model: file.model.map(|model| LinedModel {
+            line: line_of(&source.text, model.span().start),
+            model: model.into_inner(),
+        }),
     })
 }
 

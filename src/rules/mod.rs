@@ -15,6 +15,8 @@ pub mod import;
 mod lazy;
 mod literals;
 mod load;
+mod model;
+mod phrases;
 mod problem;
 mod scan;
 mod schema;
@@ -36,10 +38,11 @@ pub const CODE: &str = "code";
 
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
-pub use load::{LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
+pub use model::{MODEL_FORMAT, Model, ModelDef, probability};
+pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
-pub use schema::{Role, RuleDef, Surface, Trigger};
+pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 
 pub use builtin::{builtin_sources, builtin_stream_sources};

@@ -153,7 +153,8 @@ impl RuleSet {
         self.gate.literals(text, slice, &mut Seen(found));
     }
 
-    /// Finds every match of the rules in `scope`, appends them to `matches` in the order of rules, and says which
+    /// Finds every match of the rules in `scope`, appends them to `matches`, phrases first and else in the order of rules,
+    /// and says which
     /// disguised phrases showed through.
     ///
     /// # Errors
@@ -166,10 +167,18 @@ impl RuleSet {
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
-        let mut collect =
-            Collect { set: self, scope, scratch, hints: Hints::default(), text_len: text.len() };
+        let mut collect = Collect {
+            set: self,
+            scope,
+            scratch,
+            hints: Hints::default(),
+            text: text.as_bytes(),
+            phrases: Vec::new(),
+        };
         let gated = collect.gate(text, budget);
         let hints = collect.hints;
+        let on_text = |found: Match| Match { range: on_boundaries(text, found.range), ..found };
+        matches.extend(collect.phrases.into_iter().map(on_text));
         let result = gated
             .and_then(|()| self.places(text, scope, scratch, budget))
             .and_then(|()| self.confirm(text, scratch, budget, matches));
@@ -319,7 +328,9 @@ struct Collect<'s, 'r> {
     scope: Scope,
     scratch: &'s mut Scratch,
     hints: Hints,
-    text_len: usize,
+    text: &'r [u8],
+    /// Matches of phrases, which are made as their anchors are seen.
+    phrases: Vec<Match>,
 }
 
 impl Collect<'_, '_> {
@@ -346,9 +357,14 @@ impl Sink for Collect<'_, '_> {
         if !self.scope.admits(rule) {
             return;
         }
+        if let Some(phrases) = &rule.def.phrases {
+            let found = phrases.find(self.text, &at);
+            self.phrases.extend(found.map(|range| Match { rule: index, range }));
+            return;
+        }
         // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
         let shape = rule.shape();
-        let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text_len);
+        let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text.len());
         self.scratch.add(index, shape.is_prefix, window);
     }
 

@@ -3,10 +3,13 @@
 //! Unknown keys are errors: a misspelt `validator` must not silently make a rule looser.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::model::ModelDef;
+use super::phrases::Phrases;
 use crate::decision::Severity;
 
 /// A rule file: named pieces and rules.
@@ -21,6 +24,14 @@ pub(super) struct RuleFile {
     /// The rules.
     #[serde(default, rename = "rule")]
     pub rules: Vec<Spanned<RuleDef>>,
+    /// Word lists, used in phrases as `{name}`.
+    #[serde(default)]
+    pub words: BTreeMap<String, Vec<String>>,
+    /// Concepts.
+    #[serde(default, rename = "concept")]
+    pub concepts: Vec<Spanned<ConceptDef>>,
+    /// A model that weighs concepts.
+    pub model: Option<Spanned<ModelDef>>,
 }
 
 /// A rule file as the build script writes it for those that ship with the binary.
@@ -33,6 +44,82 @@ pub(super) struct LinedFile {
     pub define: BTreeMap<String, String>,
     /// The rules, each with its place.
     pub rules: Vec<LinedRule>,
+    /// As in [`RuleFile`].
+    pub words: BTreeMap<String, Vec<String>>,
+    /// The concepts, each with its place.
+    pub concepts: Vec<LinedConcept>,
+    /// As in [`RuleFile`], with its place.
+    pub model: Option<LinedModel>,
+}
+
+/// A concept and where it stands.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinedConcept {
+    /// 1-based line of its `[[concept]]`.
+    pub line: usize,
+    /// The concept.
+    pub concept: ConceptDef,
+}
+
+/// A model and where it stands.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinedModel {
+    /// 1-based line of its `[model]`.
+    pub line: usize,
+    /// The model.
+    pub model: ModelDef,
+}
+
+/// Phrases that together stand for one idea. They are evidence, which a model weighs, and never a finding alone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConceptDef {
+    /// As in [`RuleDef`].
+    pub id: String,
+    /// The idea, which is the name of a weight in the model; several concepts may share it, as languages do.
+    pub family: String,
+    /// Whether it speaks against an attack, as documentation does.
+    #[serde(default)]
+    pub against: bool,
+    /// Phrases of words and gaps; see [`super::phrases`].
+    #[serde(default)]
+    pub phrases: Vec<String>,
+    /// Whether the script puts spaces between words.
+    #[serde(default = "yes")]
+    pub spaced: bool,
+    /// A regex instead of phrases, with its literals.
+    pub pattern: Option<String>,
+    /// As in [`RuleDef`], for a concept with a pattern.
+    #[serde(default)]
+    pub literals: Vec<String>,
+    /// Longest match in bytes.
+    pub match_length_max: Option<usize>,
+    /// As in [`RuleDef`].
+    pub roles: Option<Vec<Role>>,
+    /// As in [`RuleDef`].
+    pub surfaces: Option<Vec<Surface>>,
+    /// One sentence for a person.
+    pub description: String,
+    /// As in [`RuleDef`].
+    #[serde(default)]
+    pub examples: Vec<String>,
+    /// As in [`RuleDef`].
+    #[serde(default)]
+    pub negative_examples: Vec<String>,
+    /// As in [`RuleDef`].
+    #[serde(default)]
+    pub known_misses: Vec<String>,
+}
+
+/// What a concept means to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concept {
+    /// The family whose weight it takes.
+    pub family: String,
+    /// Whether it speaks against an attack.
+    pub is_against: bool,
 }
 
 /// A rule and where it stands.
@@ -134,6 +221,12 @@ impl Default for OneOrMany {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleDef {
+    /// Set for a concept, whose matches are evidence and no findings.
+    #[serde(skip)]
+    pub concept: Option<Concept>,
+    /// The phrases of a concept that has no pattern.
+    #[serde(skip)]
+    pub(super) phrases: Option<Arc<Phrases>>,
     /// Stable id, `[a-z0-9][a-z0-9.-]*`, unique over all files: dashboards and suppressions name it.
     pub id: String,
     /// Dotted category, for example `pii.email`.
@@ -203,6 +296,47 @@ pub struct RuleDef {
     /// Texts in which this rule ought to find something and does not yet; checked, so that a fix shows up.
     #[serde(default)]
     pub known_misses: Vec<String>,
+}
+
+impl RuleDef {
+    /// What is not yet known of a concept takes the value that says least.
+    pub(super) fn evidence(id: String, pattern: String, literals: Vec<String>, description: String) -> Self {
+        Self {
+            concept: None,
+            phrases: None,
+            id,
+            category: String::new(),
+            severity: Severity::Low,
+            confidence: 1.0,
+            literals,
+            trigger: None,
+            trigger_min: None,
+            separators: String::new(),
+            pattern,
+            match_length_max: None,
+            validator: OneOrMany::default(),
+            exclude: OneOrMany::default(),
+            exclude_match: OneOrMany::default(),
+            exclude_line: OneOrMany::default(),
+            exclude_before: None,
+            exclude_after: None,
+            near: Vec::new(),
+            near_distance: sixty(),
+            commands: Vec::new(),
+            roles: None,
+            surfaces: None,
+            description,
+            recommendation: "Evidence for the model; nothing to do about it alone.".to_owned(),
+            references: Vec::new(),
+            examples: Vec::new(),
+            negative_examples: Vec::new(),
+            known_misses: Vec::new(),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> f64 {

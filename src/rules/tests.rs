@@ -90,7 +90,10 @@ proptest! {
     /// The gate never invents a match that the regex does not make.
     #[test]
     fn the_engine_finds_nothing_that_a_regex_does_not(text in pieces()) {
-        let invented: Vec<u32> = by_engine(&text).difference(&by_regex(&text)).copied().collect();
+        // Phrases have a matcher of their own, and tests beside it.
+        let has_regex = |rule: &u32| builtin().rules().rules()[*rule as usize].def.phrases.is_none();
+        let engine = by_engine(&text).into_iter().filter(has_regex).collect::<BTreeSet<u32>>();
+        let invented: Vec<u32> = engine.difference(&by_regex(&text)).copied().collect();
         prop_assert!(invented.is_empty(), "{invented:?}");
     }
 

@@ -44,11 +44,17 @@ pub enum Layer {
     Leet,
     /// Text written backwards.
     Reversed,
+    /// Base32 of text.
+    Base32,
+    /// Morse code.
+    Morse,
+    /// Pig Latin.
+    PigLatin,
 }
 
 impl Layer {
     /// Every layer, in bit order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Nfkc,
         Self::Case,
         Self::Invisible,
@@ -69,6 +75,9 @@ impl Layer {
         Self::Rot13,
         Self::Leet,
         Self::Reversed,
+        Self::Base32,
+        Self::Morse,
+        Self::PigLatin,
     ];
 
     /// The stable name that findings report as an evasion.
@@ -94,6 +103,9 @@ impl Layer {
             Self::Rot13 => "rot13",
             Self::Leet => "leet",
             Self::Reversed => "reversed",
+            Self::Base32 => "base32",
+            Self::Morse => "morse",
+            Self::PigLatin => "pig_latin",
         }
     }
 }

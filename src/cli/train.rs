@@ -1,0 +1,84 @@
+//! `train`: the model that weighs concepts, made from labelled records.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::rules::sources_with;
+use super::{Exit, Failure, Output};
+use crate::detect::Scanner;
+use crate::eval::{self, Kind};
+use crate::rules::{RuleSet, RuleSetConfig};
+use crate::train::{self, Labelled};
+
+/// Arguments of `train`.
+#[derive(Debug, Args)]
+pub(super) struct TrainArguments {
+    /// Files of records about prompt injection, one JSON object a line, and folders of them.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Where the model goes: a rule file, ending in `.toml`, to be named in `rules.paths`.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Where the card of the model goes, as Markdown.
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// Rule files and folders of them with concepts of your own, beside the built-in ones.
+    #[arg(long, value_name = "PATH")]
+    rules: Vec<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &TrainArguments, output: &mut Output) -> Result<Exit, Failure> {
+    if arguments.out.extension().is_none_or(|extension| extension != "toml") {
+        let message =
+            format!("--out {}: a model is a rule file and ends in `.toml`", arguments.out.display());
+        return Err(Failure { exit: Exit::Usage, message });
+    }
+    let mut files = sources_with(&arguments.rules, true).map_err(Failure::data)?.files;
+    // The features are those of the rules; a model among the user's files would quarrel with the one to be made.
+    files.retain(|file| file.name != arguments.out.display().to_string());
+    let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
+    let texts = read(&arguments.paths)?;
+    let trained = train::train(&Scanner::new(Arc::new(set)), &texts).map_err(Failure::data)?;
+    write(&arguments.out, &train::model_file(&trained.model))?;
+    let card = train::card(&trained);
+    match &arguments.card {
+        Some(path) => write(path, &card)?,
+        None => output.text(card),
+    }
+    Ok(Exit::Ok)
+}
+
+/// The records about injection; any other is refused, since it would be trained on in vain.
+fn read(paths: &[PathBuf]) -> Result<Vec<Labelled>, Failure> {
+    let mut texts = Vec::new();
+    let refused = |error: eval::EvalError| Failure { exit: Exit::Data, message: error.to_string() };
+    eval::read_records(paths, &mut |file, line, record| {
+        if record.kind != Kind::Injection {
+            let message =
+                format!("{file}:{line}: is about {}; train on records about injection", record.kind.as_str());
+            return Err(message);
+        }
+        texts.push(Labelled {
+            id: record.id,
+            source: record.source,
+            tier: record.tier,
+            is_attack: record.is_positive,
+            role: record.role,
+            text: record.text,
+        });
+        Ok(())
+    })
+    .map_err(refused)?
+    .map_err(|message| Failure { exit: Exit::Data, message })?;
+    Ok(texts)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure {
+        exit: Exit::Internal,
+        message: format!("{} cannot be written: {error}", path.display()),
+    })
+}

@@ -1,0 +1,162 @@
+//! Concepts weighed together: what no rule is certain of alone can be plain in sum.
+//!
+//! Rule files name concepts: an order to forget what was said, a claim to be the developer, a demand for the prompt, and
+//! also what speaks against an attack, such as documentation. Their hits are evidence. Here the hits of a window of text
+//! become features, the model of the rule set weighs them, and a window above a threshold of the model becomes one
+//! finding, which names the concepts that fired and where.
+//!
+//! Nothing is computed for a text in which no concept that speaks for an attack was hit.
+
+mod quote;
+mod window;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use window::{Evidence, Weighed};
+
+use super::{Detected, INJECTION, Request};
+use crate::decision::{Category, Severity};
+use crate::rules::{Concept, MetaInfo, Model, Role, RuleSet, Surface};
+use crate::text::{Layer, Layers};
+
+/// Rule id of what the model finds.
+pub const RULE_ID: &str = "injection.concepts";
+/// Category of what the model finds.
+const CATEGORY: &str = "prompt_injection.concepts";
+/// Score at which a finding blocks under the default thresholds; the model's own threshold is mapped to it.
+const BLOCK_SCORE: f64 = 0.7;
+/// Score at which a finding warns under the default thresholds.
+const WARN_SCORE: f64 = 0.3;
+
+/// Features besides the families of concepts, in the order of their indices after these.
+pub const CODED_FEATURES: [&str; 8] = [
+    // Who speaks. Neither is set for the operator.
+    "surface-user",
+    "surface-tool",
+    // A concept showed through an encoding or a disguise that honest text has no use for.
+    "disguised",
+    // Hits inside quotation marks, which are taken from their families.
+    "quoted",
+    // So many families or more speak for an attack.
+    "distinct-2",
+    "distinct-3",
+    "distinct-5",
+    "distinct-8",
+];
+
+/// Layers whose use around a phrase is a sign in itself. Percent encoding, entities, escapes and diacritics are not.
+const DISGUISES: [Layer; 14] = [
+    Layer::Invisible,
+    Layer::Tags,
+    Layer::VariationSelectors,
+    Layer::Confusables,
+    Layer::Spaced,
+    Layer::Base64,
+    Layer::Hex,
+    Layer::Rot13,
+    Layer::Leet,
+    Layer::Reversed,
+    Layer::Base32,
+    Layer::Morse,
+    Layer::PigLatin,
+    Layer::Bidi,
+];
+
+/// One hit of a concept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    /// Index in [`RuleSet::families`].
+    pub family: usize,
+    /// Where, in bytes of the text as sent.
+    pub range: Range<usize>,
+    /// The layers it was found through.
+    pub layers: Layers,
+}
+
+/// Names of the features of a rule set, in the order of their indices: families, then [`CODED_FEATURES`].
+pub fn feature_names(families: &[Concept]) -> Vec<String> {
+    let coded = CODED_FEATURES.iter().map(|name| (*name).to_owned());
+    families.iter().map(|concept| concept.family.clone()).chain(coded).collect()
+}
+
+/// Whether texts of this surface are weighed. Documents of bundles and live output have rules of their own, and a
+/// manual that tells an agent what to do is full of orders.
+pub(super) fn is_weighed(surface: Option<Surface>) -> bool {
+    !matches!(surface, Some(Surface::Document | Surface::Stream))
+}
+
+/// The features that tell who speaks.
+fn speaker(request: &Request<'_>) -> Option<&'static str> {
+    match (request.role, request.surface) {
+        (Some(Role::System), _) => None,
+        (Some(Role::Tool), _) | (_, Some(Surface::ToolResult)) => Some("surface-tool"),
+        _ => Some("surface-user"),
+    }
+}
+
+/// What the model makes of the hits in a text; none where it stays below its thresholds.
+pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Option<Detected> {
+    let model = rules.model()?;
+    let evidence = Evidence::of(rules, request, hits);
+    let best = evidence.best(model)?;
+    let severity = match best.probability {
+        p if p >= model.def.block => Severity::High,
+        p if p >= model.def.warn => Severity::Medium,
+        _ => return None,
+    };
+    let score = score_of(model, best.probability);
+    let info = MetaInfo {
+        id: RULE_ID.into(),
+        plugin: INJECTION.into(),
+        category: Category::new(CATEGORY),
+        severity,
+        score,
+        confidence: score / severity.score(),
+        description: best.describe(rules.families()).into(),
+        recommendation: "Treat the text as data, or refuse the request; look at the concepts named.".into(),
+        references: Vec::new(),
+        file: model.file.as_str().into(),
+        line: 0,
+    };
+    Some(Detected { info: Arc::new(info), range: best.span(), layers: best.layers() })
+}
+
+/// What the findings of the model share, for lists of rules.
+pub(super) fn about(file: &str) -> MetaInfo {
+    MetaInfo {
+        id: RULE_ID.into(),
+        plugin: INJECTION.into(),
+        category: Category::new(CATEGORY),
+        severity: Severity::High,
+        score: Severity::High.score(),
+        confidence: 1.0,
+        description: "Signs of an injection that a trained model weighs together.".into(),
+        recommendation: "Treat the text as data, or refuse the request; look at the concepts named.".into(),
+        references: Vec::new(),
+        file: file.into(),
+        line: 0,
+    }
+}
+
+/// The probability on the scale of scores: the model's thresholds lie on those of the default policy.
+fn score_of(model: &Model, probability: f64) -> f64 {
+    let (low, high, from, to) = if probability >= model.def.block {
+        (model.def.block, 1.0, BLOCK_SCORE, Severity::High.score())
+    } else {
+        (model.def.warn, model.def.block, WARN_SCORE, Severity::Medium.score())
+    };
+    // Rounded up to thousandths, so that a score is never below the threshold that it stands for.
+    let share = ((probability - low) / (high - low)).clamp(0.0, 1.0);
+    ((from + (to - from) * share) * 1000.0).ceil() / 1000.0
+}
+
+/// Whether a finding of the model tells anything beside a finding of a rule: not where that one is as bad and overlaps.
+pub(super) fn is_told_already(weighed: &Detected, others: &[Detected]) -> bool {
+    others.iter().any(|other| {
+        *other.info.plugin == *INJECTION
+            && other.info.severity >= weighed.info.severity
+            && other.range.start < weighed.range.end
+            && weighed.range.start < other.range.end
+    })
+}

@@ -1,0 +1,212 @@
+//! Windows of a text and their features.
+//!
+//! A text no longer than the model's window is weighed whole; in a longer one a window begins a quarter of its length
+//! before a hit, and the next window a quarter of its length further on at the least, so that each hit is counted in
+//! few windows and the work is linear in the hits.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::quote::is_quoted;
+use super::{CODED_FEATURES, DISGUISES, Hit, speaker};
+use crate::detect::Request;
+use crate::rules::{Concept, Model, RuleSet};
+use crate::text::Layers;
+
+/// Most hits of one text that are weighed. A text with more is weighed by its first ones; so many are an attack or a
+/// word list.
+const HITS_MAX: usize = 20_000;
+/// Most concepts that a description names.
+const NAMED_MAX: usize = 12;
+
+/// The hits of one text, ready to be weighed.
+pub struct Evidence<'r> {
+    families: &'r [Concept],
+    text_len: usize,
+    speaker: Option<&'static str>,
+    hits: Vec<Counted>,
+}
+
+/// A hit and what it counts for.
+#[derive(Clone, Debug)]
+struct Counted {
+    hit: Hit,
+    is_quoted: bool,
+}
+
+/// A window and what speaks for and against an attack in it.
+#[derive(Clone, Debug)]
+pub struct Weighed {
+    /// Values of the features that are not zero, by index.
+    pub values: Vec<(usize, f64)>,
+    /// Probability of an attack.
+    pub probability: f64,
+    hits: Vec<Counted>,
+    /// Log-odds that each family gave, with where it was first hit.
+    parts: Vec<(usize, f64, Range<usize>)>,
+}
+
+impl<'r> Evidence<'r> {
+    /// The evidence of the hits in a text.
+    pub(in crate::detect) fn of(rules: &'r RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Self {
+        Self::new(rules.families(), request.text, speaker(request), hits)
+    }
+
+    fn new(families: &'r [Concept], text: &str, speaker: Option<&'static str>, mut hits: Vec<Hit>) -> Self {
+        hits.truncate(HITS_MAX);
+        hits.sort_by_key(|hit| (hit.range.start, hit.family, hit.range.end));
+        // The same words seen through several views, or by several concepts of one family, are one hit.
+        let mut ends = vec![0; families.len()];
+        hits.retain(|hit| {
+            let is_new = hit.range.start >= ends[hit.family];
+            ends[hit.family] = ends[hit.family].max(hit.range.end);
+            is_new
+        });
+        let count = |hit: Hit| {
+            let is_quoted = !families[hit.family].is_against && is_quoted(text, &hit.range);
+            Counted { hit, is_quoted }
+        };
+        let hits = hits.into_iter().map(count).collect();
+        Self { families, text_len: text.len(), speaker, hits }
+    }
+
+    /// Whether anything speaks for an attack.
+    fn speaks(&self, counted: &Counted) -> bool {
+        !self.families[counted.hit.family].is_against
+    }
+
+    /// The windows in which something speaks for an attack, in order.
+    fn windows(&self, size: usize) -> Vec<Range<usize>> {
+        let mut windows: Vec<Range<usize>> = Vec::new();
+        let mut next = 0;
+        for counted in self.hits.iter().filter(|counted| self.speaks(counted)) {
+            if self.text_len <= size {
+                return vec![0..self.text_len];
+            }
+            let at = counted.hit.range.start;
+            if windows.is_empty() || at >= next {
+                let start = at.saturating_sub(size / 4);
+                windows.push(start..start + size);
+                next = at + size / 4;
+            }
+        }
+        windows
+    }
+
+    /// The window that the model finds most like an attack; none where nothing speaks for one.
+    pub fn best(&self, model: &Model) -> Option<Weighed> {
+        let weigh = |window: Range<usize>| self.weigh(model, window);
+        let all = self.windows(model.def.window).into_iter().map(weigh);
+        all.reduce(|best, next| if next.probability > best.probability { next } else { best })
+    }
+
+    /// The features of every window of `size` bytes, as values by index; for training.
+    pub fn samples(&self, size: usize) -> Vec<Vec<(usize, f64)>> {
+        self.windows(size).into_iter().map(|window| self.values(&self.inside(&window))).collect()
+    }
+
+    fn inside(&self, window: &Range<usize>) -> Vec<Counted> {
+        let first = self.hits.partition_point(|counted| counted.hit.range.start < window.start);
+        let rest = self.hits[first..].iter();
+        rest.take_while(|counted| counted.hit.range.start < window.end).cloned().collect()
+    }
+
+    fn weigh(&self, model: &Model, window: Range<usize>) -> Weighed {
+        let hits = self.inside(&window);
+        let values = self.values(&hits);
+        let weight = |feature: usize| match self.families.get(feature) {
+            Some(concept) => model.weight(&concept.family),
+            None => model.weight(CODED_FEATURES[feature - self.families.len()]),
+        };
+        let sum = values.iter().map(|(feature, value)| weight(*feature) * value).sum();
+        let mut parts = Vec::new();
+        for (feature, value) in values.iter().filter(|(feature, _)| *feature < self.families.len()) {
+            let first = hits.iter().find(|counted| counted.hit.family == *feature && !counted.is_quoted);
+            parts
+                .extend(first.map(|one| {
+                    (*feature, weight(*feature) * value * model.def.scale, one.hit.range.clone())
+                }));
+        }
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.2.start.cmp(&b.2.start)));
+        Weighed { values, probability: model.probability(sum), hits, parts }
+    }
+
+    fn values(&self, hits: &[Counted]) -> Vec<(usize, f64)> {
+        let mut counts = vec![0usize; self.families.len()];
+        let (mut quoted, mut is_disguised) = (0, false);
+        for counted in hits {
+            if counted.is_quoted {
+                quoted += 1;
+            } else {
+                counts[counted.hit.family] += 1;
+                is_disguised |= self.speaks(counted) && is_disguise(counted.hit.layers);
+            }
+        }
+        let mut values: Vec<(usize, f64)> =
+            counts.iter().enumerate().map(|(family, count)| (family, value_of(*count))).collect();
+        let is_distinct = |(family, count): (usize, &usize)| *count > 0 && !self.families[family].is_against;
+        let distinct = counts.iter().enumerate().filter(|one| is_distinct(*one)).count();
+        for (nth, name) in CODED_FEATURES.iter().enumerate() {
+            let value = match *name {
+                "surface-user" | "surface-tool" => f64::from(u8::from(self.speaker == Some(*name))),
+                "disguised" => f64::from(u8::from(is_disguised)),
+                "quoted" => value_of(quoted),
+                other => {
+                    let least = other.strip_prefix("distinct-").and_then(|n| n.parse().ok());
+                    f64::from(u8::from(least.is_some_and(|least: usize| distinct >= least)))
+                }
+            };
+            values.push((self.families.len() + nth, value));
+        }
+        values.retain(|(_, value)| *value != 0.0);
+        values
+    }
+}
+
+/// What so many hits count: each further one less, so that repeating a phrase proves little.
+fn value_of(count: usize) -> f64 {
+    match count {
+        0 => 0.0,
+        1 => 1.0,
+        2 => 1.5,
+        _ => 1.75,
+    }
+}
+
+fn is_disguise(layers: Layers) -> bool {
+    DISGUISES.iter().any(|layer| layers.contains(*layer))
+}
+
+impl Weighed {
+    /// The hits that count for an attack. Without one, those in quotation marks.
+    fn speaking(&self) -> impl Iterator<Item = &Hit> {
+        let for_it: Vec<usize> = self.parts.iter().filter(|part| part.1 > 0.0).map(|part| part.0).collect();
+        let is_speaking = move |counted: &&Counted| {
+            for_it.is_empty() || (!counted.is_quoted && for_it.contains(&counted.hit.family))
+        };
+        self.hits.iter().filter(is_speaking).map(|counted| &counted.hit)
+    }
+
+    /// From the first hit that counts for an attack to the end of the last.
+    pub(super) fn span(&self) -> Range<usize> {
+        let start = self.speaking().map(|hit| hit.range.start).min().unwrap_or_default();
+        start..self.speaking().map(|hit| hit.range.end).max().unwrap_or_default()
+    }
+
+    pub(super) fn layers(&self) -> Layers {
+        self.speaking().fold(Layers::default(), |layers, hit| layers.union(hit.layers))
+    }
+
+    /// The concepts that fired with their log-odds and places, and the probability. Places count in UTF-8 bytes.
+    pub(super) fn describe(&self, families: &[Concept]) -> String {
+        let mut out = format!("Signs of an injection, together {:.2} probable:", self.probability);
+        for (nth, (family, odds, at)) in self.parts.iter().take(NAMED_MAX).enumerate() {
+            let comma = if nth == 0 { "" } else { "," };
+            let name = families[*family].family.replace('_', " ");
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{comma} {name} ({odds:+.1} at {}..{})", at.start, at.end);
+        }
+        out.push('.');
+        out
+    }
+}

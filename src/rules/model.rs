@@ -1,0 +1,148 @@
+//! The model that weighs concepts: one weight a feature, and from which probability a text warns or blocks.
+//!
+//! A model is data: the table `[model]` of a rule file, written by `portcullis train`. Weights are whole numbers from
+//! -127 to 127, so that a model is small, readable, and the same on every machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The format that this version reads and writes.
+pub const MODEL_FORMAT: u32 = 1;
+/// Fewest bytes of a window.
+const WINDOW_MIN: usize = 200;
+/// Most bytes of a window.
+const WINDOW_MAX: usize = 16 * 1024;
+/// Most weights. The families of the built-in concepts are a few dozen.
+const WEIGHTS_MAX: usize = 4096;
+
+/// A model as written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelDef {
+    /// [`MODEL_FORMAT`].
+    pub format: u32,
+    /// What it was made of, for people.
+    pub description: String,
+    /// Bytes of text that are weighed together.
+    pub window: usize,
+    /// Log-odds of one unit of weight.
+    pub scale: f64,
+    /// What speaks for an attack before anything is seen, in units of weight.
+    pub bias: i32,
+    /// Probability from which a text warns.
+    pub warn: f64,
+    /// Probability from which a text blocks.
+    pub block: f64,
+    /// Weight of each feature: the families of concepts, and the features named in [`crate::detect::concepts`].
+    pub weights: BTreeMap<String, i8>,
+}
+
+impl ModelDef {
+    /// What is wrong with it: the field and the reason.
+    pub(super) fn problem(&self) -> Option<(&'static str, String)> {
+        let is_probability = |p: f64| p > 0.0 && p < 1.0;
+        if self.format != MODEL_FORMAT {
+            return Some(("format", format!("must be {MODEL_FORMAT}; train the model with this version")));
+        }
+        if !(WINDOW_MIN..=WINDOW_MAX).contains(&self.window) {
+            return Some(("window", format!("must be from {WINDOW_MIN} to {WINDOW_MAX} bytes")));
+        }
+        if !(self.scale > 0.0 && self.scale <= 1.0) {
+            return Some(("scale", "must be above 0.0 and at most 1.0".to_owned()));
+        }
+        if self.bias.unsigned_abs() > 1_000_000 {
+            return Some(("bias", "must be from -1000000 to 1000000".to_owned()));
+        }
+        if !is_probability(self.warn) {
+            return Some(("warn", "must lie between 0.0 and 1.0".to_owned()));
+        }
+        if !is_probability(self.block) || self.block <= self.warn {
+            return Some(("block", "must lie between `warn` and 1.0".to_owned()));
+        }
+        if self.weights.len() > WEIGHTS_MAX {
+            return Some(("weights", format!("at most {WEIGHTS_MAX}")));
+        }
+        None
+    }
+}
+
+/// A model ready to weigh.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The model as written.
+    pub def: ModelDef,
+    /// The file it was read from.
+    pub file: String,
+}
+
+impl Model {
+    /// Weight of a feature in units; zero for one that the model does not know.
+    pub fn weight(&self, feature: &str) -> f64 {
+        self.def.weights.get(feature).map_or(0.0, |weight| f64::from(*weight))
+    }
+
+    /// Probability of an attack, from the sum of weights (without the bias).
+    pub fn probability(&self, sum: f64) -> f64 {
+        probability(self.def.scale * (f64::from(self.def.bias) + sum))
+    }
+}
+
+/// The probability of log-odds: `1 / (1 + e^-x)`.
+///
+/// Made of additions, multiplications and one division, which give the same bits on every machine; the `exp` of the
+/// system does not promise that.
+pub fn probability(log_odds: f64) -> f64 {
+    let x = log_odds.clamp(-40.0, 40.0);
+    // e^-x = (e^(-x/64))^64, and |x/64| < 0.63, where ten terms leave an error below 1e-9.
+    let step = -x / 64.0;
+    let mut sum = 1.0;
+    for n in (1..=12u32).rev() {
+        sum = 1.0 + sum * step / f64::from(n);
+    }
+    for _ in 0..6 {
+        sum *= sum;
+    }
+    1.0 / (1.0 + sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probability_is_that_of_the_logistic_function() {
+        for tenth in -400..=400 {
+            let x = f64::from(tenth) / 10.0;
+            let wanted = 1.0 / (1.0 + (-x).exp());
+            assert!((probability(x) - wanted).abs() < 1e-9, "{x}");
+        }
+        assert!(probability(f64::INFINITY) > 0.999_999 && probability(f64::NEG_INFINITY) < 1e-6);
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_said() {
+        let good = ModelDef {
+            format: MODEL_FORMAT,
+            description: "d".to_owned(),
+            window: 1000,
+            scale: 0.05,
+            bias: -60,
+            warn: 0.4,
+            block: 0.8,
+            weights: BTreeMap::from([("override".to_owned(), 100)]),
+        };
+        assert_eq!(good.problem(), None);
+        let wrong = |change: &dyn Fn(&mut ModelDef)| {
+            let mut model = good.clone();
+            change(&mut model);
+            model.problem().map(|(field, _)| field)
+        };
+        assert_eq!(wrong(&|m| m.format = 2), Some("format"));
+        assert_eq!(wrong(&|m| m.window = 10), Some("window"));
+        assert_eq!(wrong(&|m| m.scale = f64::NAN), Some("scale"));
+        assert_eq!(wrong(&|m| m.warn = 0.0), Some("warn"));
+        assert_eq!(wrong(&|m| m.block = 0.4), Some("block"));
+        assert_eq!(wrong(&|m| m.bias = i32::MIN), Some("bias"));
+    }
+}

@@ -1,0 +1,392 @@
+//! Phrases as data: word lists and gaps, and the matcher that reads them.
+//!
+//! A phrase is words with spaces between them: `ignor* _3 previous|prior {order}`. `a|b` are alternatives, `{name}` puts
+//! in the word list of that name, a `*` ends a word in any letters, a `?` makes a word optional, `~` is a gap inside an
+//! alternative, `+` exactly one space there, and `_3` stands for up to three words of any kind. Gaps take line breaks and
+//! marks as well as spaces. In phrases of scripts that write no spaces a gap may be empty and `_3` is up to three
+//! letters.
+//!
+//! The gate looks for the first word of a phrase; `^` before another word makes that one the anchor. From there the
+//! matcher walks the text by hand: a regex of such alternatives and fillers is a hundred times slower to be sure of.
+//!
+//! Work at one candidate is bounded: by the words of the phrase, the size of its fillers and [`BYTES_MAX`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Most words that a filler may stand for.
+const FILLER_MAX: usize = 9;
+/// Longest text that one phrase may take, in bytes.
+const BYTES_MAX: usize = 200;
+/// Most words before an anchor at which a phrase may begin.
+const BEFORE_MAX: usize = 4;
+/// Longest gap between two words, in bytes.
+const GAP_MAX: usize = 6;
+
+/// The phrases of one concept.
+#[derive(Debug)]
+pub(super) struct Phrases {
+    phrases: Vec<Phrase>,
+    is_spaced: bool,
+}
+
+#[derive(Debug)]
+struct Phrase {
+    elements: Vec<Element>,
+    /// Whether the anchor is the first element.
+    begins_with_anchor: bool,
+}
+
+#[derive(Debug)]
+struct Element {
+    words: Words,
+    /// Most words of any kind before it.
+    filler: usize,
+    is_optional: bool,
+}
+
+/// Alternatives as a tree of bytes.
+#[derive(Debug, Default)]
+struct Words {
+    nodes: Vec<Node>,
+    /// Bytes with which an alternative begins, one bit each: nearly every look ends here.
+    first: [u64; 4],
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// Next node by byte, sorted; [`GAP`] stands for a gap.
+    edges: Vec<(u8, u32)>,
+    /// A word may end here.
+    ends: bool,
+    /// A word may end here in any further letters.
+    goes_on: bool,
+}
+
+/// The edge of a gap inside an alternative. No text holds this byte in a word.
+const GAP: u8 = 0;
+
+/// Reads phrases; answers them and the literals of which each match holds one.
+///
+/// # Errors
+/// The phrase that cannot be read, and why.
+pub(super) fn compile(
+    phrases: &[String],
+    words: &BTreeMap<String, Vec<String>>,
+    is_spaced: bool,
+) -> Result<(Phrases, Vec<String>), String> {
+    if phrases.is_empty() {
+        return Err("name at least one phrase".to_owned());
+    }
+    let mut literals = Vec::new();
+    let read = |phrase: &String| {
+        read_phrase(phrase, words, &mut literals).map_err(|message| format!("`{phrase}`: {message}"))
+    };
+    let phrases = phrases.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    literals.sort();
+    literals.dedup();
+    Ok((Phrases { phrases, is_spaced }, literals))
+}
+
+fn read_phrase(
+    phrase: &str,
+    words: &BTreeMap<String, Vec<String>>,
+    literals: &mut Vec<String>,
+) -> Result<Phrase, String> {
+    let written: Vec<&str> = phrase.split_ascii_whitespace().collect();
+    let anchor = written.iter().position(|e| e.starts_with('^')).unwrap_or(0);
+    let mut elements = Vec::new();
+    let mut filler = 0;
+    for (at, element) in written.iter().enumerate() {
+        if let Some(count) = element.strip_prefix('_') {
+            filler = count.parse().map_err(|_| format!("`{element}` is no number of words"))?;
+            if filler == 0 || filler > FILLER_MAX || at == 0 || at + 1 == written.len() {
+                return Err(format!("`{element}` must stand between two words and be at most {FILLER_MAX}"));
+            }
+            continue;
+        }
+        let element = element.strip_prefix('^').unwrap_or(element);
+        let (element, is_optional) = match element.strip_suffix('?') {
+            Some(element) => (element, true),
+            None => (element, false),
+        };
+        if is_optional && at == anchor {
+            return Err("the anchor must not be optional".to_owned());
+        }
+        let alternatives = alternatives(element, words)?;
+        if at == anchor {
+            for alternative in &alternatives {
+                literals.push(literal_of(alternative)?);
+            }
+        }
+        let words = Words::new(&alternatives);
+        elements.push(Element { words, filler: std::mem::take(&mut filler), is_optional });
+    }
+    Ok(Phrase { elements, begins_with_anchor: anchor == 0 })
+}
+
+/// The alternatives of one element, its word lists put in.
+fn alternatives<'w>(
+    element: &'w str,
+    words: &'w BTreeMap<String, Vec<String>>,
+) -> Result<Vec<&'w str>, String> {
+    let mut out = Vec::new();
+    for part in element.split('|') {
+        match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => {
+                let list = words.get(name).ok_or_else(|| format!("there is no word list `{name}`"))?;
+                out.extend(list.iter().map(String::as_str));
+            }
+            None => out.push(part),
+        }
+    }
+    if out.iter().any(|word| word.trim_matches(['*', '~']).is_empty()) {
+        return Err(format!("`{element}` holds an empty word"));
+    }
+    Ok(out)
+}
+
+/// The part of an alternative that the gate looks for.
+fn literal_of(alternative: &str) -> Result<String, String> {
+    let literal = alternative.trim_end_matches('*').split('~').next().unwrap_or_default();
+    if literal.len() < 3 {
+        return Err(format!(
+            "`{literal}` is shorter than 3 bytes and cannot anchor the phrase; put `^` before a longer word"
+        ));
+    }
+    Ok(literal.replace('+', " "))
+}
+
+impl Words {
+    fn new(alternatives: &[&str]) -> Self {
+        let mut words = Self { nodes: vec![Node::default()], first: [0; 4] };
+        for alternative in alternatives {
+            let (word, goes_on) = match alternative.strip_suffix('*') {
+                Some(word) => (word, true),
+                None => (*alternative, false),
+            };
+            let mut at = 0;
+            let first = usize::from(word.as_bytes()[0].to_ascii_lowercase());
+            words.first[first >> 6] |= 1 << (first & 63);
+            for byte in word.to_ascii_lowercase().bytes() {
+                at = words.step(
+                    at,
+                    if byte == b'~' {
+                        GAP
+                    } else if byte == b'+' {
+                        b' '
+                    } else {
+                        byte
+                    },
+                );
+            }
+            let node = &mut words.nodes[at];
+            node.ends = true;
+            node.goes_on |= goes_on;
+        }
+        words
+    }
+
+    fn step(&mut self, from: usize, byte: u8) -> usize {
+        let next = self.nodes.len() as u32;
+        match self.nodes[from].edges.binary_search_by_key(&byte, |edge| edge.0) {
+            Ok(at) => self.nodes[from].edges[at].1 as usize,
+            Err(at) => {
+                self.nodes[from].edges.insert(at, (byte, next));
+                self.nodes.push(Node::default());
+                next as usize
+            }
+        }
+    }
+
+    /// Where the longest alternative that begins at `at` ends.
+    fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+        let first = *text.get(at)?;
+        let folded = usize::from(first.to_ascii_lowercase());
+        if self.first[folded >> 6] >> (folded & 63) & 1 == 0 {
+            return None;
+        }
+        if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
+            return None;
+        }
+        let (mut node, mut position, mut found) = (&self.nodes[0], at, None);
+        loop {
+            if node.ends
+                && let Some(end) = node.end(text, position)
+            {
+                found = Some(end);
+            }
+            let byte = text.get(position).map(u8::to_ascii_lowercase);
+            if let Some(next) = byte.and_then(|byte| node.next(byte)) {
+                node = &self.nodes[next];
+                position += 1;
+            } else if let Some(next) = node.next(GAP) {
+                let Some(after) = skip_gap(text, position, is_spaced) else { return found };
+                node = &self.nodes[next];
+                position = after;
+            } else {
+                return found;
+            }
+        }
+    }
+}
+
+impl Node {
+    fn next(&self, byte: u8) -> Option<usize> {
+        self.edges.binary_search_by_key(&byte, |edge| edge.0).ok().map(|at| self.edges[at].1 as usize)
+    }
+
+    /// Where a word that ends at this node ends, if it may end at `at`.
+    fn end(&self, text: &[u8], at: usize) -> Option<usize> {
+        if self.goes_on {
+            let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+            return Some(at + text[at..].iter().take(24).take_while(is_letter).count());
+        }
+        let joins = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        (!(at > 0 && joins(at - 1) && joins(at))).then_some(at)
+    }
+}
+
+fn is_gap(byte: u8) -> bool {
+    byte.is_ascii_whitespace()
+        || matches!(byte, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b'>' | b'#' | b'|' | b',' | b':')
+        || matches!(byte, b'(' | b')' | b'[' | b']' | b'/' | b'-')
+}
+
+/// Where the gap at `at` ends; none if there must be one and is none, or it is too long.
+fn skip_gap(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+    let len = text[at.min(text.len())..].iter().take(GAP_MAX + 1).take_while(|byte| is_gap(**byte)).count();
+    (len <= GAP_MAX && (len > 0 || !is_spaced)).then_some(at + len)
+}
+
+/// Where the word of any kind at `at` ends; none where a sentence ends.
+fn skip_word(text: &[u8], at: usize) -> Option<usize> {
+    let is_inside = |byte: &&u8| !byte.is_ascii_whitespace() && !matches!(byte, b'.' | b'!' | b'?' | b';');
+    let len = text[at..].iter().take(40).take_while(is_inside).count();
+    (len > 0).then_some(at + len)
+}
+
+impl Phrases {
+    /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
+    pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
+        self.phrases.iter().find_map(|phrase| {
+            if phrase.begins_with_anchor {
+                return self.end_of(phrase, text, literal.start).map(|end| literal.start..end);
+            }
+            let mut start = literal.start;
+            for _ in 0..BEFORE_MAX {
+                start = before(text, start, self.is_spaced)?;
+                let end = self.end_of(phrase, text, start).filter(|end| *end >= literal.end);
+                if let Some(end) = end {
+                    return Some(start..end);
+                }
+            }
+            None
+        })
+    }
+
+    fn end_of(&self, phrase: &Phrase, text: &[u8], start: usize) -> Option<usize> {
+        let text = &text[..text.len().min(start + BYTES_MAX)];
+        let (first, rest) = phrase.elements.split_first()?;
+        match first.words.end_of(text, start, self.is_spaced) {
+            Some(end) => self.follow(rest, text, end, false),
+            // The words after an optional first one stand where it would.
+            None if first.is_optional => self.follow(rest, text, start, true),
+            None => None,
+        }
+    }
+
+    /// Where the elements end when the first of them follows at `at`.
+    fn follow(&self, elements: &[Element], text: &[u8], at: usize, is_start: bool) -> Option<usize> {
+        let Some((element, rest)) = elements.split_first() else { return Some(at) };
+        let mut position = if is_start { Some(at) } else { skip_gap(text, at, self.is_spaced) };
+        let words = if self.is_spaced { element.filler } else { element.filler * 3 };
+        for _ in 0..=words {
+            let Some(here) = position else { break };
+            if let Some(end) = element.words.end_of(text, here, self.is_spaced)
+                && let Some(end) = self.follow(rest, text, end, false)
+            {
+                return Some(end);
+            }
+            position = if self.is_spaced {
+                skip_word(text, here).and_then(|end| skip_gap(text, end, true))
+            } else {
+                text.get(here).filter(|byte| !matches!(byte, b'\n' | b'.' | b'!' | b'?')).map(|_| here + 1)
+            };
+        }
+        if element.is_optional { self.follow(rest, text, at, is_start) } else { None }
+    }
+}
+
+/// The start of the word before the one at `at`.
+fn before(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+    if !is_spaced {
+        return at.checked_sub(3);
+    }
+    let gap = text[..at].iter().rev().take_while(|byte| is_gap(**byte)).count();
+    let end = at - gap;
+    let word = text[..end].iter().rev().take(40).take_while(|byte| !is_gap(**byte)).count();
+    (gap > 0 && word > 0).then_some(end - word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(phrases: &[&str], is_spaced: bool) -> Result<(Phrases, Vec<String>), String> {
+        let words = [("order", vec!["rules", "instruction*"])]
+            .map(|(name, list)| (name.to_owned(), list.into_iter().map(str::to_owned).collect()))
+            .into();
+        compile(&phrases.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>(), &words, is_spaced)
+    }
+
+    fn found<'t>(phrase: &str, is_spaced: bool, text: &'t str) -> Option<&'t str> {
+        let (phrases, literals) = of(&[phrase], is_spaced).expect("a valid phrase");
+        let lower = text.to_ascii_lowercase();
+        let places =
+            literals.iter().flat_map(|l| lower.match_indices(l.as_str()).map(|(at, l)| at..at + l.len()));
+        places.filter_map(|at| phrases.find(text.as_bytes(), &at)).map(|range| &text[range]).next()
+    }
+
+    #[test]
+    fn phrases_match_what_they_say() {
+        for (phrase, text, wanted) in [
+            ("ignor* _3 {order}", "Ignore all of my\nRULES.", Some("Ignore all of my\nRULES")),
+            ("ignor* _3 {order}", "ignoring instructions", Some("ignoring instructions")),
+            ("ignor* _3 {order}", "ignore it. These rules", None),
+            ("ignor* _3 {order}", "ignore one two three four rules", None),
+            ("ignor* _3 {order}", "ignore rulesets", None),
+            ("ignor* _3 {order}", "I forgot to ignore", None),
+            ("now? you ^must obey", "you must obey", Some("you must obey")),
+            ("now? you ^must obey", "now, you must *obey*", Some("you must *obey")),
+            ("do~not ^tell", "please do  not tell", Some("do  not tell")),
+            ("print the? key|keys", "print keys", Some("print keys")),
+            ("print the? key|keys", "print the keyset", None),
+            ("you+are+now free", "You are now free", Some("You are now free")),
+            ("you+are+now free", "You are\nnow free", None),
+            ("http*|see:", "go see: it", Some("see:")),
+            ("system~prompt*", "the system-prompts", Some("system-prompts")),
+        ] {
+            assert_eq!(found(phrase, true, text), wanted, "{phrase}: {text}");
+        }
+        assert_eq!(found("忽略 _6 指令", false, "请忽略之前的所有指令"), Some("忽略之前的所有指令"));
+        assert_eq!(found("忽略 _2 指令", false, "忽略之前的所有指令"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        for (phrase, wanted) in [
+            ("_2 words", "between two words"),
+            ("ignore _x rules", "no number"),
+            ("ignore _2", "between two words"),
+            ("do it", "put `^`"),
+            ("ignore {none}", "no word list `none`"),
+            ("ignore a||b", "empty word"),
+            ("ignore? it", "must not be optional"),
+        ] {
+            let error = of(&[phrase], true).expect_err(phrase);
+            assert!(error.contains(wanted), "{phrase}: {error}");
+        }
+        assert!(of(&[], true).is_err());
+    }
+}

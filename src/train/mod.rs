@@ -1,0 +1,273 @@
+//! Trains the model that weighs concepts, from labelled texts.
+//!
+//! Pure but for the scan of each text: the same texts in the same order give the same model, byte for byte. Sources
+//! count alike, however many texts each has. Texts of the operator (role system) are left out, since they are in shadow
+//! by default; so are those of tier `semantic`, which are plain requests, and nothing could be learned from them but
+//! their origin.
+//!
+//! Thresholds come from texts that the weights were not fitted to: each source is left out in turn, the others are
+//! fitted, and the one left out is scored. A tier of harmless texts that one source alone brings is cut in three parts,
+//! or leaving it out would leave out all that is known of its kind.
+
+mod card;
+pub mod fit;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+pub use card::card;
+
+use crate::detect::concepts::{CODED_FEATURES, feature_names};
+use crate::detect::{INJECTION, Request, Scanner};
+use crate::rules::{Budget, MODEL_FORMAT, ModelDef, Role, Surface, probability};
+use fit::{Example, Features, Sign, Weights, fit};
+
+/// Bytes of text that are weighed together.
+pub const WINDOW: usize = 2000;
+/// Pull of each weight towards zero.
+const PENALTY: f64 = 0.02;
+/// Share of harmless texts, each scored by weights of other origins, that may block.
+pub const BLOCK_RATE: f64 = 0.004;
+/// The same for a warning.
+pub const WARN_RATE: f64 = 0.015;
+/// Parts of a source that alone brings a tier of harmless texts.
+const PARTS: u64 = 3;
+/// Tier of attacks that are plain requests.
+const SEMANTIC: &str = "semantic";
+/// Largest whole number of a weight.
+const WEIGHT_MAX: f64 = 127.0;
+
+/// One labelled text.
+#[derive(Clone, Debug)]
+pub struct Labelled {
+    /// Id, unique within its source.
+    pub id: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Kind of text, such as `explicit`.
+    pub tier: String,
+    /// Whether it is an attack.
+    pub is_attack: bool,
+    /// Who wrote it.
+    pub role: Role,
+    /// The text.
+    pub text: String,
+}
+
+/// Why there is no model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrainError {
+    /// There is nothing to learn from.
+    #[error("{0}")]
+    TooLittle(String),
+}
+
+/// What came of a training.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The model.
+    pub model: ModelDef,
+    /// Found and all texts, by label, source and tier, each source scored by weights of the others.
+    pub held_out: BTreeMap<(bool, String, String), (usize, usize)>,
+    /// SHA-256 of the texts with their labels, in their order; hex.
+    pub digest: String,
+    /// How many texts there were in all.
+    pub texts: usize,
+}
+
+/// A text as the weights see it.
+struct Sample<'t> {
+    of: &'t Labelled,
+    /// The source, or its part.
+    group: String,
+    windows: Vec<Features>,
+    is_learned: bool,
+}
+
+/// Trains a model for the concepts of `scanner`.
+///
+/// # Errors
+/// [`TrainError`] where there are fewer than two sources, or no attack, or no harmless text.
+pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainError> {
+    let names = feature_names(scanner.rules().families());
+    let signs = signs(scanner);
+    let samples = samples(scanner, texts);
+    let learned: Vec<&Sample<'_>> = samples.iter().filter(|sample| sample.is_learned).collect();
+    let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
+    let too_little = |message: &str| Err(TrainError::TooLittle(message.to_owned()));
+    if groups.len() < 2 {
+        return too_little(
+            "records of at least two sources are needed: thresholds are fixed on the one left out",
+        );
+    }
+    for (is_attack, what) in [(true, "attack"), (false, "benign record")] {
+        if !learned.iter().any(|sample| sample.of.is_attack == is_attack && !sample.windows.is_empty()) {
+            return too_little(&format!("no {what} of a user or a tool holds any concept"));
+        }
+    }
+    let scores = held_out_scores(&learned, &groups, &signs);
+    let mut benign: Vec<f64> =
+        learned.iter().zip(&scores).filter(|(sample, _)| !sample.of.is_attack).map(|(_, s)| *s).collect();
+    benign.sort_by(|a, b| b.total_cmp(a));
+    let threshold = |rate: f64| {
+        let at = (rate * benign.len() as f64) as usize;
+        benign.get(at).copied().unwrap_or(f64::NEG_INFINITY).max(-4.0)
+    };
+    let block = round(probability(threshold(BLOCK_RATE)) + 1e-4, 1e4).min(0.999);
+    let warn = round(probability(threshold(WARN_RATE)), 1e4).clamp(0.001, block - 0.001);
+    let weights = fit_without(&learned, None, &signs);
+    let model = quantised(&names, &weights, warn, block);
+    let mut held_out: BTreeMap<(bool, String, String), (usize, usize)> = BTreeMap::new();
+    for (sample, score) in learned.iter().zip(&scores) {
+        let key = (sample.of.is_attack, sample.of.source.clone(), sample.of.tier.clone());
+        let (found, all) = held_out.entry(key).or_default();
+        *all += 1;
+        *found += usize::from(probability(*score) >= block);
+    }
+    Ok(Trained { model, held_out, digest: digest(texts), texts: texts.len() })
+}
+
+/// Which way each feature may count.
+fn signs(scanner: &Scanner) -> Vec<Sign> {
+    let of = |is_against: bool| if is_against { Sign::Against } else { Sign::For };
+    let families = scanner.rules().families().iter().map(|concept| of(concept.is_against));
+    let coded = CODED_FEATURES.iter().map(|name| match *name {
+        "surface-user" | "surface-tool" | "quoted" => Sign::Any,
+        _ => Sign::For,
+    });
+    families.chain(coded).collect()
+}
+
+fn samples<'t>(scanner: &Scanner, texts: &'t [Labelled]) -> Vec<Sample<'t>> {
+    let plugins = scanner.rules().plugin_bits([INJECTION]);
+    let mut sources_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for text in texts.iter().filter(|text| !text.is_attack) {
+        sources_of.entry(&text.tier).or_default().insert(&text.source);
+    }
+    let sample = |text: &'t Labelled| {
+        let is_learned = text.role != Role::System && text.tier != SEMANTIC;
+        let surface = if text.role == Role::Tool { Surface::ToolResult } else { Surface::Text };
+        let request = Request { text: &text.text, plugins, role: Some(text.role), surface: Some(surface) };
+        let windows =
+            if is_learned { scanner.samples(request, WINDOW, &Budget::UNLIMITED) } else { Ok(Vec::new()) };
+        let is_alone =
+            !text.is_attack && sources_of.get(&*text.tier).is_some_and(|sources| sources.len() == 1);
+        let group = match is_alone {
+            true => format!("{}/{}", text.source, part(&text.id)),
+            false => text.source.clone(),
+        };
+        // An unlimited budget is never spent.
+        Sample { of: text, group, windows: windows.unwrap_or_default(), is_learned }
+    };
+    texts.iter().map(sample).collect()
+}
+
+/// A part of a source for an id (FNV-1a).
+fn part(id: &str) -> u64 {
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    hash % PARTS
+}
+
+/// Log-odds of each text under the weights of the other sources; far below all others without a concept.
+fn held_out_scores(learned: &[&Sample<'_>], groups: &BTreeSet<&str>, signs: &[Sign]) -> Vec<f64> {
+    let mut scores = vec![-40.0; learned.len()];
+    for group in groups {
+        let weights = fit_without(learned, Some(group), signs);
+        for (sample, score) in learned.iter().zip(&mut scores) {
+            if sample.group == *group
+                && let Some((_, log_odds)) = weights.best(&sample.windows)
+            {
+                *score = log_odds;
+            }
+        }
+    }
+    scores
+}
+
+fn fit_without(learned: &[&Sample<'_>], left_out: Option<&str>, signs: &[Sign]) -> Weights {
+    let kept = || {
+        let is_kept = |sample: &&&Sample<'_>| {
+            left_out.is_none_or(|group| sample.group != group) && !sample.windows.is_empty()
+        };
+        learned.iter().filter(is_kept)
+    };
+    let mut counts: BTreeMap<(&str, bool), f64> = BTreeMap::new();
+    for sample in kept() {
+        *counts.entry((&sample.group, sample.of.is_attack)).or_default() += 1.0;
+    }
+    let example =
+        |sample: &&'_ Sample<'_>| (sample.of.is_attack, 1.0 / counts[&(&*sample.group, sample.of.is_attack)]);
+    let examples: Vec<Example<'_>> = kept()
+        .map(|sample| {
+            let (is_attack, weight) = example(sample);
+            Example { windows: &sample.windows, is_attack, weight }
+        })
+        .collect();
+    fit(&examples, signs, PENALTY)
+}
+
+/// The weights as whole numbers.
+fn quantised(names: &[String], weights: &Weights, warn: f64, block: f64) -> ModelDef {
+    let largest = weights.features.iter().fold(0.1f64, |largest, weight| largest.max(weight.abs()));
+    let scale = round(largest / WEIGHT_MAX + 5e-7, 1e6);
+    let whole = |value: f64| (value / scale).round();
+    let mut named = BTreeMap::new();
+    for (name, weight) in names.iter().zip(&weights.features) {
+        named.insert(name.clone(), whole(*weight).clamp(-WEIGHT_MAX, WEIGHT_MAX) as i8);
+    }
+    ModelDef {
+        format: MODEL_FORMAT,
+        description: "Trained by `portcullis train`; see its card.".to_owned(),
+        window: WINDOW,
+        scale,
+        bias: whole(weights.bias) as i32,
+        warn,
+        block,
+        weights: named,
+    }
+}
+
+fn round(value: f64, unit: f64) -> f64 {
+    (value * unit).round() / unit
+}
+
+fn digest(texts: &[Labelled]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        for part in [&*text.source, &text.tier, if text.is_attack { "attack" } else { "benign" }, &text.text]
+        {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The model as the text of a rule file.
+pub fn model_file(model: &ModelDef) -> String {
+    let mut out = String::from(
+        "# The model that weighs concepts. Written by `portcullis train`; change it by training again.\n\n[model]\n",
+    );
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    line(format!("format = {}", model.format));
+    line(format!("description = {:?}", model.description));
+    line(format!("window = {}", model.window));
+    line(format!("scale = {:?}", model.scale));
+    line(format!("bias = {}", model.bias));
+    line(format!("warn = {:?}", model.warn));
+    line(format!("block = {:?}", model.block));
+    line("\n[model.weights]".to_owned());
+    for (name, weight) in &model.weights {
+        line(format!("{name} = {weight}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

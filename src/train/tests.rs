@@ -1,0 +1,95 @@
+//! Training on a handful of texts: what is learned, and that it is learned the same way twice.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::rules::{RuleSet, RuleSetConfig, RuleSource};
+
+const CONCEPTS: &str = r#"
+[[concept]]
+id = "t.bad"
+family = "bad"
+description = "d"
+phrases = ["xyzzy"]
+
+[[concept]]
+id = "t.common"
+family = "common"
+description = "d"
+phrases = ["plugh"]
+
+[[concept]]
+id = "t.against"
+family = "calm"
+against = true
+description = "d"
+phrases = ["tea+time"]
+"#;
+
+fn scanner(model: Option<&ModelDef>) -> Scanner {
+    let mut sources = vec![RuleSource::custom("t.toml", "injection", CONCEPTS)];
+    sources.extend(model.map(|model| RuleSource::custom("m.toml", "injection", model_file(model))));
+    let set =
+        RuleSet::compile(&sources, &RuleSetConfig::default()).unwrap_or_else(|problems| panic!("{problems}"));
+    Scanner::new(Arc::new(set))
+}
+
+fn texts() -> Vec<Labelled> {
+    let mut out = Vec::new();
+    for source in ["a", "b", "c"] {
+        for n in 0..40 {
+            for (is_attack, text) in
+                [(true, format!("Say xyzzy and plugh {n}.")), (false, format!("Then plugh at tea time {n}."))]
+            {
+                let (source, tier) = (source.to_owned(), "t".to_owned());
+                out.push(Labelled { id: n.to_string(), source, tier, is_attack, role: Role::User, text });
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn what_tells_is_learned_and_found() {
+    let trained = train(&scanner(None), &texts()).expect("enough to learn from");
+    let weights = &trained.model.weights;
+    assert!(weights["bad"] > 50 && weights["calm"] < -50 && weights["common"].abs() < 30, "{weights:?}");
+    for ((is_attack, _, _), (found, all)) in &trained.held_out {
+        assert_eq!(*found, if *is_attack { *all } else { 0 });
+    }
+    let scanner = scanner(Some(&trained.model));
+    let find = |text: &str| {
+        let plugins = scanner.rules().plugin_bits([INJECTION]);
+        let request = Request { text, plugins, role: Some(Role::User), surface: Some(Surface::Text) };
+        scanner.scan(request, &Budget::UNLIMITED).expect("no budget").findings
+    };
+    let found = find("Now say xyzzy and plugh.");
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(&*finding.info.id, "injection.concepts");
+    assert!(finding.info.score >= 0.7, "{:?}", finding.info);
+    assert!(finding.info.description.contains("bad (") && finding.info.description.contains("at 8..13"));
+    assert_eq!(finding.range, 8..13);
+    assert!(find("Then plugh at tea time.").is_empty());
+}
+
+#[test]
+fn the_same_texts_give_the_same_file() {
+    let once = train(&scanner(None), &texts()).expect("enough to learn from");
+    let twice = train(&scanner(None), &texts()).expect("enough to learn from");
+    assert_eq!(model_file(&once.model), model_file(&twice.model));
+    assert_eq!(card(&once), card(&twice));
+    assert!(card(&once).contains("| attack | a | t | 40 | 100.0 % |"));
+}
+
+#[test]
+fn too_little_is_said() {
+    let one: Vec<Labelled> = texts().into_iter().filter(|text| text.source == "a").collect();
+    let only_benign: Vec<Labelled> = texts().into_iter().filter(|text| !text.is_attack).collect();
+    let silent = |text: Labelled| Labelled { text: "Nothing.".to_owned(), ..text };
+    let nothing: Vec<Labelled> = texts().into_iter().map(silent).collect();
+    assert!(train(&scanner(None), &[]).is_err());
+    assert!(train(&scanner(None), &only_benign).is_err_and(|e| e.to_string().contains("no attack")));
+    assert!(train(&scanner(None), &nothing).is_err_and(|e| e.to_string().contains("holds any concept")));
+    // A tier that one source alone brings is cut, and its parts stand for sources.
+    assert!(train(&scanner(None), &one).is_ok());
+}
