@@ -38,8 +38,8 @@ pub const CODE: &str = "code";
 
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
-pub use model::{MODEL_FORMAT, Model, ModelDef, probability};
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
+pub use model::{MODEL_FORMAT, Model, ModelDef, probability};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};

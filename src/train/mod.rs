@@ -30,7 +30,7 @@ const PENALTY: f64 = 0.02;
 /// Share of harmless texts, each scored by weights of other origins, that may block.
 pub const BLOCK_RATE: f64 = 0.004;
 /// The same for a warning.
-pub const WARN_RATE: f64 = 0.015;
+pub const WARN_RATE: f64 = 0.01;
 /// Parts of a source that alone brings a tier of harmless texts.
 const PARTS: u64 = 3;
 /// Tier of attacks that are plain requests.

@@ -8,6 +8,8 @@
 //! Nothing is computed for a text in which no concept that speaks for an attack was hit.
 
 mod quote;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::ops::Range;
@@ -28,6 +30,9 @@ const CATEGORY: &str = "prompt_injection.concepts";
 const BLOCK_SCORE: f64 = 0.7;
 /// Score at which a finding warns under the default thresholds.
 const WARN_SCORE: f64 = 0.3;
+
+/// Fewest families that must speak for an attack before a text warns.
+const IDEAS_MIN: usize = 2;
 
 /// Features besides the families of concepts, in the order of their indices after these.
 pub const CODED_FEATURES: [&str; 8] = [
@@ -102,7 +107,8 @@ pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> O
     let best = evidence.best(model)?;
     let severity = match best.probability {
         p if p >= model.def.block => Severity::High,
-        p if p >= model.def.warn => Severity::Medium,
+        // One idea alone, however heavy, is what people say every day.
+        p if p >= model.def.warn && best.ideas() >= IDEAS_MIN => Severity::Medium,
         _ => return None,
     };
     let score = score_of(model, best.probability);

@@ -187,6 +187,11 @@ impl Weighed {
         self.hits.iter().filter(is_speaking).map(|counted| &counted.hit)
     }
 
+    /// How many families speak for an attack.
+    pub(super) fn ideas(&self) -> usize {
+        self.parts.iter().filter(|part| part.1 > 0.0).count()
+    }
+
     /// From the first hit that counts for an attack to the end of the last.
     pub(super) fn span(&self) -> Range<usize> {
         let start = self.speaking().map(|hit| hit.range.start).min().unwrap_or_default();
@@ -200,7 +205,9 @@ impl Weighed {
     /// The concepts that fired with their log-odds and places, and the probability. Places count in UTF-8 bytes.
     pub(super) fn describe(&self, families: &[Concept]) -> String {
         let mut out = format!("Signs of an injection, together {:.2} probable:", self.probability);
-        for (nth, (family, odds, at)) in self.parts.iter().take(NAMED_MAX).enumerate() {
+        for (nth, (family, odds, at)) in
+            self.parts.iter().filter(|part| part.1 != 0.0).take(NAMED_MAX).enumerate()
+        {
             let comma = if nth == 0 { "" } else { "," };
             let name = families[*family].family.replace('_', " ");
             // Writing to a String cannot fail.

@@ -1,0 +1,87 @@
+//! The regression gate: texts of our own, judged by rules and model together.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+
+use super::*;
+use crate::detect::Scanner;
+use crate::rules::{Budget, RuleSetConfig, builtin_sources};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gate {
+    attacks_user: Vec<String>,
+    attacks_tool: Vec<String>,
+    benign_user: Vec<String>,
+    benign_tool: Vec<String>,
+}
+
+fn gate() -> Gate {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/gate.toml"));
+    toml::from_str(text).expect("the file of the gate")
+}
+
+fn scanner() -> &'static Scanner {
+    static SCANNER: OnceLock<Scanner> = OnceLock::new();
+    SCANNER.get_or_init(|| {
+        let set = RuleSet::compile(&builtin_sources(), &RuleSetConfig::default());
+        Scanner::new(Arc::new(set.unwrap_or_else(|problems| panic!("{problems}"))))
+    })
+}
+
+fn found(text: &str, role: Role) -> Vec<Detected> {
+    let surface = if role == Role::Tool { Surface::ToolResult } else { Surface::Text };
+    let plugins = scanner().rules().plugin_bits([INJECTION]);
+    let request = Request { text, plugins, role: Some(role), surface: Some(surface) };
+    scanner().scan(request, &Budget::UNLIMITED).expect("no budget").findings
+}
+
+fn blocked<'t>(texts: &'t [String], role: Role) -> Vec<&'t str> {
+    let blocks = |text: &&String| found(text, role).iter().any(|one| one.info.score >= BLOCK_SCORE);
+    texts.iter().filter(blocks).map(String::as_str).collect()
+}
+
+#[test]
+fn attacks_are_blocked_and_their_twins_are_not() {
+    let gate = gate();
+    for (texts, role) in [(&gate.benign_user, Role::User), (&gate.benign_tool, Role::Tool)] {
+        let wrong = blocked(texts, role);
+        assert!(wrong.is_empty(), "blocked: {wrong:#?}");
+    }
+    for (texts, role, share) in [(&gate.attacks_user, Role::User, 85), (&gate.attacks_tool, Role::Tool, 85)] {
+        let right = blocked(texts, role);
+        let missed: Vec<&String> = texts.iter().filter(|text| !right.contains(&text.as_str())).collect();
+        assert!(right.len() * 100 >= texts.len() * share, "missed: {missed:#?}");
+    }
+}
+
+#[test]
+fn a_finding_names_its_concepts_and_lies_inside_the_text() {
+    let model = scanner().rules().model().expect("the built-in model");
+    let gate = gate();
+    let mut weighed = 0;
+    for text in gate.attacks_user.iter().chain(&gate.attacks_tool) {
+        for one in found(text, Role::Tool).iter().filter(|one| *one.info.id == *RULE_ID) {
+            assert!(text.get(one.range.clone()).is_some_and(|part| !part.is_empty()), "{text}");
+            assert!(one.info.description.contains(" at "), "{}", one.info.description);
+            assert!(one.info.score >= WARN_SCORE && one.info.score <= Severity::High.score());
+            weighed += 1;
+        }
+    }
+    assert!(weighed > 0);
+    assert!(score_of(model, model.def.block) >= BLOCK_SCORE);
+    assert!(score_of(model, model.def.block - 1e-6) < BLOCK_SCORE);
+    assert!(score_of(model, model.def.warn) >= WARN_SCORE);
+}
+
+#[test]
+fn documents_and_streams_are_not_weighed() {
+    let text = &gate().attacks_tool[0];
+    for surface in [Surface::Document, Surface::Stream] {
+        let plugins = scanner().rules().plugin_bits([INJECTION]);
+        let request = Request { text, plugins, role: None, surface: Some(surface) };
+        let all = scanner().scan(request, &Budget::UNLIMITED).expect("no budget").findings;
+        assert!(all.iter().all(|one| *one.info.id != *RULE_ID));
+    }
+}
