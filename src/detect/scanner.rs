@@ -172,6 +172,7 @@ impl Run<'_, '_> {
             hints.reversed.then(|| text::reversed(view)),
             text::leet(view),
             text::spaced(view),
+            text::morse(view),
         ];
         for disguise in disguises.iter().flatten() {
             self.view(disguise, true, injection)?;

@@ -10,6 +10,7 @@
 //! Not decoded: text behind more than [`PROBE`] bytes of base64 that is not text, and runs that begin amid base64.
 
 use super::base64;
+use super::codes;
 use super::escapes::{self, Escape};
 use super::gate;
 use super::hex::{self, Pairs};
@@ -119,7 +120,12 @@ impl Decoder<'_> {
         self.at = run.end;
         let is_touched = self.escape_end == Some(run.start)
             || escapes::read(self.text, run.end).is_some_and(|escape| is_base64_part(&escape));
-        if is_touched || self.take_hex(&run) || self.take_wrapped(&run) || self.take_base64(run.clone()) {
+        if is_touched
+            || self.take_hex(&run)
+            || self.take_base32(&run)
+            || self.take_wrapped(&run)
+            || self.take_base64(run.clone())
+        {
             return;
         }
         // Part of a path or of joined words may be base64 though the whole is not.
@@ -143,6 +149,25 @@ impl Decoder<'_> {
         });
         self.rewriter.replace_parts(run.clone(), text, parts, Layer::Hex.into());
         self.found.insert(Layer::Hex);
+        true
+    }
+
+    /// Takes a run that is base32 as a whole, with its padding.
+    fn take_base32(&mut self, run: &Range<usize>) -> bool {
+        let signs = self.text[run.clone()].iter().take_while(|byte| **byte != b'=').count();
+        let end = run.start + signs;
+        let Some(bytes) = codes::base32(&self.text[run.start..end]) else { return false };
+        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else { return false };
+        let padding = self.text[end..].iter().take(6).take_while(|byte| **byte == b'=').count();
+        let starts = (run.start..end).step_by(8);
+        let parts = starts.map(|start| {
+            // Padding belongs to the last group.
+            let to = if start + 8 >= end { end + padding } else { start + 8 };
+            (5, start..to)
+        });
+        self.rewriter.replace_parts(run.start..end + padding, text, parts, Layer::Base32.into());
+        self.found.insert(Layer::Base32);
+        self.at = end + padding;
         true
     }
 

@@ -48,13 +48,11 @@ pub enum Layer {
     Base32,
     /// Morse code.
     Morse,
-    /// Pig Latin.
-    PigLatin,
 }
 
 impl Layer {
     /// Every layer, in bit order.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 22] = [
         Self::Nfkc,
         Self::Case,
         Self::Invisible,
@@ -77,7 +75,6 @@ impl Layer {
         Self::Reversed,
         Self::Base32,
         Self::Morse,
-        Self::PigLatin,
     ];
 
     /// The stable name that findings report as an evasion.
@@ -105,7 +102,6 @@ impl Layer {
             Self::Reversed => "reversed",
             Self::Base32 => "base32",
             Self::Morse => "morse",
-            Self::PigLatin => "pig_latin",
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod base64;
 mod chars;
+mod codes;
 mod confusables;
 mod decode;
 mod escapes;
@@ -27,7 +28,7 @@ mod views;
 mod window;
 
 pub use layer::{Layer, Layers};
-pub use phrase::{leet, reversed, rot13, spaced};
+pub use phrase::{leet, morse, reversed, rot13, spaced};
 pub use span::{OffsetEncoding, convert_offsets, line_columns, line_of};
 pub use view::View;
 pub use views::{Limits, Views, views, warm_up};

@@ -4,6 +4,7 @@
 //! by digits, set apart. [`rot13`] and [`reversed`] change every text, so they are worth scanning only where the
 //! parent gives a reason; [`leet`] and [`spaced`] have gates cheap enough for every text.
 
+use super::codes;
 use super::gate;
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
@@ -58,6 +59,20 @@ pub fn reversed<'t>(parent: &View<'t>) -> View<'t> {
         end = start;
     }
     rewriter.finish_exact(parent)
+}
+
+/// The text with messages in Morse written out; none if there is no message of some length.
+pub fn morse<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    let text = parent.text();
+    let mut rewriter = Rewriter::new(text);
+    let mut at = 0;
+    while let Some(message) = codes::next_morse(text.as_bytes(), at) {
+        at = message.range.end;
+        let said: String = message.letters.iter().map(|(letter, _)| letter).collect();
+        let parts = message.letters.iter().map(|(letter, range)| (letter.len_utf8(), range.clone()));
+        rewriter.replace_parts(message.range, &said, parts, Layers::of(Layer::Morse));
+    }
+    rewriter.finish(parent)
 }
 
 /// The text with digits and signs read as the letters they stand for, in words that mix them with letters; none if

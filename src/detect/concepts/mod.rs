@@ -51,7 +51,7 @@ pub const CODED_FEATURES: [&str; 8] = [
 ];
 
 /// Layers whose use around a phrase is a sign in itself. Percent encoding, entities, escapes and diacritics are not.
-const DISGUISES: [Layer; 14] = [
+const DISGUISES: [Layer; 13] = [
     Layer::Invisible,
     Layer::Tags,
     Layer::VariationSelectors,
@@ -64,7 +64,6 @@ const DISGUISES: [Layer; 14] = [
     Layer::Reversed,
     Layer::Base32,
     Layer::Morse,
-    Layer::PigLatin,
     Layer::Bidi,
 ];
 
