@@ -1,5 +1,9 @@
 //! The quality check: whether description and document say enough. It never blocks.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 use super::findings::Findings;
 use super::manifest::Checked;
 use crate::decision::{CheckFinding, Severity};
@@ -29,7 +33,11 @@ impl Quality {
         if extension != "md" {
             return;
         }
-        for (line, content) in (1..).zip(text.lines()) {
+        let (mut line, mut before) = (1, 0);
+        for start in lines_with_signs(text) {
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[before..start]).count() as u32;
+            before = start;
+            let content = text[start..].lines().next().unwrap_or_default();
             let lower = content.to_ascii_lowercase();
             if FILLER.iter().any(|filler| lower.contains(filler)) || has_insert(content) {
                 self.add(
@@ -99,6 +107,35 @@ impl Quality {
     }
 }
 
+static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let texts = FILLER.iter().copied().chain(["<insert", "todo", "fixme", "tbd"]);
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(texts)
+        .unwrap_or_else(|error| panic!("a dozen texts: {error}"))
+});
+
+/// Where lines begin that hold a sign of something left over, each once, in order.
+fn lines_with_signs(text: &str) -> Vec<usize> {
+    let mut starts: Vec<usize> = Vec::new();
+    for hit in SIGNS.find_iter(text) {
+        let start = memchr::memrchr(b'\n', &text.as_bytes()[..hit.start()]).map_or(0, |at| at + 1);
+        if starts.last() != Some(&start) {
+            starts.push(start);
+        }
+    }
+    starts
+}
+
+/// Bytes in which a placeholder or a mark ends.
+const MARK_BYTES_MAX: usize = 80;
+
+/// The beginning of a text, so that many openings without an end cost no more than their number.
+fn head(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MARK_BYTES_MAX)]
+}
+
 /// How many placeholders such as `{{project}}` a text holds.
 fn placeholders(text: &str) -> u32 {
     let is_name = |name: &str| {
@@ -110,14 +147,14 @@ fn placeholders(text: &str) -> u32 {
     };
     let found = text
         .match_indices("{{")
-        .filter(|(at, _)| text[at + 2..].split_once("}}").is_some_and(|(name, _)| is_name(name)));
+        .filter(|(at, _)| head(&text[at + 2..]).split_once("}}").is_some_and(|(name, _)| is_name(name)));
     found.count() as u32
 }
 
 /// Whether a line holds a mark such as `<INSERT_NAME_HERE>`.
 fn has_insert(line: &str) -> bool {
     line.match_indices('<').any(|(at, _)| {
-        let name = line[at + 1..].split('>').next().unwrap_or_default();
+        let name = head(&line[at + 1..]).split('>').next().unwrap_or_default();
         name.len() > 7
             && name.len() < 60
             && name.starts_with("INSERT")

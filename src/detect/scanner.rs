@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::concepts::{self, Evidence, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve};
 use crate::rules::{Budget, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
-use crate::text::{self, Layers, Limits, View};
+use crate::text::{self, Layers, Limits, View, Views};
 
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
@@ -74,11 +74,27 @@ impl Scanner {
         if request.text.is_empty() || request.plugins == 0 {
             return Ok(Scanned::default());
         }
+        self.scan_views(request, &text::views(request.text, &self.limits), true, budget)
+    }
+
+    /// Scans one text of which the views were made already, by whoever looks at them as well; `with_phrases` also looks for
+    /// phrases in disguise (leet, set apart, backwards, rotated), which only matter in what a model is to read.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn scan_views(
+        &self,
+        request: Request<'_>,
+        views: &Views<'_>,
+        with_phrases: bool,
+        budget: &Budget<'_>,
+    ) -> Result<Scanned, ScanStop> {
         let (mut all, mut hits) = (Vec::new(), Vec::new());
-        let limit_hit = self.every_match(request, budget, &mut |family, detected| match family {
-            None => all.push(detected),
-            Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
-        })?;
+        let limit_hit =
+            self.every_match(request, views, with_phrases, budget, &mut |family, detected| match family {
+                None => all.push(detected),
+                Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
+            })?;
         let mut findings = resolve::resolve(all);
         if !hits.is_empty()
             && concepts::is_weighed(request.surface)
@@ -102,7 +118,8 @@ impl Scanner {
         budget: &Budget<'_>,
     ) -> Result<Vec<Vec<(usize, f64)>>, ScanStop> {
         let mut hits = Vec::new();
-        self.every_match(request, budget, &mut |family, detected| {
+        let views = text::views(request.text, &self.limits);
+        self.every_match(request, &views, true, budget, &mut |family, detected| {
             hits.extend(family.map(|family| Hit { family, range: detected.range, layers: detected.layers }));
         })?;
         Ok(Evidence::of(&self.rules, &request, hits).samples(window))
@@ -112,15 +129,16 @@ impl Scanner {
     fn every_match(
         &self,
         request: Request<'_>,
+        views: &Views<'_>,
+        with_phrases: bool,
         budget: &Budget<'_>,
         out: &mut dyn FnMut(Option<usize>, Detected),
     ) -> Result<bool, ScanStop> {
-        let views = text::views(request.text, &self.limits);
         self.rules.with_scratch(|scratch| {
             let mut run = Run { scanner: self, request, budget, scratch, matches: Vec::new(), out };
             for (index, view) in views.views.iter().enumerate() {
                 let hints = run.view(view, index > 0, request.plugins)?;
-                if index < PHRASE_VIEWS_MAX {
+                if with_phrases && index < PHRASE_VIEWS_MAX {
                     run.phrases(view, hints)?;
                 }
             }
@@ -211,7 +229,8 @@ pub fn find_with_rule(
     let mut found = Vec::new();
     let id = &scanner.rules.rules()[rule as usize].info.id;
     let request = Request { text, plugins: u32::MAX, role, surface };
-    let stopped = scanner.every_match(request, &Budget::UNLIMITED, &mut |_, detected| {
+    let views = text::views(text, &scanner.limits);
+    let stopped = scanner.every_match(request, &views, true, &Budget::UNLIMITED, &mut |_, detected| {
         if detected.info.id == *id {
             found.push(detected.range);
         }

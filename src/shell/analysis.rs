@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::effect::Effect;
+use super::programs::Language;
 
 /// What a command would do, and what could not be found out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +12,22 @@ pub struct Analysis {
     pub effects: Vec<Effect>,
     /// What could not be analysed, each once.
     pub unresolved: Vec<Unresolved>,
+    /// Where text is run that a decoder made out of what nobody can read, whatever it turned out to be; each place once.
+    /// Says nothing about harm.
+    pub decoded: Vec<Range<usize>>,
+    /// Scripts of other languages that are run out of the command itself, the first few.
+    pub inline: Vec<Inline>,
+}
+
+/// A script of another language inside a command, such as that of `python -c`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inline {
+    /// What it is written in.
+    pub language: Language,
+    /// Its text; pieces that are not known stand as [`super::argument::HOLE`].
+    pub text: String,
+    /// Where it stands in the command, in UTF-8 bytes.
+    pub span: Range<usize>,
 }
 
 /// A part that could not be analysed.

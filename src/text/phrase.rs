@@ -100,14 +100,21 @@ pub fn leet<'t>(parent: &View<'t>) -> Option<View<'t>> {
     rewriter.finish(parent)
 }
 
-/// Runs of ASCII letters, digits and the signs that leet uses.
+/// Longest word that is read as leet, in bytes: no word is as long, encoded data is.
+const LEET_WORD_MAX: usize = 40;
+
+/// Runs of ASCII letters, digits and the signs that leet uses, up to [`LEET_WORD_MAX`].
 fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || gate::is_leet(*byte);
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + bytes[at..].iter().position(is_part)?;
-        at = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
-        Some(start..at)
+        loop {
+            let start = at + bytes[at..].iter().position(is_part)?;
+            at = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+            if at - start <= LEET_WORD_MAX {
+                return Some(start..at);
+            }
+        }
     })
 }
 

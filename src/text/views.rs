@@ -21,7 +21,7 @@ const TEXT_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub struct Limits {
     /// How many encodings may lie inside each other.
     pub depth_max: u8,
-    /// Most bytes that all views but the first may hold together. Eight times the text plus 64 KiB is a limit in any
+    /// Most bytes that all views but the first may hold together; 0 makes none. Eight times the text plus 64 KiB is a limit in any
     /// case, and so is as many map segments as that text has bytes, plus 64 Ki.
     pub expansion_max: usize,
 }
@@ -50,7 +50,7 @@ pub fn views<'t>(text: &'t str, limits: &Limits) -> Views<'t> {
             .min(text.len().saturating_mul(EXPANSION_FACTOR_MAX) + EXPANSION_SLACK),
         segments_left: text.len().saturating_add(EXPANSION_SLACK),
     };
-    if text.len() > TEXT_BYTES_MAX {
+    if text.len() > TEXT_BYTES_MAX || limits.expansion_max == 0 {
         maker.made.limit_hit = true;
         return maker.made;
     }

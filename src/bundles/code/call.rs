@@ -38,6 +38,7 @@ impl Walk<'_> {
             Shape::Method(method) => self.method(&method.0, &method.1, callee.taint, arguments, at),
             Shape::Api(path) => self.call_api(path, callee, arguments, at),
             _ => {
+                self.blind_function("", arguments, at);
                 let taint = self.pass_on(callee.taint, arguments, at);
                 Value::unknown(taint | callee.taint)
             }
@@ -108,6 +109,7 @@ impl Walk<'_> {
         let full = format!("*.{name}");
         self.piped(name, base.deep_taint(), arguments, at);
         self.record_method(&full, base, arguments, at);
+        self.blind_method(base, name, taint, arguments, at);
         let given = self.pass_on(base.deep_taint(), arguments, at);
         let of_api = library::returned(self.context.rules, &full);
         // What reads a part of something has the taint of it; what asks a question does not.
@@ -190,6 +192,10 @@ impl Walk<'_> {
             && self.language == Language::JavaScript
             && function != "Reflect"
         {
+            // It may as well be a function of that name in another file.
+            if self.context.rules.apis_of(function).next().is_none() {
+                self.blind_function(path, arguments, at);
+            }
             let function = Value::api(function).with(callee.taint);
             return self.called(&function, how, arguments, at);
         }
@@ -204,6 +210,9 @@ impl Walk<'_> {
             return value;
         }
         let (returns, is_clean) = library::returned(self.context.rules, path);
+        if !path.starts_with("builtins.") && self.context.rules.apis_of(path).next().is_none() {
+            self.blind_function(path, arguments, at);
+        }
         self.record(path, arguments, at, callee.taint);
         let given = self.pass_on(callee.taint | returns, arguments, at);
         let taint = if is_clean { returns } else { returns | given | callee.taint.without(Taint::HIDDEN) };

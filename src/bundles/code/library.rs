@@ -152,8 +152,12 @@ impl Walk<'_> {
         Some(match &**path {
             "builtins.getattr" | "Reflect.get" | "inspect.getattr_static" | "_.get" => {
                 let (base, name) = (first?, &arguments.get(1)?.1);
+                let how = name.taint & PUT_TOGETHER | Taint::ASSEMBLED;
                 match name.known_text() {
-                    Some(name) => self.member(base, &name, matches!(base.shape, Shape::Api(_))),
+                    Some(name) => {
+                        let member = self.member(base, &name, matches!(base.shape, Shape::Api(_)));
+                        if matches!(base.shape, Shape::Unknown) { member.with(how) } else { member }
+                    }
                     // Any function of a module by a name that is not known.
                     None => {
                         let name = base.api_name().map(|module| format!("{module}.*"));

@@ -10,6 +10,7 @@
 //!
 //! Not caught: values that travel through other files, objects built at run time, and what a library does inside.
 
+mod blind;
 mod call;
 mod decode;
 mod evaluate;
@@ -91,7 +92,7 @@ pub fn language_of(path: &str, head: &[u8]) -> Option<Language> {
 pub enum NotParsed {
     /// It is not of the language. What could be parsed was judged.
     Syntax,
-    /// Larger than [`FILE_BYTES_MAX`].
+    /// Larger than [`FILE_BYTES_MAX`], or with more signs and words than a tree of it may have parts.
     TooLarge,
     /// Nested deeper than the limit, or more steps than the limit. What could be seen was judged.
     TooDeep,

@@ -351,6 +351,9 @@ impl Walk<'_> {
                 Some(value) => value.clone().with(taint),
                 None => Value::unknown(base.deep_taint()),
             },
+            Shape::Unknown if self.language == Language::JavaScript && !is_plain => {
+                self.member(base, &name, is_put_together).with(Taint::ASSEMBLED)
+            }
             _ if self.language == Language::JavaScript => self.member(base, &name, is_put_together),
             _ => Value::unknown(base.deep_taint()).about(base.about.clone()),
         }

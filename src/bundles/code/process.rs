@@ -2,19 +2,23 @@
 
 use std::rc::Rc;
 
+use super::Language;
 use super::call::Arguments;
 use super::follow::Walk;
 use super::judge::TEXTS_MAX;
 use super::places::PLACE;
 use super::taint::Taint;
-use super::value::{Shape, Value};
+use super::value::{HOLE, Shape, Value};
+use crate::bundles::rules::CommandKind;
 use crate::commands::GuardContext;
 use crate::decision::{CheckFinding, Severity};
 use crate::shell::effect::EffectKind;
 use crate::shell::limits::Limits;
+use crate::shell::programs::Language as InlineLanguage;
 
 /// How far a command in code is analysed: it is one of many.
-const LIMITS: Limits = Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000 };
+pub(super) const LIMITS: Limits =
+    Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000 };
 /// Stands in a command for what is not known.
 const UNKNOWN: &str = "$PIECE_THAT_IS_NOT_KNOWN";
 
@@ -48,17 +52,6 @@ const RUNNERS: &[&str] = &[
     "wscript",
     "cscript",
     "mshta",
-];
-
-/// Rules that stop an agent and say little of a program: it may well delete its own files in a home folder.
-const ONLY_WARN: &[&str] = &[
-    "command.delete-in-home",
-    "command.delete-outside",
-    "command.delete-above",
-    "command.delete-listed",
-    "command.delete-repository",
-    "command.overwrite-files",
-    "command.guard-off",
 ];
 
 /// What an effect is called in a report, and whether it may block: what a person can also want of a tool that works on
@@ -186,10 +179,25 @@ impl Walk<'_> {
         self.step(20 + command.len() / 8);
         let analysis = crate::shell::analyse(command, PLACE, &LIMITS);
         let context = GuardContext { place: PLACE, workspace_roots: &[] };
+        if !analysis.decoded.is_empty() {
+            self.record("file.run_decoded", &[(None, Value::text(command.clone()))], at, Taint::NONE);
+        }
+        for inline in &analysis.inline {
+            let is_same = matches!(
+                (self.language, inline.language),
+                (Language::Python, InlineLanguage::Python)
+                    | (Language::JavaScript, InlineLanguage::JavaScript)
+            );
+            if is_same {
+                let code = Rc::from(inline.text.replace(HOLE, "_"));
+                self.look_at_code(&code, at, "a script in a command");
+            }
+        }
         let mut found: Vec<CheckFinding> = Vec::new();
         for hit in self.context.commands.judge(&analysis, &context) {
             let (category, may_block) = meaning(analysis.effects[hit.effect].kind);
-            let may_block = may_block && !ONLY_WARN.contains(&&*hit.rule.id);
+            let may_block =
+                may_block && !self.context.rules.is_command(CommandKind::OfPrograms, &hit.rule.id);
             let severity =
                 if may_block { hit.rule.severity } else { hit.rule.severity.min(Severity::Medium) };
             let finding = CheckFinding {

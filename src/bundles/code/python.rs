@@ -28,7 +28,10 @@ pub(super) fn parse(text: &str) -> Parsed {
         return Parsed { body: Vec::new(), is_whole: false, is_cut: false };
     };
     let mut lower = Lower { depth: 0, is_cut: false };
-    let body = lower.statements(&module.body);
+    let mut body = Vec::new();
+    // Each statement is let go as soon as it is read: two whole trees are never in memory.
+    lower
+        .deeper(|lower| module.body.into_iter().for_each(|statement| lower.statement(&statement, &mut body)));
     Parsed { body, is_whole, is_cut: lower.is_cut }
 }
 

@@ -15,6 +15,10 @@ const STACK_MAX: usize = 3 << 30;
 /// than 100.
 const NESTING_MAX: usize = 1_000;
 
+/// Signs and words of a file that is parsed. A tree takes up to 140 bytes for each (seen: files of nothing but the shortest
+/// statements), and code that people write has half as many in the largest file.
+const TOKENS_MAX: usize = 500_000;
+
 /// Words before an operand, of which a parser goes down a level each.
 const LEADING: &[&[u8]] =
     &[b"not", b"lambda", b"new", b"typeof", b"void", b"await", b"yield", b"else", b"delete"];
@@ -25,6 +29,9 @@ pub(super) fn run(language: Language, text: &str, context: Context<'_>) -> Repor
     let shape = Shape::of(language, text);
     if shape.nesting > NESTING_MAX {
         return too_deep();
+    }
+    if shape.levels_max + shape.lines > TOKENS_MAX {
+        return Report { not_parsed: Some(NotParsed::TooLarge), ..Report::default() };
     }
     let stack = (STACK_BASE + shape.levels_max * STACK_PER_LEVEL).min(STACK_MAX);
     std::thread::scope(|scope| {
@@ -47,6 +54,8 @@ struct Shape {
     nesting: usize,
     /// Signs and words: no parser can go down more levels.
     levels_max: usize,
+    /// Ends of lines, each of which ends a statement in Python.
+    lines: usize,
 }
 
 impl Shape {
@@ -58,6 +67,7 @@ impl Shape {
             let is_word = byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
             shape.levels_max += usize::from((is_word && !was_word) || byte.is_ascii_punctuation());
             was_word = is_word;
+            shape.lines += usize::from(*byte == b'\n');
         }
         while at < bytes.len() {
             let byte = bytes[at];

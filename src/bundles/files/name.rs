@@ -25,6 +25,8 @@ pub(in crate::bundles) enum Syntax {
     Make,
     /// A Dockerfile.
     Docker,
+    /// A Jupyter notebook.
+    Notebook,
     /// Requirements of pip.
     Requirements,
     /// Settings of other kinds.
@@ -34,11 +36,16 @@ pub(in crate::bundles) enum Syntax {
 }
 
 impl Syntax {
+    /// Every surface.
+    pub(in crate::bundles) const SURFACES: [&str; 4] = ["document", "script", "config", "data"];
+
     /// The surface that rules about text name.
     pub(in crate::bundles) const fn surface(self) -> &'static str {
         match self {
             Self::Markdown | Self::Prose => "document",
-            Self::Shell | Self::Code(_) | Self::Script(_) | Self::Make | Self::Docker => "script",
+            Self::Shell | Self::Code(_) | Self::Script(_) | Self::Make | Self::Docker | Self::Notebook => {
+                "script"
+            }
             Self::Json | Self::Yaml | Self::Toml | Self::Requirements | Self::Config => "config",
             Self::Data => "data",
         }
@@ -103,7 +110,6 @@ const SCRIPTS: &[&str] = &[
     "reg",
     "vue",
     "svelte",
-    "ipynb",
     "astro",
     "tf",
 ];
@@ -117,6 +123,8 @@ const CONFIGS: &[&str] = &[
     "service",
     "timer",
     "desktop",
+    "cron",
+    "crontab",
     "editorconfig",
     "npmrc",
     "lock",
@@ -147,6 +155,7 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         "bat" | "cmd" => return Syntax::Script(Script::Batch),
         "mk" | "mak" => return Syntax::Make,
         "dockerfile" | "containerfile" => return Syntax::Docker,
+        "ipynb" => return Syntax::Notebook,
         _ => {}
     }
     match lower.as_str() {
@@ -154,6 +163,7 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         _ if lower.starts_with("dockerfile") || lower.starts_with("containerfile") => return Syntax::Docker,
         _ if lower.starts_with("requirements") && extension == "txt" => return Syntax::Requirements,
         "constraints.txt" => return Syntax::Requirements,
+        "crontab" => return Syntax::Config,
         ".cursorrules" | ".windsurfrules" | ".clinerules" => return Syntax::Markdown,
         _ => {}
     }
@@ -201,4 +211,10 @@ pub(in crate::bundles) fn is_disguised(path: &str) -> bool {
     parts.next().is_some() && RUNS.contains(&last) && HARMLESS.contains(&before)
         // Pages and styles are built by scripts of their name: `page.html.js`.
         && !(matches!(last, "js" | "cmd" | "bat" | "ps1") && matches!(before, "html" | "md" | "csv" | "txt" | "svg"))
+}
+
+/// Whether a file is a test or an example, by its path.
+pub(in crate::bundles) fn is_sample(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    ["test", "spec", "example", "fixture", "mock", "sample", "docs/"].iter().any(|part| lower.contains(part))
 }

@@ -350,3 +350,55 @@ fn lines_of_large_files_count_from_their_begin() {
         rules(&inspection).iter().filter(|one| one.1 == "notes.md").map(|one| one.2).collect();
     assert!(!found.is_empty() && found.iter().all(|line| *line == lines + 1), "{found:?}, not {}", lines + 1);
 }
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+/// One file of a skill.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    path: String,
+    text: String,
+}
+
+/// Names of the cases of which the verdict is not `is_blocked`.
+fn wrong_verdicts(cases: &str, is_blocked: bool) -> Vec<String> {
+    let cases: Cases = toml::from_str(cases).expect("a table of cases");
+    let mut wrong = Vec::new();
+    for case in cases.case {
+        let text = case.text.trim_start_matches('\n');
+        let document = if case.path != "SKILL.md" {
+            SKILL.to_owned()
+        } else if text.starts_with("---") {
+            text.to_owned()
+        } else {
+            format!("{SKILL}\n{text}")
+        };
+        let mut files = vec![("SKILL.md", document.as_bytes())];
+        if case.path != "SKILL.md" {
+            files.push((&case.path, text.as_bytes()));
+        }
+        let inspection = inspect(&files);
+        if inspection.is_blocked() != is_blocked {
+            wrong.push(format!("{}: {:?}", case.name, inspection.checks));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn malware_in_a_skill_is_blocked() {
+    let cases = include_str!("../../../tests/cases/bundles/skills/malicious.toml");
+    assert_eq!(wrong_verdicts(cases, true), Vec::<String>::new());
+}
+
+#[test]
+fn skills_about_security_are_not() {
+    let cases = include_str!("../../../tests/cases/bundles/skills/benign.toml");
+    assert_eq!(wrong_verdicts(cases, false), Vec::<String>::new());
+}

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::BundleRules;
+use super::lists::{CommandDef, HostDef};
 use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 use crate::bundles::code::Taint;
+use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
 use crate::rules::{RuleProblem, RuleProblems};
 use crate::text::line_of;
@@ -31,6 +33,10 @@ struct RuleFile {
     places: Vec<PlaceDef>,
     #[serde(default, rename = "provider")]
     providers: Vec<ProviderDef>,
+    #[serde(default, rename = "host")]
+    hosts: Vec<Spanned<HostDef>>,
+    #[serde(default, rename = "command")]
+    commands: Vec<Spanned<CommandDef>>,
     #[serde(default, rename = "rule")]
     rules: Vec<Spanned<RuleDef>>,
 }
@@ -176,6 +182,16 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Rule
                 Ok(api) => out.add(api),
                 Err(message) => problems.push(problem(source.file, line, "", message)),
             }
+        }
+        for spanned in file.hosts {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.lists.add_hosts(spanned.into_inner());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
+        }
+        for spanned in file.commands {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.lists.add_commands(spanned.into_inner(), CommandRules::builtin());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
         }
         for spanned in file.rules {
             let line = line_of(source.text, spanned.span().start);

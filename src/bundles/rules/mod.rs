@@ -5,6 +5,7 @@
 //! documents and configuration). Loading is pure; the engines beside this module do the looking.
 
 mod builtin;
+mod lists;
 mod load;
 mod rule;
 mod selfcheck;
@@ -16,6 +17,8 @@ use regex_automata::meta::Regex;
 use crate::rules::RuleProblems;
 
 pub use builtin::{builtin_bundle_sources, builtin_rule_ids};
+pub(in crate::bundles) use lists::after_scheme;
+pub use lists::{CommandKind, HostKind};
 pub use load::BundleRuleSource;
 pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
@@ -39,6 +42,7 @@ pub struct BundleRules {
     providers: Vec<Provider>,
     secret_places: Option<Regex>,
     chat_places: Option<Regex>,
+    lists: lists::Lists,
 }
 
 impl BundleRules {
@@ -77,6 +81,21 @@ impl BundleRules {
     /// Whether a path, in lower case, is of conversations with an agent, its memory or instructions.
     pub fn is_chat_place(&self, path: &str) -> bool {
         self.chat_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
+    }
+
+    /// Hosts of a kind, in lower case, in the order of files.
+    pub fn hosts(&self, kind: HostKind) -> &[String] {
+        self.lists.hosts(kind)
+    }
+
+    /// Whether an address is one of a documented installer.
+    pub fn is_installer(&self, url: &str) -> bool {
+        self.lists.is_installer(url)
+    }
+
+    /// Whether a rule about commands, by its id, means this in a bundle.
+    pub fn is_command(&self, kind: CommandKind, rule: &str) -> bool {
+        self.lists.is_command(kind, rule)
     }
 
     /// Indices of the rules about calls of a class or of a canonical name.

@@ -3,10 +3,30 @@
 use super::{Rule, Scan};
 use crate::bundles::code::{self, Language, NotParsed};
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::files::is_sample;
 use crate::decision::{CheckFinding, Severity};
+
+/// What code must be able to do for a pattern in its text to block: a list of signatures names what it looks for.
+const ACTS: &[&str] =
+    &["network", "process", "code_evaluation", "deserialization", "write_files", "delete_files"];
+
+/// The rule about commands that are handed to a function of which nothing is known. Tests and tools about security hand
+/// them to what looks at them.
+const HANDED_OVER: &str = "code.handed-command";
 
 /// Scans code that begins at `line` of the file.
 pub(super) fn code(scan: &mut Scan<'_, '_>, language: Language, text: &str, line: u32, is_file: bool) {
+    mapped(scan, language, text, is_file, &|inner| inner + line - 1);
+}
+
+/// Scans code whose lines stand in the lines of the file that `line_of` tells, from 1.
+pub(super) fn mapped(
+    scan: &mut Scan<'_, '_>,
+    language: Language,
+    text: &str,
+    is_file: bool,
+    line_of: &dyn Fn(u32) -> u32,
+) {
     if !scan.found.may_follow(text.len()) {
         scan.done.cut = Some(Unscanned::TooLarge);
         return;
@@ -19,17 +39,26 @@ pub(super) fn code(scan: &mut Scan<'_, '_>, language: Language, text: &str, line
         _ if is_file => scan.engine(language.as_str()),
         _ => {}
     }
+    let acts = |kind: &str| report.capabilities.iter().any(|capability| capability.kind == kind);
+    if is_file && report.not_parsed.is_none() && !ACTS.iter().any(|kind| acts(kind)) {
+        scan.found.findings.soften(scan.path, "script.");
+    }
     for finding in report.findings {
-        let place = if finding.line == 0 { 0 } else { finding.line + line - 1 };
+        let place = if finding.line == 0 { 0 } else { line_of(finding.line) };
         let snippet = scan.lines.show(place);
         // A block of a document that shows an attack is told, and does not block.
-        let is_shown = !is_file && scan.is_line_described(place);
+        let is_shown = if finding.rule_id == HANDED_OVER {
+            is_sample(scan.path) || super::context::is_about_security(scan.text)
+        } else {
+            !is_file && scan.is_line_described(place)
+        };
         let severity = if is_shown { finding.severity.min(Severity::Medium) } else { finding.severity };
         scan.found.findings.add(CheckFinding { line: place, snippet, severity, ..finding });
     }
     if is_file {
         for capability in report.capabilities {
-            scan.can(&capability.kind, capability.line, &capability.detail);
+            let line = if capability.line == 0 { 0 } else { line_of(capability.line) };
+            scan.can(&capability.kind, line, &capability.detail);
         }
         if scan.path.ends_with(".pth") {
             pth(scan);

@@ -34,7 +34,12 @@ const COMMANDS: &[&str] = &[
     "postAttachCommand",
     "before_script",
     "script",
+    "cmds",
+    "entry",
+    "entrypoint",
 ];
+/// Members whose own members are commands by their names.
+const TABLES: &[&str] = &["scripts", "tasks"];
 /// Variables that change what programs load, or where they send what they know. A whole name, or the end of one.
 const ENVIRONMENT: &[&str] = &[
     "LD_PRELOAD",
@@ -90,7 +95,14 @@ struct Walk<'w, 'e, 't> {
     /// The text to find lines in, and the line that it begins in.
     text: &'w str,
     line: u32,
+    /// Where the last text was found: the next one mostly stands behind it.
+    cursor: usize,
+    /// Bytes that were looked through for lines.
+    searched: usize,
 }
+
+/// Bytes of settings that are looked through for the lines of what is found in them.
+const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
 /// A file of JSON.
 pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
@@ -167,7 +179,7 @@ pub(super) fn front_matter(scan: &mut Scan<'_, '_>, value: &Value) {
 }
 
 fn walk(scan: &mut Scan<'_, '_>, value: &Value, origin: Origin, text: &str, line: u32) {
-    Walk { scan, origin, text, line }.value(value, "", 0);
+    Walk { scan, origin, text, line, cursor: 0, searched: 0 }.value(value, "", 0);
 }
 
 /// JSON as clients read it: with comments and trailing commas, if need be.
@@ -215,15 +227,16 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
 fn commands_of_broken(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Origin) {
     let mut commands = Vec::new();
     let mut captures = MEMBER.create_captures();
-    let mut at = 0;
+    let (mut at, mut below) = (0, 0);
     while at < text.len() && commands.len() < 200 {
         MEMBER.captures(regex_automata::Input::new(text).range(at..), &mut captures);
         let (Some(all), Some(value)) = (captures.get_match(), captures.get_group_by_name("value")) else {
             break;
         };
         let command = text[value.start..value.end].trim_end_matches([',', '"', '\'', ' ', '}']);
-        let below = text[..all.start()].matches('\n').count() as u32;
+        below += memchr::memchr_iter(b'\n', &text.as_bytes()[at..all.start()]).count() as u32;
         commands.push((command.replace("\\\"", "\""), line + below));
+        below += memchr::memchr_iter(b'\n', &text.as_bytes()[all.start()..all.end()]).count() as u32;
         at = all.end();
     }
     for (command, line) in commands {
@@ -251,17 +264,36 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// The line of a text in the settings; 0 when it is not found as it stands.
-    fn line_of(&self, text: &str) -> u32 {
+    /// The line of a text in the settings; that of their beginning when it is not found as it stands.
+    fn line_of(&mut self, text: &str) -> u32 {
         let first = text.lines().next().unwrap_or_default();
-        let plain = (!first.is_empty()).then(|| self.text.find(first)).flatten();
-        let escaped = || {
+        if first.is_empty() {
+            return self.line;
+        }
+        let found = self.find(first).or_else(|| {
             let quoted = serde_json::to_string(first).ok()?;
-            self.text.find(quoted.trim_matches('"')).filter(|_| !first.is_empty())
-        };
-        plain
-            .or_else(escaped)
-            .map_or(self.line, |at| self.line + self.text[..at].matches('\n').count() as u32)
+            let escaped = quoted.trim_matches('"');
+            if escaped == first { None } else { self.find(escaped) }
+        });
+        let Some(at) = found else { return self.line };
+        self.cursor = at;
+        match self.origin {
+            Origin::File if self.text.len() == self.scan.text.len() => self.scan.lines.line_of(at),
+            _ => {
+                self.searched += at;
+                self.line + memchr::memchr_iter(b'\n', &self.text.as_bytes()[..at]).count() as u32
+            }
+        }
+    }
+
+    /// Where a text stands: behind the last one, else anywhere.
+    fn find(&mut self, text: &str) -> Option<usize> {
+        if self.searched > SEARCHED_BYTES_MAX {
+            return None;
+        }
+        let behind = self.text[self.cursor..].find(text).map(|at| self.cursor + at);
+        self.searched += behind.map_or(self.text.len(), |at| at - self.cursor);
+        behind.or_else(|| self.text.find(text))
     }
 
     fn finding(&mut self, rule: &Rule<'_>, at: &str) {
@@ -330,13 +362,21 @@ impl Walk<'_, '_, '_> {
                 self.run(command);
             }
         }
+        for name in TABLES {
+            let table = fields.get(*name).and_then(Value::as_object);
+            let commands: Vec<&str> =
+                table.into_iter().flat_map(Map::values).filter_map(Value::as_str).collect();
+            for command in commands.into_iter().filter(|command| command.contains(' ')) {
+                self.run(command);
+            }
+        }
         for name in COMMANDS {
             match fields.get(*name) {
                 Some(Value::String(command)) => self.command(name, command, fields, key),
                 Some(Value::Array(parts)) => {
                     let argv: Vec<String> =
                         parts.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                    if *name == "script" || *name == "before_script" {
+                    if matches!(*name, "script" | "before_script" | "cmds") {
                         self.run(&argv.join("\n"));
                     } else if argv.len() == parts.len() && !argv.is_empty() {
                         self.arguments(&argv);
@@ -348,7 +388,7 @@ impl Walk<'_, '_, '_> {
     }
 
     fn command(&mut self, name: &str, command: &str, fields: &Map<String, Value>, key: &str) {
-        let is_run = name == "run" || name == "script";
+        let is_run = matches!(name, "run" | "script" | "entry" | "entrypoint");
         if is_run && !command.contains([' ', '/', '\n']) {
             return;
         }
@@ -383,6 +423,27 @@ impl Walk<'_, '_, '_> {
     }
 
     fn arguments(&mut self, argv: &[String]) {
+        let program = argv.first().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
+        let is_package = |word: &&String| {
+            let is_web = word.starts_with("https://") || word.starts_with("http://");
+            is_web
+                && [".tgz", ".tar.gz", ".zip", ".whl"].iter().any(|end| word.ends_with(end))
+                && !is_local(word)
+        };
+        if matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
+            && let Some(address) = argv.iter().find(is_package)
+        {
+            self.finding(
+                &Rule {
+                    id: "bundle.remote-package",
+                    category: "supply_chain",
+                    severity: Severity::High,
+                    reason: "A program is fetched from an address and run; what lies there can change at any time.",
+                    fix: "Name a released version of the registry.",
+                },
+                &address.clone(),
+            );
+        }
         let line = self.line_of(argv.iter().max_by_key(|word| word.len()).map_or("", String::as_str));
         match self.origin {
             Origin::File => shell::argv(self.scan, argv, line),

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::Scan;
+use crate::bundles::files::{Syntax, is_sample};
 
 /// Words of documents about security.
 static ABOUT: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,7 +18,8 @@ static ABOUT: LazyLock<Regex> = LazyLock::new(|| {
         r"|threats?|pentest(?:ing|er)?|penetration test(?:s|ing)?|red[ -]team(?:ing|er)?|adversar(?:y|ies|ial)|owasp",
         r"|cve-\d{4}|cwe-\d+|hardening|security (?:review|audit|assessment|testing|scan|check|best practice)s?",
         r"|mitigat(?:e|ion|ions)|payloads?|xss|csrf|ssrf|privilege escalation|least privilege|sanitiz(?:e|ation)",
-        r"|incident response|forensics?|detection rules?|ctf|untrusted)\b",
+        r"|incident response|forensics?|detection rules?|ctf|untrusted|yara|sigma rules?|stealers?|ransomware|phishing",
+        r"|obfuscat(?:ed|ion)|deobfuscat(?:e|ion)|indicators? of compromise|iocs?)\b",
     ))
 });
 
@@ -37,7 +39,7 @@ fn known(pattern: &str) -> Regex {
 }
 
 /// Words about security from which a document is about it.
-const WORDS_MIN: usize = 8;
+const WORDS_MIN: usize = 5;
 /// One such word in so many bytes at least.
 const BYTES_PER_WORD: usize = 1_200;
 /// Bytes of a document that are counted.
@@ -53,13 +55,27 @@ pub(super) fn is_about_security(text: &str) -> bool {
     words >= WORDS_MIN && words * BYTES_PER_WORD >= text.len()
 }
 
+/// Whether a file holds rules for a scanner, by its extension.
+fn is_signatures(path: &str) -> bool {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(extension.as_str(), "yar" | "yara" | "sigma" | "snort" | "kql" | "spl")
+}
+
 impl Scan<'_, '_> {
     /// Whether what stands at `offset` is shown rather than asked for.
     pub(super) fn is_described(&mut self, offset: usize) -> bool {
-        if self.syntax.surface() != "document" {
-            return false;
-        }
         let text = self.text;
+        match self.syntax {
+            Syntax::Markdown | Syntax::Prose => {}
+            // Code is parsed: a pattern over its text finds what it only names, in a test, a list of signatures or a rule.
+            Syntax::Code(_) | Syntax::Data if is_sample(self.path) || is_signatures(self.path) => {
+                return true;
+            }
+            Syntax::Code(_) | Syntax::Data => {
+                return *self.about_security.get_or_insert_with(|| is_about_security(text));
+            }
+            _ => return false,
+        }
         let about = *self.about_security.get_or_insert_with(|| is_about_security(text));
         about && {
             let start = text.floor_char_boundary(offset.saturating_sub(BEFORE));

@@ -68,6 +68,8 @@ enum Block {
     Yaml,
     Toml,
     Script,
+    /// A document in the document.
+    Markdown,
     /// Not said.
     Unmarked,
     Other,
@@ -90,6 +92,7 @@ impl Block {
             "powershell" | "ps1" | "pwsh" | "cmd" | "bat" | "batch" | "ruby" | "rb" | "perl" | "php"
             | "lua" | "go" | "golang" | "rust" | "applescript" | "vbscript" | "csharp" | "cs" | "java"
             | "c" | "cpp" => Self::Script,
+            "markdown" | "md" | "mdx" => Self::Markdown,
             "" | "text" | "txt" | "plaintext" => Self::Unmarked,
             _ => Self::Other,
         }
@@ -176,15 +179,21 @@ fn plain_line(scan: &mut Scan<'_, '_>, start: usize, line: u32) {
     let rest = scan.text[start..].split('\n').next().unwrap_or_default().trim();
     let rest = rest.trim_start_matches(['$', '>', '%', '-', '*', ' ']);
     // Only what could be dangerous is worth following.
-    let has_sign =
-        ["|", ";", "&&", "$(", "`", ">", "/dev/", "http", "rm ", "~/"].iter().any(|sign| rest.contains(sign));
-    if has_sign && is_command(rest) {
+    let has_sign = || {
+        ["|", ";", "&&", "$(", "`", ">", "/dev/", "http", "rm ", "~/"].iter().any(|sign| rest.contains(sign))
+    };
+    if is_command(rest) && has_sign() {
         shell::script(scan, rest, line, shell::Place::Prose);
     }
 }
 
 fn is_command(text: &str) -> bool {
-    let word = text.trim_start_matches(['$', ' ', '#']).split([' ', '\t']).next().unwrap_or_default();
+    let text = text.trim_start_matches(['$', ' ', '#']);
+    // Names of programs are in lower case; a path may stand before one.
+    if !text.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '/' | '.' | '~')) {
+        return false;
+    }
+    let word = text.split([' ', '\t']).next().unwrap_or_default();
     PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word))
 }
 
@@ -210,6 +219,7 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
             code::code(scan, *language, content, line, false);
             scan.patterns_in_block("script", content, line);
         }
+        Block::Markdown => inner_blocks(scan, content, line),
         Block::Script => scan.patterns_in_block("script", content, line),
         Block::Json => {
             config::json_block(scan, content, line);
@@ -221,6 +231,32 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
         }
         Block::Toml => scan.patterns_in_block("config", content, line),
         Block::Other => {}
+    }
+}
+
+/// The blocks of a document that is shown in a document: whoever follows the outer one copies or runs them.
+fn inner_blocks(scan: &mut Scan<'_, '_>, content: &str, line: u32) {
+    let mut open: Option<(Block, Option<usize>, String)> = None;
+    for (event, range) in Parser::new(content).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                open = Some((Block::of(&info), None, String::new()));
+            }
+            Event::Text(piece) => {
+                if let Some((_, start, text)) = &mut open {
+                    start.get_or_insert(range.start);
+                    text.push_str(&piece);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                let Some((inner, Some(start), text)) = open.take() else { continue };
+                if !matches!(inner, Block::Markdown) {
+                    let below = memchr::memchr_iter(b'\n', &content.as_bytes()[..start]).count() as u32;
+                    block(scan, &inner, &text, line + below);
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -6,10 +6,13 @@ mod config;
 mod context;
 mod document;
 mod hidden;
+mod notebook;
 mod origin;
 mod package;
+mod parcel;
 mod patterns;
 mod shell;
+mod unit;
 
 use super::coverage::Unscanned;
 use super::files::Syntax;
@@ -20,7 +23,7 @@ use crate::commands::CommandRules;
 use crate::decision::{Capability, CheckFinding, Severity};
 use crate::detect::{INJECTION, SECRETS, Scanner, fingerprint};
 use crate::rules::{Budget, Role, Surface};
-use crate::text::windows;
+use crate::text::{Limits, views, windows};
 
 pub(super) use patterns::Patterns;
 
@@ -31,6 +34,9 @@ const OVERLAP_BYTES: usize = 20 << 10;
 /// Most bytes of scripts and code that are followed in one bundle: what they do is worked out, which takes ten times as long
 /// as reading them. Real bundles have a hundredth of it.
 const FOLLOWED_BYTES_MAX: usize = 6 << 20;
+/// Most bytes of views besides the text itself that are scanned in one bundle: folded, decoded and mapped text costs as much
+/// again as the text. Real bundles have a tenth of it.
+const VIEWED_BYTES_MAX: usize = 4 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 
@@ -56,6 +62,8 @@ pub(super) struct Found {
     pub capabilities: Vec<Capability>,
     /// Bytes of scripts and code that were followed.
     followed: usize,
+    /// Bytes of views that were scanned besides the texts themselves.
+    viewed: usize,
 }
 
 impl Found {
@@ -145,11 +153,22 @@ impl Scan<'_, '_> {
             role: Some(Role::Tool),
             surface: Some(Surface::Document),
         };
-        let Ok(scanned) = scanner.scan(request, &Budget::UNLIMITED) else {
+        let is_over = self.found.viewed >= VIEWED_BYTES_MAX;
+        let limits = match is_over {
+            true => {
+                self.done.cut = Some(Unscanned::TooComplex);
+                Limits { expansion_max: 0, ..Limits::default() }
+            }
+            false => Limits::default(),
+        };
+        let views = views(text, &limits);
+        self.found.viewed += views.views.iter().skip(1).map(|view| view.text().len()).sum::<usize>();
+        let with_phrases = !is_over && self.syntax.surface() == "document";
+        let Ok(scanned) = scanner.scan_views(request, &views, with_phrases, &Budget::UNLIMITED) else {
             self.done.cut = Some(Unscanned::TooComplex);
             return;
         };
-        if scanned.limit_hit {
+        if scanned.limit_hit && !is_over {
             self.done.cut = Some(Unscanned::TooComplex);
         }
         for detected in scanned.findings {
@@ -174,7 +193,7 @@ impl Scan<'_, '_> {
                 },
             ));
         }
-        self.patterns(start, text, hits);
+        self.patterns(start, &views, hits);
     }
 
     fn by_syntax(&mut self) {
@@ -198,7 +217,9 @@ impl Scan<'_, '_> {
             Syntax::Yaml => config::yaml_file(self),
             Syntax::Toml => config::toml_file(self),
             Syntax::Requirements => package::requirements(self),
-            Syntax::Script(_) | Syntax::Config | Syntax::Data => {}
+            Syntax::Notebook => notebook::cells(self),
+            Syntax::Config => unit::commands(self),
+            Syntax::Script(_) | Syntax::Data => {}
         }
     }
 

@@ -8,10 +8,11 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_automata::meta::Regex;
 
 use super::Scan;
+use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition};
 use crate::decision::{CheckFinding, Severity};
 use crate::detect::{Detected, SECRETS};
-use crate::text::{Limits, views};
+use crate::text::{Limits, Views, views};
 
 /// Most views of one text that rules look at.
 const VIEWS_MAX: usize = 8;
@@ -20,9 +21,15 @@ const VIEWS_MAX: usize = 8;
 /// match.
 const REACH: usize = 500;
 
-/// Rules about text behind one pass for the literals of all of them.
+/// Rules about text, by the surface that they are looked for on.
 #[derive(Debug)]
 pub(in crate::bundles) struct Patterns {
+    surfaces: BTreeMap<&'static str, OfSurface>,
+}
+
+/// The rules of one surface behind one pass for the literals of all of them.
+#[derive(Debug)]
+struct OfSurface {
     /// Places of the rules among all.
     rules: Vec<usize>,
     literals: AhoCorasick,
@@ -35,6 +42,9 @@ static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| {
         .unwrap_or_else(|error| panic!("literals of built-in rules: {error}"))
 });
 
+/// The surface of rules that are looked for on all of them.
+const ANY: &str = "any";
+
 impl Patterns {
     /// Those of the built-in rules.
     pub(in crate::bundles) fn builtin() -> &'static Self {
@@ -46,8 +56,32 @@ impl Patterns {
     /// # Errors
     /// All literals together are too large.
     pub(in crate::bundles) fn new(rules: &BundleRules) -> Result<Self, String> {
-        let all = rules.rules();
-        let rules: Vec<usize> = (0..all.len()).filter(|at| condition_of(&all[*at]).is_some()).collect();
+        let surface = |name| Ok((name, OfSurface::new(rules.rules(), name)?));
+        let surfaces = Syntax::SURFACES.into_iter().map(surface).collect::<Result<_, String>>()?;
+        Ok(Self { surfaces })
+    }
+
+    /// Calls `found` with every rule of a surface that matches, and where. `all` are the rules that this was made of.
+    fn find<'r>(
+        &self,
+        all: &'r BundleRules,
+        surface: &str,
+        text: &str,
+        found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
+    ) {
+        if let Some(surface) = self.surfaces.get(surface) {
+            surface.find(all, text, found);
+        }
+    }
+}
+
+impl OfSurface {
+    fn new(all: &[BundleRule], name: &str) -> Result<Self, String> {
+        let is_wanted = |at: &usize| {
+            condition_of(&all[*at])
+                .is_some_and(|condition| condition.surfaces.iter().any(|one| one == name || one == ANY))
+        };
+        let rules: Vec<usize> = (0..all.len()).filter(is_wanted).collect();
         let mut by_text: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (index, at) in rules.iter().enumerate() {
             for literal in condition_of(&all[*at]).map(|it| it.literals.as_slice()).unwrap_or_default() {
@@ -63,11 +97,9 @@ impl Patterns {
         Ok(Self { rules, literals, by_literal })
     }
 
-    /// Calls `found` with every rule of a surface that matches, and where. `all` are the rules that this was made of.
     fn find<'r>(
         &self,
         all: &'r BundleRules,
-        surface: &str,
         text: &str,
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
     ) {
@@ -76,8 +108,6 @@ impl Patterns {
             Some((rule, condition_of(rule)?))
         });
         let rules: Vec<(&BundleRule, &TextCondition)> = rules.collect();
-        let is_wanted =
-            |condition: &TextCondition| condition.surfaces.iter().any(|one| one == surface || one == "any");
         let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.len()];
         for hit in self.literals.find_overlapping_iter(text) {
             for rule in &self.by_literal[hit.pattern().as_usize()] {
@@ -92,9 +122,6 @@ impl Patterns {
             }
         }
         for ((rule, condition), mut places) in rules.into_iter().zip(places) {
-            if !is_wanted(condition) {
-                continue;
-            }
             if condition.literals.is_empty() {
                 places = std::iter::once(0..text.len()).collect();
             }
@@ -118,20 +145,9 @@ fn condition_of(rule: &BundleRule) -> Option<&TextCondition> {
 }
 
 impl Scan<'_, '_> {
-    /// Looks for the rules of this file's surface in every view of a piece of its text.
-    pub(super) fn patterns(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) {
-        self.patterns_of(self.syntax.surface(), start, text, hits);
-    }
-
-    /// The same for a surface.
-    pub(super) fn patterns_of(
-        &mut self,
-        surface: &str,
-        start: usize,
-        text: &str,
-        hits: &mut Vec<(usize, CheckFinding)>,
-    ) {
-        let all = views(text, &Limits::default());
+    /// Looks for the rules of this file's surface in every view of a piece of its text that begins at `start`.
+    pub(super) fn patterns(&mut self, start: usize, all: &Views<'_>, hits: &mut Vec<(usize, CheckFinding)>) {
+        let surface = self.syntax.surface();
         let mut found = Vec::new();
         for (index, view) in all.views.iter().take(VIEWS_MAX).enumerate() {
             self.engines.patterns.find(self.engines.rules, surface, view.text(), &mut |rule, range| {
@@ -202,7 +218,7 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     if &*info.plugin == SECRETS {
         // Documents show how to set a password; what has the form of a provider's key is one wherever it stands.
         let is_named = BY_NAME.iter().any(|file| info.file.ends_with(file));
-        let is_sample = is_document || is_test(scan.path);
+        let is_sample = is_document || is_sample(scan.path);
         return Some(match severity {
             _ if is_named && is_sample => Severity::Low,
             Severity::High | Severity::Critical if is_named && scan.syntax.surface() != "config" => {
@@ -214,12 +230,6 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at);
     let excused = is_weak || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
-}
-
-/// Whether a file is a test or an example, by its path.
-fn is_test(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    ["test", "spec", "example", "fixture", "mock", "sample", "docs/"].iter().any(|part| lower.contains(part))
 }
 
 static HARM: LazyLock<Regex> = LazyLock::new(|| {

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 
 use super::origin::{self, Trust};
-use super::{Rule, Scan, capability};
+use super::{Rule, Scan, capability, code, parcel};
+use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::rules::CommandKind;
 use crate::commands::GuardContext;
 use crate::decision::Severity;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
 use crate::shell::effect::{Effect, EffectKind};
 use crate::shell::limits::Limits;
+use crate::shell::programs::Language as InlineLanguage;
 use crate::shell::{analyse, analyse_argv};
 
 /// Scripts up to this many bytes are followed as a whole; longer ones piece by piece.
@@ -60,19 +63,36 @@ pub(super) fn script(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Plac
 
 /// Follows one command of a setting, given as one text.
 pub(super) fn command(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    if !may_follow(scan, text.len()) {
+        return;
+    }
     let analysis = analyse(text, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, text, line, true, Place::Script);
 }
 
 /// Follows one command of a setting, given as a list of arguments.
 pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
+    if !may_follow(scan, argv.iter().map(String::len).sum()) {
+        return;
+    }
     let analysis = analyse_argv(argv, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, "", line, true, Place::Script);
 }
 
-fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
-    if !scan.found.may_follow(text.len()) {
+/// Bytes of a script that cost as much as one command costs by itself.
+const COMMAND_BYTES: usize = 200;
+
+/// Whether so many bytes more may be followed; says so if not.
+fn may_follow(scan: &mut Scan<'_, '_>, bytes: usize) -> bool {
+    let may = scan.found.may_follow(bytes + COMMAND_BYTES);
+    if !may {
         scan.done.cut = Some(Unscanned::TooLarge);
+    }
+    may
+}
+
+fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
+    if !may_follow(scan, text.len()) {
         return;
     }
     let text = text.replace("\r\n", "\n");
@@ -92,7 +112,8 @@ fn without_placeholders(text: &str) -> Cow<'_, str> {
     }
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find("{{") {
-        let name = rest[at + 2..].split_once("}}").map(|(name, _)| name);
+        let after = &rest[at + 2..];
+        let name = after[..after.floor_char_boundary(NAME_BYTES_MAX)].split_once("}}").map(|(name, _)| name);
         match name.filter(|name| is_name(name)) {
             Some(name) => {
                 out.push_str(&rest[..at]);
@@ -110,6 +131,9 @@ fn without_placeholders(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Bytes in which a placeholder ends.
+const NAME_BYTES_MAX: usize = 80;
+
 fn is_name(text: &str) -> bool {
     !text.trim().is_empty()
         && text.len() <= 60
@@ -118,9 +142,10 @@ fn is_name(text: &str) -> bool {
 
 fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, one_line: bool, place: Place) {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
-    let line_at = |effect: &Effect| {
-        if one_line { line } else { line + ends.partition_point(|end| *end < effect.span.start) as u32 }
+    let line_of = |start: usize| {
+        if one_line { line } else { line + ends.partition_point(|end| *end < start) as u32 }
     };
+    let line_at = |effect: &Effect| line_of(effect.span.start);
     for hit in scan.engines.commands.judge(analysis, &GuardContext::default()) {
         let effect = &analysis.effects[hit.effect];
         let line = line_at(effect);
@@ -134,6 +159,24 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
             fix: &hit.rule.recommendation,
         };
         scan.add(&rule, line);
+    }
+    for span in &analysis.decoded {
+        let line = line_of(span.start);
+        let is_shown = place != Place::Script && scan.is_line_described(line);
+        let severity = if is_shown { Severity::Medium } else { Severity::High };
+        scan.add(&Rule { severity, ..DECODED }, line);
+    }
+    if let Some(sent) = parcel::sent(analysis, text) {
+        let line = line_of(sent.span.start);
+        let is_shown = place != Place::Script && scan.is_line_described(line);
+        let severity = if is_shown { Severity::Medium } else { Severity::High };
+        scan.add(&Rule { severity, ..PARCEL }, line);
+    }
+    for inline in &analysis.inline {
+        if let Some(language) = language_of(inline.language) {
+            let text = inline.text.replace(crate::shell::argument::HOLE, "_");
+            code::code(scan, language, &text, line_of(inline.span.start), false);
+        }
     }
     for effect in &analysis.effects {
         let Some(kind) = capability::of_effect(effect.kind).filter(|_| place == Place::Script) else {
@@ -152,65 +195,38 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     }
 }
 
+/// What a decoder printed is run, whatever it is: there is no honest reason to hide a command from its reader.
+const DECODED: Rule<'static> = Rule {
+    id: "bundle.decoded-execution",
+    category: "obfuscation",
+    severity: Severity::High,
+    reason: "Text that is encoded in the bundle is decoded and run at once, so that nobody reads it before.",
+    fix: "Write the commands as they are.",
+};
+
+/// See [`parcel`].
+const PARCEL: Rule<'static> = Rule {
+    id: "bundle.packed-secrets",
+    category: "exfiltration",
+    severity: Severity::High,
+    reason: "Credentials are printed or put into a file, and what holds them is sent to another machine.",
+    fix: "Leave credentials where they are.",
+};
+
+/// The language of a script inside a command, if it is one that is parsed.
+const fn language_of(language: InlineLanguage) -> Option<Language> {
+    match language {
+        InlineLanguage::Python => Some(Language::Python),
+        InlineLanguage::JavaScript => Some(Language::JavaScript),
+        _ => None,
+    }
+}
+
 /// Whether a path leads out of the working directory.
 fn leads_away(path: &str) -> bool {
     path.starts_with(['/', '~', '$']) && !path.starts_with("/dev/") && !path.starts_with("/tmp")
         || path.starts_with("..")
 }
-
-/// Rules whose effects nobody needs to have in a bundle, not even as something that a document tells to do.
-const HOSTILE: &[&str] = &[
-    "command.fetch-and-execute",
-    "command.opaque-execution",
-    "command.items-execution",
-    "command.reverse-shell",
-    "command.send-secret",
-    "command.send-tree",
-    "command.send-environment",
-    "command.drop-site",
-    "command.callback-site",
-    "command.whois-tunnel",
-    "command.miner",
-    "command.fork-bomb",
-    "command.delete-root",
-    "command.delete-system",
-    "command.delete-everything-here",
-    "command.delete-home-folder",
-    "command.disk-write",
-    "command.disk-partition",
-    "command.encrypt-tree",
-    "command.write-system-file",
-    "command.erase-history",
-    "command.preload",
-];
-/// Rules about what developers do on purpose: their own repositories, containers, clusters, accounts of an image.
-const DELIBERATE: &[&str] = &[
-    "command.change-account",
-    "command.destroy-infrastructure",
-    "command.destroy-without-asking",
-    "command.destroy-data",
-    "command.delete-index",
-    "command.drop-table",
-    "command.delete-repository",
-    "command.git-remote-destroyed",
-    "command.git-history",
-    "command.wipe-containers",
-    "command.wipe-volumes",
-    "command.empty-bucket",
-    "command.stop-system",
-    "command.persist",
-    "command.reveal-secret",
-    "command.list-all-secrets",
-    "command.own-system",
-    "command.change-kernel",
-    "command.disk-format-unknown",
-    "command.delete-above",
-    "command.delete-elsewhere",
-    "command.write-boot-setting",
-    "command.mount-device",
-    "command.search-secrets",
-    "command.grep-secrets",
-];
 
 /// How bad a hit is where it stands; `None` when it says nothing there.
 fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) -> Option<Severity> {
@@ -222,14 +238,15 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         }
         // What hides where it comes from is not trusted for the name that comes out.
         let is_plain = text.is_empty() || url.is_empty() || text.contains(url.trim_end_matches('/'));
-        let trust = if is_plain { origin::trust_of(url, scan.text) } else { Trust::Unknown };
+        let trust =
+            if is_plain { origin::trust_of(scan.engines.rules, url, scan.text) } else { Trust::Unknown };
         let is_trusted = trust == Trust::Known || trust == Trust::Named && place != Place::Script;
         if is_trusted {
             return Some(Severity::Medium);
         }
     }
     if place == Place::Script {
-        let is_deliberate = DELIBERATE.contains(&id);
+        let is_deliberate = scan.engines.rules.is_command(CommandKind::Deliberate, id);
         let grows = id == "command.write-profile" && is_loaded(effect, text);
         return Some(match severity {
             _ if grows => Severity::High,
@@ -237,7 +254,7 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
             severity => severity,
         });
     }
-    let blocks = HOSTILE.contains(&id) && !scan.is_line_described(line);
+    let blocks = scan.engines.rules.is_command(CommandKind::Hostile, id) && !scan.is_line_described(line);
     Some(if blocks { severity } else { severity.min(Severity::Medium) })
 }
 
@@ -265,11 +282,13 @@ struct Hit<'h> {
     text: &'h str,
 }
 
-/// The recipes of a Makefile: lines that begin with a tab, and what `$(shell …)` runs.
+/// The recipes of a Makefile: lines that begin with a tab (of a file of just: with any blank), and what `$(shell …)` runs.
 pub(super) fn recipes(scan: &mut Scan<'_, '_>) {
     let mut block = String::new();
+    let is_just = scan.path.to_ascii_lowercase().ends_with("justfile");
     for line in scan.text.split_inclusive('\n') {
-        let recipe = line.strip_prefix('\t').map(|line| line.trim_start_matches(['@', '-', '+']));
+        let body = if is_just { line.strip_prefix([' ', '\t']) } else { line.strip_prefix('\t') };
+        let recipe = body.map(|line| line.trim_start().trim_start_matches(['@', '-', '+']));
         let text = recipe.unwrap_or_else(|| shell_call(line).unwrap_or("\n"));
         // `$$` is the dollar of the shell, `$(NAME)` a variable of make.
         block.push_str(&text.replace("$$", "$"));

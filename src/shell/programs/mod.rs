@@ -101,6 +101,9 @@ pub trait Sink {
 
     /// The program runs what is not known.
     fn unknown_command(&mut self);
+
+    /// The program runs text that it decoded itself.
+    fn decoded(&mut self) {}
 }
 
 /// The attributes of an effect.

@@ -222,6 +222,7 @@ impl Engine<'_> {
 
     /// Code that could not be computed runs.
     pub(super) fn opaque_from(&mut self, source: &str, argv: &[Argument], span: &Range<usize>) {
+        self.note_decoded_output(source, span);
         let attributes = Attributes { detail: source.to_owned(), ..Attributes::default() };
         let argv: Arc<[Argument]> = argv.into();
         let program = argv.first().map(|name| names::base_name(&name.text).to_owned()).unwrap_or_default();

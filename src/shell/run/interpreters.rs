@@ -418,6 +418,8 @@ impl Engine<'_> {
         self.depth += 1;
         self.via.push(via);
         let span = text.span.clone();
+        self.note_decoded(&text.text, &span);
+        self.note_inline(language, text);
         let argv = [text.clone()];
         let mut sink = ProgramSink::new(self, via, &argv, &span);
         scripts::analyse(language, text, &mut sink);
@@ -556,6 +558,7 @@ impl Engine<'_> {
         let decoded = text.known().and_then(decode::base64).and_then(|bytes| decode::utf16(&bytes));
         match decoded {
             Some(decoded) => {
+                self.push_decoded(span);
                 let script = Argument { text: decoded, ..text.clone() };
                 self.run_script_text(Language::PowerShell, &script, "powershell -EncodedCommand");
             }

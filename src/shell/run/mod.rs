@@ -22,6 +22,7 @@ mod sink;
 mod suspicion;
 #[cfg(test)]
 mod tests;
+mod unseen;
 mod walk;
 mod wrapper_table;
 mod wrappers;
@@ -142,6 +143,7 @@ pub(in crate::shell) struct Engine<'a> {
     remote: usize,
     trial: usize,
     facts: io::Facts,
+    unseen: unseen::Unseen,
     /// Process substitutions that wait for their command.
     sinks: Vec<super::ast::ListId>,
     /// Every command that ran, for tests.
@@ -172,6 +174,7 @@ impl<'a> Engine<'a> {
             remote: 0,
             trial: 0,
             facts: io::Facts::default(),
+            unseen: unseen::Unseen::default(),
             sinks: Vec::new(),
             #[cfg(test)]
             trace: Vec::new(),
@@ -229,6 +232,7 @@ impl<'a> Engine<'a> {
             self.opaque(text, via);
             return;
         }
+        self.note_decoded(&text.text, &span);
         let ast = syntax::parse(&text.text, self.limits);
         self.scripts += 1;
         self.depth += 1;

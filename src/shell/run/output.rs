@@ -95,11 +95,15 @@ impl Engine<'_> {
         }
         if let Some(mut text) = self.computed(program, argv) {
             text.span = span.clone();
+            if matches!(program, "echo" | "printf") {
+                self.remember_printed(&argv[1..], &text.text);
+            }
             if self.charge_bytes(text.text.len()) {
                 self.io.write_argument(&text);
             }
             return;
         }
+        self.remember_script(program, &argv[1..]);
         let origin = self.origin_of_output(program, argv);
         if origin != Origin::Environment {
             self.io.write_unknown(origin);
@@ -240,7 +244,9 @@ impl Engine<'_> {
             return matches!(program, "tee" | "sponge" | "pv").then(|| text.clone());
         }
         let arguments: &[Argument] = if program == "tee" { &[] } else { options };
-        filters::apply(program, arguments, &text.text).map(|out| Argument { text: out, ..text.clone() })
+        let out = filters::apply(program, arguments, &text.text)?;
+        self.remember_filtered(program, &text.text, &out);
+        Some(Argument { text: out, ..text.clone() })
     }
 
     /// Where the output of a program comes from when it cannot be computed.

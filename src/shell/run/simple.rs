@@ -174,6 +174,7 @@ impl Engine<'_> {
     /// Runs an alias, a function or a program.
     pub(super) fn invoke(&mut self, script: &Script<'_>, argv: &[Argument], span: &Range<usize>) {
         let name = &argv[0];
+        self.note_decoded_name(script.text, &name.text, span);
         if let Some(alias) = self.scope.alias(&name.text) {
             self.alias(&alias, argv, span);
             return;

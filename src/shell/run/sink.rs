@@ -54,4 +54,8 @@ impl Sink for ProgramSink<'_, '_, '_> {
     fn unknown_command(&mut self) {
         self.engine.note_unknown_command(self.span);
     }
+
+    fn decoded(&mut self) {
+        self.engine.push_decoded(self.span);
+    }
 }

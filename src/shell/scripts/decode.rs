@@ -1,5 +1,37 @@
 //! Encodings that scripts hide constants in: base64, hexadecimal, ROT13.
 
+/// Parts of scripts of other languages that decode.
+const DECODING: &[&str] = &[
+    "b64decode",
+    "b32decode",
+    "b16decode",
+    "a85decode",
+    "b85decode",
+    "unhexlify",
+    "fromhex",
+    "decompress(",
+    "codecs.decode",
+    "a2b_",
+    "atob(",
+    "'base64'",
+    "\"base64\"",
+    "'hex'",
+    "\"hex\"",
+    "base64_decode",
+    "decode_base64",
+    "decode64",
+    "gzinflate",
+    "str_rot13",
+    "unpack(",
+    "pack(",
+    "FromBase64String",
+];
+
+/// Whether a script makes text out of what nobody can read, by the names of what it calls.
+pub(in crate::shell) fn decodes(script: &str) -> bool {
+    DECODING.iter().any(|sign| script.contains(sign))
+}
+
 /// The bytes of base64 in either alphabet, padded or not, blanks left out.
 pub(super) fn base64_bytes(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);

@@ -23,6 +23,8 @@ use super::argument::Argument;
 use super::effect::EffectKind;
 use super::programs::{Attributes, Language, Sink};
 
+pub(in crate::shell) use decode::decodes;
+
 /// Tells what a script would do. Shell scripts are not for this place and are handed on.
 pub fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) {
     match language {

@@ -59,6 +59,7 @@ fn whole(text: &str, sink: &mut dyn Sink) {
     } else if runs
         && has(&["frombase64string", "[convert]::", "-join", "-bxor", "gzipstream", "deflatestream"])
     {
+        sink.decoded();
         tell(sink, EffectKind::OpaqueExecution, None, "powershell");
     }
     if has(&["net.sockets.tcpclient", "net.sockets.udpclient"])

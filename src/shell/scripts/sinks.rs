@@ -35,6 +35,7 @@ pub(super) fn shell(evaluator: &mut Evaluator<'_, '_>, command: &Value, via: &'s
             if is_shell(first) && !text.contains(" -c") {
                 evaluator.facts.shell = true;
             }
+            tell_decoded(evaluator, text);
             if text.chars().all(|c| c == HOLE) {
                 evaluator.facts.unknown = true;
             } else {
@@ -86,6 +87,7 @@ pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
     match code {
         Value::Text(text) if !text.contains(HOLE) => {
             let text = text.clone();
+            tell_decoded(evaluator, &text);
             evaluator.nested(&text);
         }
         Value::Fetched(url) => {
@@ -104,6 +106,13 @@ pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
                 evaluator.sink.unknown_command();
             }
         }
+    }
+}
+
+/// Tells that a text is run which does not stand in a script that decodes: it came out of the decoder.
+fn tell_decoded(evaluator: &mut Evaluator<'_, '_>, text: &str) {
+    if text.len() > 1 && !evaluator.text.text.contains(text) && super::decodes(&evaluator.text.text) {
+        evaluator.sink.decoded();
     }
 }
 
