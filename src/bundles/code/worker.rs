@@ -15,9 +15,9 @@ const STACK_MAX: usize = 3 << 30;
 /// than 100.
 const NESTING_MAX: usize = 1_000;
 
-/// Signs and words of a file that is parsed. A tree takes up to 140 bytes for each (seen: files of nothing but the shortest
-/// statements), and code that people write has half as many in the largest file.
-const TOKENS_MAX: usize = 500_000;
+/// Signs and words of a file that is parsed. A tree takes up to 250 bytes for each (seen: files of nothing but the shortest
+/// functions), and code that people write has fewer in the largest file.
+const TOKENS_MAX: usize = 350_000;
 
 /// Words before an operand, of which a parser goes down a level each.
 const LEADING: &[&[u8]] =
