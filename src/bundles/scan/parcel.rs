@@ -13,8 +13,8 @@ const EFFECTS_MAX: usize = 500;
 
 /// Ends of the names of archives.
 const ARCHIVES: &[&str] = &[".zip", ".tgz", ".tar.gz", ".tar", ".7z", ".tar.xz", ".rar"];
-/// Files that folders of credentials hold.
-const SECRET_NAMES: &[&str] = &["id_rsa", "credentials"];
+/// Folders of credentials, which are packed as a whole.
+const SECRET_FOLDERS: &[&str] = &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", ".password-store"];
 /// Shortest name of a file that is looked for in other commands, in bytes.
 const NAME_BYTES_MIN: usize = 3;
 
@@ -63,12 +63,10 @@ fn is_secret(effect: &Effect) -> bool {
     let Some(target) = effect.target.as_ref().filter(|_| effect.kind == EffectKind::ReadPath) else {
         return false;
     };
-    // What is packed is mostly a folder: it counts by what lies in it.
-    let inside = SECRET_NAMES.iter().map(|name| format!("{}/{name}", target.text.trim_end_matches('/')));
-    std::iter::once(target.text.clone()).chain(inside).any(|path| {
-        let request = PathRequest::of_file_tool(&path, Access::Read, &PLACE);
-        SensitivePaths::builtin().judge(&request).hit.is_some_and(|hit| hit.severity >= Severity::High)
-    })
+    let last = target.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let request = PathRequest::of_file_tool(&target.text, Access::Read, &PLACE);
+    SECRET_FOLDERS.contains(&last)
+        || SensitivePaths::builtin().judge(&request).hit.is_some_and(|hit| hit.severity >= Severity::High)
 }
 
 #[cfg(test)]
