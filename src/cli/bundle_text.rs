@@ -73,7 +73,8 @@ pub(super) fn hold_sentence(reason: v1::HoldReason) -> Option<&'static str> {
     }
 }
 
-/// Prints the checks one by one, with what they found; `verbose` adds advice that asks for nothing.
+/// Prints the checks one by one, with what they found; `verbose` adds advice that asks for
+/// nothing, and what suppressions need.
 pub(super) fn print_checks(checks: &v1::BundleChecks, verbose: bool, output: &mut Output) {
     let parts = [
         ("archive", checks.archive.as_ref()),
@@ -93,7 +94,7 @@ pub(super) fn print_checks(checks: &v1::BundleChecks, verbose: bool, output: &mu
     }
     for (_, check) in parts {
         let findings = check.map(|check| check.findings.as_slice()).unwrap_or_default();
-        print_findings(findings, output);
+        print_findings(findings, verbose, output);
     }
     if let Some(review) = &checks.llm_review {
         print_review(review, output);
@@ -124,9 +125,9 @@ fn print_check_line(name: &str, status: v1::CheckStatus, findings: usize, output
     output.line(format_args!("  {name:18} {word}{count}"));
 }
 
-fn print_findings(findings: &[v1::CheckFinding], output: &mut Output) {
+fn print_findings(findings: &[v1::CheckFinding], verbose: bool, output: &mut Output) {
     for finding in findings.iter().take(FINDINGS_MAX) {
-        print_finding(finding, output);
+        print_finding(finding, verbose, output);
     }
     if findings.len() > FINDINGS_MAX {
         output
@@ -145,7 +146,7 @@ pub(super) fn severity_name(severity: v1::Severity) -> &'static str {
     }
 }
 
-fn print_finding(finding: &v1::CheckFinding, output: &mut Output) {
+fn print_finding(finding: &v1::CheckFinding, verbose: bool, output: &mut Output) {
     let style = match finding.severity() {
         v1::Severity::High | v1::Severity::Critical => Style::Red,
         _ => Style::Yellow,
@@ -174,6 +175,9 @@ fn print_finding(finding: &v1::CheckFinding, output: &mut Output) {
     if !finding.fix_hint.is_empty() {
         output.line(format_args!("  fix: {}", line(&finding.fix_hint, 600)));
     }
+    if verbose && !finding.fingerprint.is_empty() {
+        output.line(format_args!("  fingerprint: {}", line(&finding.fingerprint, 40)));
+    }
 }
 
 fn print_review(review: &v1::LlmReview, output: &mut Output) {
@@ -184,7 +188,7 @@ fn print_review(review: &v1::LlmReview, output: &mut Output) {
     if !review.reason.is_empty() {
         output.line(format_args!("\nreview by a model: {}", line(&review.reason, 600)));
     }
-    print_findings(&review.findings, output);
+    print_findings(&review.findings, false, output);
 }
 
 /// Prints what the bundle is able to do.

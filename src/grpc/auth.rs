@@ -13,8 +13,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tonic::metadata::MetadataMap;
+use tonic::{Request, Status};
 
 use super::RequestError;
+use super::server::Shared;
 use crate::policy::CallerRole;
 
 /// Metadata in which a caller without authentication says which submitter it is.
@@ -174,6 +176,26 @@ fn wrong_name(name: &str) -> Option<String> {
 
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+impl Shared {
+    /// Who calls.
+    ///
+    /// # Errors
+    /// What it says of itself is wrong.
+    pub(super) fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
+        self.auth.identify(request.metadata()).map_err(|error| error.to_status())
+    }
+
+    /// The request of an administrator.
+    ///
+    /// # Errors
+    /// The caller is none.
+    pub(super) fn admin<T>(&self, request: Request<T>) -> Result<(Identity, T), Status> {
+        let identity = self.identity(&request)?;
+        identity.require_admin().map_err(|error| error.to_status())?;
+        Ok((identity, request.into_inner()))
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::GetEntityRequest>,
     ) -> Result<Response<v1::GetEntityResponse>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let answer = get(&self.0.submissions, &identity, request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -37,7 +37,7 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::ListEntitiesRequest>,
     ) -> Result<Response<v1::ListEntitiesResponse>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let answer = list(&self.0.submissions, &identity, request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -46,7 +46,7 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::ArchiveEntityRequest>,
     ) -> Result<Response<v1::ArchiveEntityResponse>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         // Without authentication an owner is only who it says it is, and the guarded agent can say anything.
         if !identity.is_authenticated() {
             identity.require_admin().map_err(|error| error.to_status())?;
@@ -60,7 +60,7 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::RestoreEntityRequest>,
     ) -> Result<Response<v1::RestoreEntityResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = restore(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -69,7 +69,7 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::DeleteEntityRequest>,
     ) -> Result<Response<v1::DeleteEntityResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = delete(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -78,9 +78,9 @@ impl EntityService for Shop {
         &self,
         request: Request<v1::DownloadEntityRequest>,
     ) -> Result<Response<Self::DownloadEntityStream>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let answer = async {
-            let id = id_of(request.into_inner().entity_id)?;
+            let id = page::id("entity_id", request.into_inner().entity_id)?;
             Ok(self.0.submissions.download_entity(&identity.actor(""), &id).await?)
         };
         let download = answer.await.map_err(|error: RequestError| error.to_status())?;
@@ -96,19 +96,6 @@ impl EntityService for Shop {
     }
 }
 
-impl Shop {
-    fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())
-    }
-
-    /// The request of an administrator.
-    fn admin<T>(&self, request: Request<T>) -> Result<(Identity, T), Status> {
-        let identity = self.identity(&request)?;
-        identity.require_admin().map_err(|error| error.to_status())?;
-        Ok((identity, request.into_inner()))
-    }
-}
-
 /// Gets one.
 ///
 /// # Errors
@@ -118,7 +105,7 @@ pub async fn get(
     identity: &Identity,
     request: v1::GetEntityRequest,
 ) -> Result<v1::GetEntityResponse, RequestError> {
-    let id = id_of(request.entity_id)?;
+    let id = page::id("entity_id", request.entity_id)?;
     let found = submissions.entity(&identity.actor(""), &id).await?;
     Ok(v1::GetEntityResponse { entity: Some(convert::entity(found)) })
 }
@@ -168,7 +155,7 @@ pub async fn archive(
     identity: &Identity,
     request: v1::ArchiveEntityRequest,
 ) -> Result<v1::ArchiveEntityResponse, RequestError> {
-    let id = id_of(request.entity_id)?;
+    let id = page::id("entity_id", request.entity_id)?;
     let entity = submissions.archive(&identity.actor(""), &id, &request.reason).await?;
     Ok(v1::ArchiveEntityResponse { entity: Some(convert::entity(entity)) })
 }
@@ -182,7 +169,7 @@ pub async fn restore(
     identity: &Identity,
     request: v1::RestoreEntityRequest,
 ) -> Result<v1::RestoreEntityResponse, RequestError> {
-    let id = id_of(request.entity_id)?;
+    let id = page::id("entity_id", request.entity_id)?;
     let entity = submissions.restore(&identity.actor(""), &id, &request.reason).await?;
     Ok(v1::RestoreEntityResponse { entity: Some(convert::entity(entity)) })
 }
@@ -196,12 +183,8 @@ pub async fn delete(
     identity: &Identity,
     request: v1::DeleteEntityRequest,
 ) -> Result<v1::DeleteEntityResponse, RequestError> {
-    let id = id_of(request.entity_id)?;
+    let id = page::id("entity_id", request.entity_id)?;
     let (entity, submission_ids) =
         submissions.delete_entity(&identity.actor(""), &id, &request.reason).await?;
     Ok(v1::DeleteEntityResponse { entity: Some(convert::entity(entity)), submission_ids })
-}
-
-fn id_of(id: String) -> Result<String, RequestError> {
-    if id.is_empty() { Err(RequestError::field("entity_id", "is empty")) } else { Ok(id) }
 }

@@ -1,4 +1,4 @@
-//! What lists have in common: orders, moments in filters, and tokens of the next page.
+//! What lists and look-ups have in common: ids, orders, moments in filters, and tokens of the next page.
 //!
 //! A token is a place, so a new thing between two pages neither repeats nor skips what stays. In hexadecimal, with a
 //! digest over list and place before it: one of another list, or one that was changed, does not fit.
@@ -115,6 +115,14 @@ fn place_of(token: &str, list: &str) -> Option<(KeyValue, String)> {
 fn digest(list: &str, place: &str) -> String {
     let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(place).finalize();
     digest.iter().take(DIGEST_CHARS / 2).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The id that a request names.
+///
+/// # Errors
+/// There is none.
+pub(super) fn id(field: &str, id: String) -> Result<String, RequestError> {
+    if id.is_empty() { Err(RequestError::field(field, "is empty")) } else { Ok(id) }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::GetSubmissionRequest>,
     ) -> Result<Response<v1::GetSubmissionResponse>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let answer = get(&self.0.submissions, &identity, request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -45,7 +45,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::ListSubmissionsRequest>,
     ) -> Result<Response<v1::ListSubmissionsResponse>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let answer = list(&self.0.submissions, &identity, request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -54,7 +54,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::WatchSubmissionRequest>,
     ) -> Result<Response<Watch>, Status> {
-        let identity = self.identity(&request)?;
+        let identity = self.0.identity(&request)?;
         let request = request.into_inner();
         let watched = watch(&self.0.submissions, &identity, request).map_err(|error| error.to_status())?;
         let mut watched = Box::pin(watched);
@@ -78,7 +78,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::OverrideSubmissionRequest>,
     ) -> Result<Response<v1::OverrideSubmissionResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = publish(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -87,7 +87,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::RescanSubmissionRequest>,
     ) -> Result<Response<v1::RescanSubmissionResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = rescan(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -96,7 +96,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::RetryReviewRequest>,
     ) -> Result<Response<v1::RetryReviewResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = retry(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -105,9 +105,9 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::DownloadBundleRequest>,
     ) -> Result<Response<Self::DownloadBundleStream>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = async {
-            let id = id_of(request.submission_id)?;
+            let id = page::id("submission_id", request.submission_id)?;
             Ok(self.0.submissions.download(&identity.actor(""), &id).await?)
         };
         let download = answer.await.map_err(|error: RequestError| error.to_status())?;
@@ -126,7 +126,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::DeleteSubmissionRequest>,
     ) -> Result<Response<v1::DeleteSubmissionResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = delete(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -135,7 +135,7 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::PurgeBlockedBundlesRequest>,
     ) -> Result<Response<v1::PurgeBlockedBundlesResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = purge(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
@@ -144,22 +144,9 @@ impl SubmissionService for Triage {
         &self,
         request: Request<v1::ReapStuckReviewsRequest>,
     ) -> Result<Response<v1::ReapStuckReviewsResponse>, Status> {
-        let (identity, request) = self.admin(request)?;
+        let (identity, request) = self.0.admin(request)?;
         let answer = reap(&self.0.submissions, &identity, request).await;
         answer.map(Response::new).map_err(|error| error.to_status())
-    }
-}
-
-impl Triage {
-    fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())
-    }
-
-    /// The request of an administrator.
-    fn admin<T>(&self, request: Request<T>) -> Result<(Identity, T), Status> {
-        let identity = self.identity(&request)?;
-        identity.require_admin().map_err(|error| error.to_status())?;
-        Ok((identity, request.into_inner()))
     }
 }
 
@@ -172,7 +159,7 @@ pub async fn get(
     identity: &Identity,
     request: v1::GetSubmissionRequest,
 ) -> Result<v1::GetSubmissionResponse, RequestError> {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let details = is_full(request.view, true)?;
     let found = submissions.get(&identity.actor(""), &id, details).await?;
     Ok(v1::GetSubmissionResponse { submission: Some(convert::submission(found)) })
@@ -220,7 +207,7 @@ pub fn watch(
     request: v1::WatchSubmissionRequest,
 ) -> Result<impl Stream<Item = Result<v1::WatchSubmissionResponse, RequestError>> + Send + use<>, RequestError>
 {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let details = is_full(request.view, true)?;
     let watched = submissions.watch(identity.actor(""), id, details);
     Ok(watched.map(|watched| {
@@ -239,7 +226,7 @@ pub async fn publish(
     identity: &Identity,
     request: v1::OverrideSubmissionRequest,
 ) -> Result<v1::OverrideSubmissionResponse, RequestError> {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let changed = submissions.publish(&identity.actor(""), &id, &request.reason).await?;
     Ok(v1::OverrideSubmissionResponse { submission: Some(convert::submission(changed)) })
 }
@@ -253,7 +240,7 @@ pub async fn rescan(
     identity: &Identity,
     request: v1::RescanSubmissionRequest,
 ) -> Result<v1::RescanSubmissionResponse, RequestError> {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let changed = submissions.rescan(&identity.actor(""), &id).await?;
     Ok(v1::RescanSubmissionResponse { submission: Some(convert::submission(changed)) })
 }
@@ -267,7 +254,7 @@ pub async fn retry(
     identity: &Identity,
     request: v1::RetryReviewRequest,
 ) -> Result<v1::RetryReviewResponse, RequestError> {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let changed = submissions.retry(&identity.actor(""), &id).await?;
     Ok(v1::RetryReviewResponse { submission: Some(convert::submission(changed)) })
 }
@@ -281,7 +268,7 @@ pub async fn delete(
     identity: &Identity,
     request: v1::DeleteSubmissionRequest,
 ) -> Result<v1::DeleteSubmissionResponse, RequestError> {
-    let id = id_of(request.submission_id)?;
+    let id = page::id("submission_id", request.submission_id)?;
     let changed = submissions.delete(&identity.actor(""), &id, &request.reason).await?;
     Ok(v1::DeleteSubmissionResponse { submission: Some(convert::submission(changed)) })
 }
@@ -347,10 +334,6 @@ fn is_full(view: i32, unset: bool) -> Result<bool, RequestError> {
         Ok(v1::SubmissionView::Full) => Ok(true),
         Err(_) => Err(RequestError::field("view", format!("{view} is no SubmissionView"))),
     }
-}
-
-fn id_of(id: String) -> Result<String, RequestError> {
-    if id.is_empty() { Err(RequestError::field("submission_id", "is empty")) } else { Ok(id) }
 }
 
 /// The answers, and an error where they end before the final one.

@@ -51,6 +51,7 @@ fn a_review_in_process_ends_with_the_verdict() {
         let ran = run_in(folder.path(), arguments, b"");
         assert_eq!(ran.out.contains("placeholder"), told.is_some(), "{arguments:?}: {}", ran.out);
         assert!(ran.out.contains(told.unwrap_or_default()), "{arguments:?}: {}", ran.out);
+        assert_eq!(ran.out.contains("fingerprint: "), arguments.contains(&"--verbose"), "{}", ran.out);
     }
     let left: Vec<String> = fs::read_dir(folder.path())
         .expect("a folder")

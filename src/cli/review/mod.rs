@@ -40,7 +40,7 @@ pub(super) struct ReviewArguments {
     /// Write JSON or SARIF to a file, and text to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// In text, also give advice that asks for nothing, such as about placeholders.
+    /// In text, also give fingerprints of findings, and advice that asks for nothing, such as about placeholders.
     #[arg(long, short)]
     verbose: bool,
     /// Exit with 0 where only warnings were found.
