@@ -16,8 +16,12 @@ use super::server::{Server, Setup};
 
 /// Settings under which this scenario of the stand-in reviews.
 fn reviewed_by(stand_in: &StandIn, scenario: &str) -> Setup {
+    review_by(Setup::new(), stand_in, scenario)
+}
+
+fn review_by(setup: Setup, stand_in: &StandIn, scenario: &str) -> Setup {
     let url = stand_in.url(scenario);
-    Setup::new().settings(&format!(
+    setup.settings(&format!(
         "llm: {{backend: ollama, model: m, base_url: \"{url}\", attempts_max: 1}}\nstore: {{poll_interval: 100ms}}\n"
     ))
 }
@@ -77,6 +81,29 @@ async fn an_uploader_sees_the_verdict_land() {
         assert!(only.r#final && only.submission.is_some_and(|one| one.checks.is_none()));
         assert_eq!(told.message().await.expect("it ends"), None);
     }
+}
+
+#[tokio::test]
+async fn what_was_held_goes_on_when_the_service_starts_with_a_key() {
+    let stand_in = StandIn::start().await;
+    let setup = Setup::new();
+    let server = setup.clone().start();
+    let answer = upload(&mut server.client().await, header(), &skill("notes")).await.expect("reviewed");
+    assert_eq!(answer.hold_reason(), v1::HoldReason::NoKey, "{answer:#?}");
+    drop(server);
+
+    let server = review_by(setup, &stand_in, &verdict("safe")).start();
+    let id = &answer.submission_id;
+    server.wait_for_log(|line| line.contains("were held for want of a key"));
+    let stands = decided(&server, id).await;
+    assert_eq!((stands.status(), stands.visibility()), (S::Approved, V::Approved));
+    assert_eq!(
+        actions(&server, id).await,
+        ["store.submission.accepted", "store.submission.retry", "store.submission.approved"]
+    );
+    let told =
+        events(&server, v1::ListAuditEventsRequest { actor: "system".into(), ..Default::default() }).await;
+    assert!(told.iter().any(|event| event.action == "store.submission.retry"), "{told:#?}");
 }
 
 #[tokio::test]
