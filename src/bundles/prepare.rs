@@ -255,7 +255,7 @@ mod tests {
             ("[[rule]]\n".to_owned(), "missing field"),
         ] {
             fs::write(&file, text).expect("written");
-            let told = ids().err().expect("refused").to_string();
+            let told = ids().expect_err("refused").to_string();
             assert!(told.contains("house.toml:") && told.contains(wanted), "{wanted}: {told}");
         }
     }

@@ -216,7 +216,7 @@ fn parts(
         bytes: crate::store::open_bytes(&place.config, &folder.join("bundles")).expect("it opens"),
         spool: Spool::open(folder.join("uploads")).expect("it opens"),
         inspect: Arc::new(Scripted(asked)),
-        judge: setup.has_key.then(|| judge as Arc<dyn Judge>),
+        judge: setup.has_key.then_some(judge as Arc<dyn Judge>),
         bundles: BundlesConfig { stray_grace: Duration::ZERO, ..BundlesConfig::default() },
         guardrails: setup.guardrails,
         poll_interval: Duration::from_millis(20),

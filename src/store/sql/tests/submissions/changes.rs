@@ -338,6 +338,9 @@ async fn a_zero_character_harms_nobody(place: TestPlace) {
     assert_eq!(found, 1);
 }
 
+/// Puts a text into a column.
+type Set = fn(&mut NewSubmission, String);
+
 /// What an index of one engine could not take is refused by both, before anything is written.
 async fn texts_that_no_index_takes_are_refused(place: TestPlace) {
     let store = place.open().await;
@@ -351,7 +354,7 @@ async fn texts_that_no_index_takes_are_refused(place: TestPlace) {
         std::iter::repeat_with(letter).take(bytes).collect::<String>()
     };
     let longest = long(850);
-    let set: [(&str, fn(&mut NewSubmission, String)); 5] = [
+    let set: [(&str, Set); 5] = [
         ("submission.submitter", |new, text| new.submission.submitter = text),
         ("submission.bundle_sha256", |new, text| new.submission.bundle_sha256 = text),
         ("entity.name", |new, text| entity_of(new).name = text),
