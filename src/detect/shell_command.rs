@@ -13,7 +13,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr3, memmem};
 use regex_automata::meta::Regex;
 
 use super::{CODE, Detector};
@@ -44,8 +44,8 @@ static PROGRAMS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Signs of a command that is worth a look though no code is marked.
-const SIGNS: [&str; 7] = ["rm -", "mkfs", "dd if=", "| sh", "|sh", "| bash", "/dev/tcp/"];
+/// Signs of a command that is worth a look though no code is marked. Literals alone: one pass, many bytes at a time.
+static SIGNS: LazyLock<Regex> = LazyLock::new(|| known(r"rm -|mkfs|dd if=|\| sh|\|sh|\| bash|/dev/tcp/"));
 
 fn known(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
@@ -116,9 +116,11 @@ fn is_dangerous(command: &str) -> bool {
 fn shown_commands(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let has = |sign: &str| memmem::find(bytes, sign.as_bytes()).is_some();
-    let has_code = memchr(b'`', bytes).is_some() || has("~~~");
-    let has_prompt = text.starts_with("$ ") || has("\n$ ") || has("\n    $ ");
-    let has_sign = SIGNS.iter().any(|sign| has(sign));
+    // Plain prose holds none of the three, so it is read twice at most: once for these bytes, once for the signs.
+    let has_marks = memchr3(b'`', b'$', b'~', bytes).is_some();
+    let has_code = has_marks && (memchr(b'`', bytes).is_some() || has("~~~"));
+    let has_prompt = has_marks && (text.starts_with("$ ") || has("\n$ ") || has("\n    $ "));
+    let has_sign = SIGNS.is_match(text);
     let mut out = Vec::new();
     if !has_code && !has_prompt && !has_sign {
         return out;

@@ -176,8 +176,21 @@ pub(super) struct ShapeRules {
     pub rules: Vec<u32>,
     /// Their patterns as one automaton, unless they are too large together.
     pub set: Option<ShapeSet>,
-    /// Bytes either side of a place that a match of any of them may take.
-    pub reach: usize,
+    /// Bytes either side of a place that a match of a rule which it starts may take: by trigger, and for separators by
+    /// character, since few of them start long matches.
+    reach: [usize; 2],
+    separators: [usize; 128],
+}
+
+impl ShapeRules {
+    /// How far to look either side of a place of that kind.
+    pub(super) fn reach_of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Digits(_) => self.reach[0],
+            Kind::Token(_) => self.reach[1],
+            Kind::Separator(byte) => self.separators.get(usize::from(byte)).copied().unwrap_or_default(),
+        }
+    }
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -268,10 +281,23 @@ impl RuleSet {
         self.shapes.get_or_init(|| {
             let without: Vec<(u32, &CompiledRule)> =
                 (0..).zip(&self.rules).filter(|(_, rule)| rule.def.literals.is_empty()).collect();
-            let reach = without.iter().map(|(_, rule)| rule.shape().before.max(rule.shape().after)).max();
+            let (mut reach, mut separators) = ([0; 2], [0; 128]);
+            for (_, rule) in &without {
+                let of_rule = rule.shape().before.max(rule.shape().after);
+                let widen = |of: &mut usize| *of = of_rule.max(*of);
+                match rule.def.trigger {
+                    Some(Trigger::Digits) => widen(&mut reach[0]),
+                    Some(Trigger::Token) => widen(&mut reach[1]),
+                    Some(Trigger::Separator) | None => {
+                        let bytes = rule.def.separators.bytes().map(usize::from);
+                        bytes.for_each(|byte| separators.get_mut(byte).into_iter().for_each(widen));
+                    }
+                }
+            }
             ShapeRules {
                 set: ShapeSet::build(without.iter().map(|(index, rule)| (*index, &*rule.def.pattern))),
-                reach: reach.unwrap_or_default(),
+                reach,
+                separators,
                 rules: without.into_iter().map(|(index, _)| index).collect(),
             }
         })

@@ -14,7 +14,7 @@ use super::compile::{CompiledRule, RuleSet};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
-use super::shapes::Place;
+use super::shapes::{Kind, Place};
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 64 * 1024;
@@ -217,7 +217,7 @@ impl RuleSet {
             Some(set) => {
                 let mut cache = scratch.shapes.take().unwrap_or_else(|| Box::new(set.create_cache()));
                 let mut is_done = true;
-                for window in windows_of(&places, shapes.reach, text.len()) {
+                for window in windows_of(&places, |kind| shapes.reach_of(kind), text.len()) {
                     budget.check()?;
                     let ends = set.ends(&mut cache, text.as_bytes(), window, |index, end| {
                         let rule = &self.rules[index as usize];
@@ -280,9 +280,12 @@ impl RuleSet {
     }
 }
 
-/// The text around places, `reach` bytes either side, joined where it overlaps.
-fn windows_of(places: &[Place], reach: usize, text_len: usize) -> Vec<Range<usize>> {
-    let around = |place: &Place| place.at.start.saturating_sub(reach)..(place.at.end + reach).min(text_len);
+/// The text around places, as many bytes either side as `reach` says, joined where it overlaps.
+fn windows_of(places: &[Place], reach: impl Fn(Kind) -> usize, text_len: usize) -> Vec<Range<usize>> {
+    let around = |place: &Place| {
+        let reach = reach(place.kind);
+        place.at.start.saturating_sub(reach)..(place.at.end + reach).min(text_len)
+    };
     let mut all: Vec<Range<usize>> = places.iter().map(around).collect();
     all.sort_unstable_by_key(|window| window.start);
     let mut windows: Vec<Range<usize>> = Vec::new();
