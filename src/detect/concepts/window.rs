@@ -81,7 +81,7 @@ impl<'r> Evidence<'r> {
         let mut next = 0;
         for counted in self.hits.iter().filter(|counted| self.speaks(counted)) {
             if self.text_len <= size {
-                return vec![0..self.text_len];
+                return std::iter::once(0..self.text_len).collect();
             }
             let at = counted.hit.range.start;
             if windows.is_empty() || at >= next {
