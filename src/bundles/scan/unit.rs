@@ -67,7 +67,7 @@ fn property_list(scan: &mut Scan<'_, '_>) {
     for (at, key) in text.match_indices("<key>ProgramArguments</key>").take(16) {
         let rest = &text[at + key.len()..];
         let array = rest.split("</array>").next().unwrap_or_default();
-        let words: Vec<String> = array.split("<string>").skip(1).map(|part| unescaped(part)).collect();
+        let words: Vec<String> = array.split("<string>").skip(1).map(unescaped).collect();
         if !words.is_empty() {
             let line = scan.lines.line_of(at);
             scan.engine("shell");

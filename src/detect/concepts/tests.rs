@@ -37,7 +37,7 @@ fn found(text: &str, role: Role) -> Vec<Detected> {
     scanner().scan(request, &Budget::UNLIMITED).expect("no budget").findings
 }
 
-fn blocked<'t>(texts: &'t [String], role: Role) -> Vec<&'t str> {
+fn blocked(texts: &[String], role: Role) -> Vec<&str> {
     let blocks = |text: &&String| found(text, role).iter().any(|one| one.info.score >= BLOCK_SCORE);
     texts.iter().filter(blocks).map(String::as_str).collect()
 }
