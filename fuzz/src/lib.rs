@@ -34,6 +34,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("text_views", text_views),
     ("rule_file", rule_file),
+    ("rules_import", rules_import),
     ("engine", engine),
     ("policy_file", policy_file),
     ("settings", settings),

@@ -28,7 +28,7 @@ fn rules_of_gitleaks_are_imported() {
     let setting = format!("rules.paths={}", folder.path().join("rules").display());
     let checked = run(&["check", "--set", &setting, "--json", "acme_id: k3vq9xt7mwb2lcr8nyf5"]).json();
     let findings = checked["findings"].as_array().expect("a list");
-    assert!(findings.iter().any(|finding| finding["rule_id"] == "gitleaks.acme-token"), "{checked}");
+    assert!(findings.iter().any(|finding| finding["ruleId"] == "gitleaks.acme-token"), "{checked}");
     // What exists is not written over.
     assert_eq!(run(&["rules", "import", &from, "--output", &to]).code, 64);
 }
