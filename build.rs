@@ -92,7 +92,7 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
     }
     let mut json = JsonRules { folder: out.join("rules"), count: 0 };
     fs::create_dir_all(&json.folder)?;
-    let mut bundle_ids = Vec::new();
+    let mut bundle_rules = Vec::new();
     for folder in OTHER_RULES {
         let prefix = root.join("rules").join(folder);
         let mut code = String::from("&[\n");
@@ -106,13 +106,13 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
                 let _ = writeln!(code, "    ({name:?}, include_str!({path:?})),");
             }
             if folder == "bundles" {
-                bundle_ids.extend(ids_of(file)?);
+                bundle_rules.extend(rules_of(file)?);
             }
         }
         code.push_str("]\n");
         fs::write(out.join(format!("builtin_{folder}.rs")), code)?;
     }
-    fs::write(out.join("builtin_bundle_ids.rs"), format!("&{bundle_ids:?}\n"))?;
+    fs::write(out.join("builtin_bundle_kinds.rs"), format!("&{bundle_rules:?}\n"))?;
     files.retain(|file| !OTHER_RULES.iter().any(|folder| file.starts_with(root.join("rules").join(folder))));
     let mut code = String::from("static BUILTIN_RULES: &[(&str, &str, &str, &str)] = &[\n");
     for file in files {
@@ -127,12 +127,16 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Ids of the rules in a file, in its order.
-fn ids_of(file: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+/// Id, category and severity of the rules in a file, in its order.
+fn rules_of(file: &Path) -> Result<Vec<(String, String, String)>, Box<dyn Error>> {
     let table: toml::Table =
         toml::from_str(&fs::read_to_string(file)?).map_err(|error| format!("{}: {error}", file.display()))?;
     let rules = table.get("rule").and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Ok(rules.iter().filter_map(|rule| rule.get("id")?.as_str().map(str::to_owned)).collect())
+    let of = |rule: &toml::Value| {
+        let text = |field: &str| rule.get(field)?.as_str().map(str::to_owned);
+        Some((text("id")?, text("category")?, text("severity")?))
+    };
+    Ok(rules.iter().filter_map(of).collect())
 }
 
 /// Rule files as JSON: `{"plugin": …, "define": …, "rules": [{"line": 1, "rule": {…}}], …}`.

@@ -4,9 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::rules::{BUNDLES, BundleRuleSource, BundleRules, builtin_bundle_sources, builtin_rule_ids};
+use super::rules::{
+    BUNDLES, BundleRuleSource, BundleRules, builtin_bundle_sources, builtin_rule_ids, builtin_rule_kinds,
+};
 use super::scan::Patterns;
 use crate::commands::{CommandRuleSource, CommandRules, builtin_command_sources};
+use crate::decision::Severity;
 use crate::policy::{PolicySet, Prepare, PrepareRules, Prepared, Problem};
 use crate::rules::{RuleProblem, RuleProblems, RuleSet, RuleSource, load_kind};
 
@@ -95,6 +98,16 @@ impl PreparedBundles {
         self.0.rules()
     }
 
+    /// Category and severity of each of them, known without compiling the built-in ones.
+    pub fn kinds(&self) -> Vec<(&str, Severity)> {
+        match &self.0.rules {
+            Some((rules, _)) => {
+                rules.rules().iter().map(|rule| (rule.category.as_str(), rule.severity)).collect()
+            }
+            None => builtin_rule_kinds().collect(),
+        }
+    }
+
     pub(super) fn patterns(&self) -> &Patterns {
         self.0.rules.as_ref().map_or_else(|| Patterns::builtin(), |(_, patterns)| patterns)
     }
@@ -169,7 +182,7 @@ impl PrepareRules for Rules {
         match &self.prepared.0.rules {
             Some((rules, _)) => coded.chain(rules.rules().iter().map(|rule| rule.id.clone())).collect(),
             // Known without compiling anything.
-            None => coded.chain(builtin_rule_ids().iter().map(|id| (*id).to_owned())).collect(),
+            None => coded.chain(builtin_rule_ids().map(str::to_owned)).collect(),
         }
     }
 
@@ -189,8 +202,12 @@ mod tests {
     #[test]
     fn ids_of_built_in_rules_are_known_without_compiling_them() {
         let compiled: BTreeSet<&str> = BundleRules::builtin().rules().iter().map(|rule| &*rule.id).collect();
-        let listed: BTreeSet<&str> = builtin_rule_ids().iter().copied().collect();
+        let listed: BTreeSet<&str> = builtin_rule_ids().collect();
         assert_eq!(listed, compiled);
+        let prepared = PreparedBundles::default();
+        let kinds: BTreeSet<_> = prepared.kinds().into_iter().collect();
+        let rules = BundleRules::builtin().rules().iter();
+        assert_eq!(kinds, rules.map(|rule| (rule.category.as_str(), rule.severity)).collect());
     }
 
     /// Every id that the sources of the checks spell out.

@@ -176,9 +176,7 @@ impl Shared {
             }
         }
         if let Some(prepared) = snapshot.prepared::<PreparedBundles>() {
-            let rules = prepared.rules().rules().iter();
-            let found = rules.map(|rule| (rule.category.as_str(), rule.severity));
-            self.metrics.declare_plugin("bundles.static_security", found);
+            self.metrics.declare_plugin("bundles.static_security", prepared.kinds());
             self.metrics.declare_plugin("bundles.archive", [("archive", Severity::High)]);
             let manifest = [Severity::Low, Severity::High].map(|severity| ("manifest", severity));
             self.metrics.declare_plugin("bundles.manifest", manifest);

@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 
 use super::BundleRules;
 use super::load::BundleRuleSource;
+use crate::decision::Severity;
 
 static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_bundles.rs"));
 
-/// Ids of the rules in them, as the build script read them.
-static IDS: &[&str] = include!(concat!(env!("OUT_DIR"), "/builtin_bundle_ids.rs"));
+/// Id, category and severity of the rules in them, as the build script read them.
+static KINDS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_bundle_kinds.rs"));
 
 static BUILTIN: LazyLock<BundleRules> = LazyLock::new(|| {
     let sources: Vec<BundleRuleSource<'_>> = builtin_bundle_sources().collect();
@@ -21,8 +22,14 @@ pub fn builtin_bundle_sources() -> impl Iterator<Item = BundleRuleSource<'static
 }
 
 /// Ids of the built-in rules, known without compiling them.
-pub fn builtin_rule_ids() -> &'static [&'static str] {
-    IDS
+pub fn builtin_rule_ids() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(id, _, _)| *id)
+}
+
+/// Category and severity of the built-in rules, known without compiling them.
+pub fn builtin_rule_kinds() -> impl Iterator<Item = (&'static str, Severity)> {
+    let severity = |name: &str| Severity::ALL.into_iter().find(|severity| severity.as_str() == name);
+    KINDS.iter().filter_map(move |(_, category, name)| Some((*category, severity(name)?)))
 }
 
 impl BundleRules {

@@ -16,7 +16,7 @@ use regex_automata::meta::Regex;
 
 use crate::rules::RuleProblems;
 
-pub use builtin::{builtin_bundle_sources, builtin_rule_ids};
+pub use builtin::{builtin_bundle_sources, builtin_rule_ids, builtin_rule_kinds};
 pub(in crate::bundles) use lists::after_scheme;
 pub use lists::{CommandKind, HostKind};
 pub use load::BundleRuleSource;
