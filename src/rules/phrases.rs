@@ -20,6 +20,17 @@ const FILLER_MAX: usize = 9;
 const BYTES_MAX: usize = 200;
 /// Most words before an anchor at which a phrase may begin.
 const BEFORE_MAX: usize = 4;
+/// Most words before an anchor that is chosen here. Words that hold marks count as several on the way back.
+const REACH_MAX: usize = 3;
+/// Length from which a literal is rare enough.
+const RARE_LEN: usize = 7;
+/// Words that stand in nearly every text.
+const COMMONEST: &[&str] = &[
+    "all", "and", "any", "are", "but", "can", "for", "from", "has", "have", "here", "how", "its", "just",
+    "let", "like", "make", "may", "more", "must", "new", "not", "now", "only", "other", "our", "out",
+    "please", "that", "the", "then", "these", "they", "this", "use", "want", "was", "what", "when", "which",
+    "will", "with", "you", "your",
+];
 /// Longest gap between two words, in bytes.
 const GAP_MAX: usize = 6;
 
@@ -33,8 +44,8 @@ pub(super) struct Phrases {
 #[derive(Debug)]
 struct Phrase {
     elements: Vec<Element>,
-    /// Whether the anchor is the first element.
-    begins_with_anchor: bool,
+    /// Index of the element whose words the gate looks for.
+    anchor: usize,
 }
 
 #[derive(Debug)]
@@ -80,7 +91,8 @@ pub(super) fn compile(
     }
     let mut literals = Vec::new();
     let read = |phrase: &String| {
-        read_phrase(phrase, words, &mut literals).map_err(|message| format!("`{phrase}`: {message}"))
+        read_phrase(phrase, words, is_spaced, &mut literals)
+            .map_err(|message| format!("`{phrase}`: {message}"))
     };
     let phrases = phrases.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     literals.sort();
@@ -91,10 +103,15 @@ pub(super) fn compile(
 fn read_phrase(
     phrase: &str,
     words: &BTreeMap<String, Vec<String>>,
+    is_spaced: bool,
     literals: &mut Vec<String>,
 ) -> Result<Phrase, String> {
     let written: Vec<&str> = phrase.split_ascii_whitespace().collect();
-    let anchor = written.iter().position(|e| e.starts_with('^')).unwrap_or(0);
+    let anchor = match written.iter().position(|e| e.starts_with('^')) {
+        Some(anchor) => anchor,
+        None if is_spaced => rarest(&written, words)?,
+        None => 0,
+    };
     let mut elements = Vec::new();
     let mut filler = 0;
     for (at, element) in written.iter().enumerate() {
@@ -122,7 +139,40 @@ fn read_phrase(
         let words = Words::new(&alternatives);
         elements.push(Element { words, filler: std::mem::take(&mut filler), is_optional });
     }
-    Ok(Phrase { elements, begins_with_anchor: anchor == 0 })
+    // Fillers are no elements.
+    let anchor = written[..anchor].iter().filter(|element| !element.starts_with('_')).count();
+    Ok(Phrase { elements, anchor })
+}
+
+/// Index of the element that anchors a phrase which marks none: of the first few, the one whose shortest literal is the
+/// longest. Long words are rare, and each place where an anchor stands costs a look.
+fn rarest(written: &[&str], words: &BTreeMap<String, Vec<String>>) -> Result<usize, String> {
+    let (mut best, mut best_len, mut before) = (0, 0, 0);
+    for (at, element) in written.iter().enumerate() {
+        if let Some(count) = element.strip_prefix('_') {
+            before += count.parse::<usize>().unwrap_or(BEFORE_MAX);
+            continue;
+        }
+        let (element, is_optional) = match element.strip_suffix('?') {
+            Some(element) => (element, true),
+            None => (*element, false),
+        };
+        let alternatives = alternatives(element, words)?;
+        let shortest = alternatives
+            .iter()
+            .map(|alternative| literal_of(alternative).map_or(0, |l| l.len()))
+            .min()
+            .unwrap_or(0);
+        if !is_optional && shortest > best_len {
+            (best, best_len) = (at, shortest);
+        }
+        let parts = |alternative: &&str| alternative.split(['~', '+', '\'', '-']).count();
+        before += alternatives.iter().map(parts).max().unwrap_or(1);
+        if before > REACH_MAX || best_len >= RARE_LEN {
+            break;
+        }
+    }
+    Ok(best)
 }
 
 /// The alternatives of one element, its word lists put in.
@@ -270,9 +320,11 @@ impl Phrases {
     /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
     pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
         self.phrases.iter().find_map(|phrase| {
-            if phrase.begins_with_anchor {
+            if phrase.anchor == 0 {
                 return self.end_of(phrase, text, literal.start).map(|end| literal.start..end);
             }
+            // The literal may be that of another phrase; this one is tried at its own.
+            phrase.elements[phrase.anchor].words.end_of(text, literal.start, self.is_spaced)?;
             let mut start = literal.start;
             for _ in 0..BEFORE_MAX {
                 start = before(text, start, self.is_spaced)?;
