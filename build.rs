@@ -127,8 +127,11 @@ fn embed_rules() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Id, category and severity of the rules in a file, in its order.
-fn rules_of(file: &Path) -> Result<Vec<(String, String, String)>, Box<dyn Error>> {
+/// Id, category and severity of a rule.
+type RuleKind = (String, String, String);
+
+/// The rules in a file, in its order.
+fn rules_of(file: &Path) -> Result<Vec<RuleKind>, Box<dyn Error>> {
     let table: toml::Table =
         toml::from_str(&fs::read_to_string(file)?).map_err(|error| format!("{}: {error}", file.display()))?;
     let rules = table.get("rule").and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();

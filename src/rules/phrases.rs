@@ -24,13 +24,6 @@ const BEFORE_MAX: usize = 4;
 const REACH_MAX: usize = 3;
 /// Length from which a literal is rare enough.
 const RARE_LEN: usize = 7;
-/// Words that stand in nearly every text.
-const COMMONEST: &[&str] = &[
-    "all", "and", "any", "are", "but", "can", "for", "from", "has", "have", "here", "how", "its", "just",
-    "let", "like", "make", "may", "more", "must", "new", "not", "now", "only", "other", "our", "out",
-    "please", "that", "the", "then", "these", "they", "this", "use", "want", "was", "what", "when", "which",
-    "will", "with", "you", "your",
-];
 /// Longest gap between two words, in bytes.
 const GAP_MAX: usize = 6;
 
