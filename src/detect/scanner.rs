@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::concepts::{self, Evidence, Hit};
+use super::concepts::{self, Evidence, Explanation, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve};
 use crate::rules::{Budget, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
 use crate::text::{self, Layers, Limits, View, Views};
@@ -117,12 +117,32 @@ impl Scanner {
         window: usize,
         budget: &Budget<'_>,
     ) -> Result<Vec<Vec<(usize, f64)>>, ScanStop> {
+        let hits = self.hits(request, budget)?;
+        Ok(Evidence::of(&self.rules, &request, hits).samples(window))
+    }
+
+    /// Why the model of the rules judges a text as it does: the concepts that fired, with their weights and places. None
+    /// where no concept that speaks for an attack was hit, or texts of that surface are not weighed.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn explain_concepts(
+        &self,
+        request: Request<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Option<Explanation>, ScanStop> {
+        let hits = self.hits(request, budget)?;
+        Ok(concepts::explain(&self.rules, &request, hits))
+    }
+
+    /// Every hit of a concept in a text.
+    fn hits(&self, request: Request<'_>, budget: &Budget<'_>) -> Result<Vec<Hit>, ScanStop> {
         let mut hits = Vec::new();
         let views = text::views(request.text, &self.limits);
         self.every_match(request, &views, true, budget, &mut |family, detected| {
             hits.extend(family.map(|family| Hit { family, range: detected.range, layers: detected.layers }));
         })?;
-        Ok(Evidence::of(&self.rules, &request, hits).samples(window))
+        Ok(hits)
     }
 
     /// Calls `out` with each match: of a concept with the index of its family, else with none.

@@ -7,6 +7,7 @@
 //!
 //! Nothing is computed for a text in which no concept that speaks for an attack was hit.
 
+mod explain;
 mod quote;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ mod window;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use explain::{Explanation, Term};
 pub use window::{Evidence, Weighed};
 
 use super::{Detected, INJECTION, Request};
@@ -104,12 +106,7 @@ pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> O
     let model = rules.model()?;
     let evidence = Evidence::of(rules, request, hits);
     let best = evidence.best(model)?;
-    let severity = match best.probability {
-        p if p >= model.def.block => Severity::High,
-        // One idea alone, however heavy, is what people say every day.
-        p if p >= model.def.warn && best.ideas() >= IDEAS_MIN => Severity::Medium,
-        _ => return None,
-    };
+    let severity = severity_of(model, &best)?;
     let score = score_of(model, best.probability);
     let info = MetaInfo {
         id: RULE_ID.into(),
@@ -125,6 +122,28 @@ pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> O
         line: 0,
     };
     Some(Detected { info: Arc::new(info), range: best.span(), layers: best.layers() })
+}
+
+/// What the model makes of the hits in a text, feature by feature; none where nothing speaks for an attack, where texts
+/// of that surface are not weighed, or without a model.
+pub(super) fn explain(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Option<Explanation> {
+    let model = rules.model().filter(|_| is_weighed(request.surface))?;
+    explain::explain(&Evidence::of(rules, request, hits), model)
+}
+
+/// How bad a window is; none where it stays below the thresholds of the model.
+fn severity_of(model: &Model, weighed: &Weighed) -> Option<Severity> {
+    match weighed.probability {
+        p if p >= model.def.block => Some(Severity::High),
+        // One idea alone, however heavy, is what people say every day.
+        p if p >= model.def.warn && weighed.ideas() >= IDEAS_MIN => Some(Severity::Medium),
+        _ => None,
+    }
+}
+
+/// Whether honest text has no use for what a phrase was found through.
+fn is_disguise(layers: Layers) -> bool {
+    DISGUISES.iter().any(|layer| layers.contains(*layer))
 }
 
 /// What the findings of the model share, for lists of rules.

@@ -85,3 +85,42 @@ fn documents_and_streams_are_not_weighed() {
         assert!(all.iter().all(|one| *one.info.id != *RULE_ID));
     }
 }
+
+#[test]
+fn an_explanation_adds_up_and_names_what_decided() {
+    let gate = gate();
+    let model = scanner().rules().model().expect("the built-in model");
+    let (mut blocking, mut silent) = (0, 0);
+    let texts = [&gate.attacks_user, &gate.attacks_tool, &gate.benign_user, &gate.benign_tool];
+    for text in texts.into_iter().flatten() {
+        let plugins = scanner().rules().plugin_bits([INJECTION]);
+        let request = Request { text, plugins, role: Some(Role::User), surface: Some(Surface::Text) };
+        let Some(why) = scanner().explain_concepts(request, &Budget::UNLIMITED).expect("no budget") else {
+            silent += 1;
+            continue;
+        };
+        let sum = why.terms.iter().fold(why.bias, |sum, term| sum + term.log_odds);
+        assert!((sum - why.log_odds).abs() < 1e-9, "{text}");
+        assert!((crate::rules::probability(sum) - why.probability).abs() < 1e-6, "{text}");
+        assert!(why.terms.is_sorted_by(|a, b| a.log_odds >= b.log_odds), "{text}");
+        for term in &why.terms {
+            let weight = model.weight(&term.feature) * model.def.scale;
+            assert!((term.value * weight - term.log_odds).abs() < 1e-9, "{text}: {term:?}");
+            assert!(CODED_FEATURES.contains(&&*term.feature) || !term.places.is_empty(), "{text}: {term:?}");
+            assert!(term.places.iter().all(|at| text.get(at.clone()).is_some()), "{text}: {term:?}");
+        }
+        assert_eq!(why.decisive.is_empty(), why.severity.is_none(), "{text}");
+        assert_eq!(why.missing.is_none(), why.severity == Some(Severity::High), "{text}");
+        if why.severity == Some(Severity::High) {
+            blocking += 1;
+            // Without the heaviest of the decisive families it does not block, or more than one was needed.
+            assert!(why.terms.iter().any(|term| term.feature == why.decisive[0]), "{text}");
+        } else {
+            assert!(why.probability < model.def.block, "{text}");
+        }
+        let surface = Some(Surface::Document);
+        let document = scanner().explain_concepts(Request { surface, ..request }, &Budget::UNLIMITED);
+        assert_eq!(document.expect("no budget"), None, "files are not weighed");
+    }
+    assert!(blocking > 10 && silent > 10, "{blocking} blocked, {silent} without a sign");
+}

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::quote::is_quoted;
-use super::{CODED_FEATURES, DISGUISES, Hit, speaker};
+use super::{CODED_FEATURES, Hit, is_disguise, speaker};
 use crate::detect::Request;
 use crate::rules::{Concept, Model, RuleSet};
 use crate::text::Layers;
@@ -29,9 +29,10 @@ pub struct Evidence<'r> {
 
 /// A hit and what it counts for.
 #[derive(Clone, Debug)]
-struct Counted {
-    hit: Hit,
-    is_quoted: bool,
+pub(super) struct Counted {
+    pub hit: Hit,
+    /// Whether it stands in quotation marks, and so does not count for its family.
+    pub is_quoted: bool,
 }
 
 /// A window and what speaks for and against an attack in it.
@@ -41,7 +42,7 @@ pub struct Weighed {
     pub values: Vec<(usize, f64)>,
     /// Probability of an attack.
     pub probability: f64,
-    hits: Vec<Counted>,
+    pub(super) hits: Vec<Counted>,
     /// Log-odds that each family gave, with where it was first hit.
     parts: Vec<(usize, f64, Range<usize>)>,
 }
@@ -71,7 +72,7 @@ impl<'r> Evidence<'r> {
     }
 
     /// Whether anything speaks for an attack.
-    fn speaks(&self, counted: &Counted) -> bool {
+    pub(super) fn speaks(&self, counted: &Counted) -> bool {
         !self.families[counted.hit.family].is_against
     }
 
@@ -95,9 +96,35 @@ impl<'r> Evidence<'r> {
 
     /// The window that the model finds most like an attack; none where nothing speaks for one.
     pub fn best(&self, model: &Model) -> Option<Weighed> {
-        let weigh = |window: Range<usize>| self.weigh(model, window);
+        Some(self.best_with_window(model)?.1)
+    }
+
+    /// The same, with where the window lies.
+    pub(super) fn best_with_window(&self, model: &Model) -> Option<(Range<usize>, Weighed)> {
+        let weigh = |window: Range<usize>| {
+            let weighed = self.weigh_hits(model, self.inside(&window));
+            (window, weighed)
+        };
         let all = self.windows(model.def.window).into_iter().map(weigh);
-        all.reduce(|best, next| if next.probability > best.probability { next } else { best })
+        all.reduce(|best, next| if next.1.probability > best.1.probability { next } else { best })
+    }
+
+    /// The name of a feature.
+    pub(super) fn name(&self, feature: usize) -> &str {
+        match self.families.get(feature) {
+            Some(concept) => &concept.family,
+            None => CODED_FEATURES[feature - self.families.len()],
+        }
+    }
+
+    /// Whether a feature is a family that speaks against an attack.
+    pub(super) fn is_against(&self, feature: usize) -> bool {
+        self.families.get(feature).is_some_and(|concept| concept.is_against)
+    }
+
+    /// The weight of a feature, in units of the model.
+    pub(super) fn weight(&self, model: &Model, feature: usize) -> f64 {
+        model.weight(self.name(feature))
     }
 
     /// The features of every window of `size` bytes, as values by index; for training.
@@ -111,13 +138,10 @@ impl<'r> Evidence<'r> {
         rest.take_while(|counted| counted.hit.range.start < window.end).cloned().collect()
     }
 
-    fn weigh(&self, model: &Model, window: Range<usize>) -> Weighed {
-        let hits = self.inside(&window);
+    /// What the model makes of these hits together.
+    pub(super) fn weigh_hits(&self, model: &Model, hits: Vec<Counted>) -> Weighed {
         let values = self.values(&hits);
-        let weight = |feature: usize| match self.families.get(feature) {
-            Some(concept) => model.weight(&concept.family),
-            None => model.weight(CODED_FEATURES[feature - self.families.len()]),
-        };
+        let weight = |feature: usize| self.weight(model, feature);
         let sum = values.iter().map(|(feature, value)| weight(*feature) * value).sum();
         let mut parts = Vec::new();
         for (feature, value) in values.iter().filter(|(feature, _)| *feature < self.families.len()) {
@@ -173,10 +197,6 @@ fn value_of(count: usize) -> f64 {
     }
 }
 
-fn is_disguise(layers: Layers) -> bool {
-    DISGUISES.iter().any(|layer| layers.contains(*layer))
-}
-
 impl Weighed {
     /// The hits that count for an attack. Without one, those in quotation marks.
     fn speaking(&self) -> impl Iterator<Item = &Hit> {
@@ -190,6 +210,11 @@ impl Weighed {
     /// How many families speak for an attack.
     pub(super) fn ideas(&self) -> usize {
         self.parts.iter().filter(|part| part.1 > 0.0).count()
+    }
+
+    /// The family that gave most for an attack.
+    pub(super) fn heaviest(&self) -> Option<usize> {
+        self.parts.first().filter(|part| part.1 > 0.0).map(|part| part.0)
     }
 
     /// From the first hit that counts for an attack to the end of the last.
