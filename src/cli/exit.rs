@@ -14,6 +14,8 @@ pub(super) enum Exit {
     Decided(Decision),
     /// The code of a watched command, or what became of it.
     Command(u8),
+    /// A run fell behind an earlier one.
+    Worse,
     /// A hook could not judge, and the agent must not go on.
     Refused,
     /// The command line makes no sense.
@@ -35,6 +37,7 @@ impl Exit {
             Self::Ok => 0,
             Self::Decided(decision) => decision.exit_code(),
             Self::Command(code) => code,
+            Self::Worse => 1,
             Self::Refused => 2,
             Self::Usage => 64,
             Self::Data => 65,
@@ -103,6 +106,7 @@ mod tests {
         assert_eq!(decisions, [0, 1, 3, 2]);
         let others = [
             Exit::Ok,
+            Exit::Worse,
             Exit::Refused,
             Exit::Usage,
             Exit::Data,
@@ -110,6 +114,6 @@ mod tests {
             Exit::Internal,
             Exit::Configuration,
         ];
-        assert_eq!(others.map(Exit::code), [0, 2, 64, 65, 69, 70, 78]);
+        assert_eq!(others.map(Exit::code), [0, 1, 2, 64, 65, 69, 70, 78]);
     }
 }

@@ -6,10 +6,12 @@ use super::judge::{Found, Judged};
 use super::record::{Kind, Labelled, Record};
 
 /// What an answer is worth.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Graded {
     /// Whether the record was flagged: right for a positive one, wrong for a negative one.
     pub is_flagged: bool,
+    /// The score that decides: the risk of a text, or for records with spans the best finding that counts.
+    pub score: f64,
     /// One for each expected span.
     pub spans: Vec<SpanGrade>,
 }
@@ -23,6 +25,8 @@ pub(super) struct SpanGrade {
     pub is_exact: bool,
     /// One of these names its type.
     pub is_right_type: bool,
+    /// Together they cover all of it.
+    pub is_covered: bool,
 }
 
 /// Grades one answer.
@@ -34,14 +38,18 @@ pub(super) fn grade(record: &Record, judged: &Judged) -> Graded {
             }
             None => !judged.incidents.is_empty(),
         };
-        return Graded { is_flagged, spans: Vec::new() };
+        return Graded { is_flagged, ..Graded::default() };
     }
     if record.kind == Kind::Archives {
         let is_refused = judged.reviewed.as_ref().is_some_and(|reviewed| !reviewed.is_accepted);
-        return Graded { is_flagged: is_refused, spans: Vec::new() };
+        return Graded { is_flagged: is_refused, ..Graded::default() };
     }
     let Some(family) = record.kind.family() else {
-        return Graded { is_flagged: judged.decision == Decision::Block, spans: Vec::new() };
+        return Graded {
+            is_flagged: judged.decision == Decision::Block,
+            score: judged.risk_score,
+            spans: Vec::new(),
+        };
     };
     let findings: Vec<&Found> =
         judged.findings.iter().filter(|found| is_within(&found.category, family)).collect();
@@ -51,7 +59,10 @@ pub(super) fn grade(record: &Record, judged: &Judged) -> Graded {
     } else {
         findings.iter().any(|found| found.severity >= Severity::Medium)
     };
-    Graded { is_flagged, spans }
+    let counts =
+        |found: &&&Found| !record.is_positive || record.spans.iter().any(|span| overlaps(found, span));
+    let score = findings.iter().filter(counts).map(|found| found.score).fold(0.0, f64::max);
+    Graded { is_flagged, score, spans }
 }
 
 /// Whether `found` and `span` share a byte.
@@ -66,11 +77,17 @@ pub(super) fn is_within(category: &str, family: &str) -> bool {
 
 fn grade_span(kind: Kind, span: &Labelled, findings: &[&Found]) -> SpanGrade {
     let mut grade = SpanGrade::default();
+    // Findings come in the order of the text.
+    let mut covered_to = span.range.start;
     for found in findings.iter().filter(|found| overlaps(found, span)) {
         grade.is_overlapped = true;
         grade.is_exact |= (found.start..found.end) == span.range;
         grade.is_right_type |= kind != Kind::Pii || names_type(&found.category, &span.kind);
+        if found.start <= covered_to {
+            covered_to = covered_to.max(found.end);
+        }
     }
+    grade.is_covered = covered_to >= span.range.end;
     grade
 }
 
@@ -161,9 +178,17 @@ mod tests {
         assert!(!grade_of(&[("secrets.aws", Severity::High, 20, 30)]).is_flagged, "touching is no overlap");
         assert!(!grade_of(&[("pii.email", Severity::High, 10, 20)]).is_flagged, "another family");
         let near = grade_of(&[("secrets.other", Severity::Low, 19, 30)]);
-        assert_eq!(near.spans, [SpanGrade { is_overlapped: true, is_exact: false, is_right_type: true }]);
+        assert_eq!(
+            near.spans,
+            [SpanGrade { is_overlapped: true, is_right_type: true, ..SpanGrade::default() }]
+        );
         let exact = grade_of(&[("secrets", Severity::Low, 0, 30), ("secrets.aws", Severity::High, 10, 20)]);
-        assert!(exact.is_flagged && exact.spans[0].is_exact);
+        assert!(exact.is_flagged && exact.spans[0].is_exact && exact.spans[0].is_covered);
+        assert_eq!(exact.score, 0.8);
+        let halves = grade_of(&[("secrets", Severity::Low, 8, 15), ("secrets", Severity::Low, 15, 22)]);
+        assert!(halves.spans[0].is_covered && !halves.spans[0].is_exact);
+        let gap = grade_of(&[("secrets", Severity::Low, 8, 14), ("secrets", Severity::Low, 15, 22)]);
+        assert!(!gap.spans[0].is_covered);
     }
 
     #[test]

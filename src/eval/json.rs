@@ -3,12 +3,39 @@
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::tally::{FileTally, Group, Report};
+use super::figures::{figures, figures_json};
+use super::record::Kind;
+use super::tally::{FileTally, Group, Report, Totals};
 
-/// `{"files":[{"path","records","groups":[{"name","label","n","found","rate"}],…}]}`; a rate of nothing is null.
+/// `{"files":[{"path","records","groups":[{"name","label","n","found","rate"}],…}]}`; a rate of nothing is null. Beside
+/// the files stand `kinds`, all records of one kind together with their sources, and `figures`, what detection is held
+/// against.
 pub fn report(report: &Report, with_categories: bool) -> Value {
     let files: Vec<Value> = report.files.iter().map(|file| file_json(file, with_categories)).collect();
-    json!({ "files": files })
+    let kinds = report.totals.kinds.iter();
+    let kinds: Vec<Value> =
+        kinds.map(|(kind, tally)| kind_json(&report.totals, *kind, tally, with_categories)).collect();
+    json!({ "files": files, "kinds": kinds, "figures": figures_json(&figures(&report.totals)) })
+}
+
+fn kind_json(totals: &Totals, kind: Kind, tally: &FileTally, with_categories: bool) -> Value {
+    let mut all = file_json(tally, with_categories);
+    if let Value::Object(fields) = &mut all {
+        fields.remove("path");
+        fields.insert("kind".to_owned(), kind.as_str().into());
+        let sources: Vec<Value> = totals.sources(kind).iter().map(group_json).collect();
+        fields.insert("sources".to_owned(), sources.into());
+        let recall = totals.macro_recall(kind).map(|(recall, _)| recall);
+        fields.insert("macro_recall".to_owned(), recall.into());
+        let redaction = json!({
+            "found_bytes": tally.redaction_found_bytes,
+            "left_bytes": tally.redaction_left_bytes,
+            "changed_by_second_pass": tally.redaction_unstable,
+        });
+        fields.insert("redaction".to_owned(), redaction);
+        fields.insert("unjudged".to_owned(), tally.unjudged.into());
+    }
+    all
 }
 
 fn file_json(file: &FileTally, with_categories: bool) -> Value {
@@ -38,7 +65,7 @@ fn group_json(group: &Group) -> Value {
 
 /// One line for one record, without its text: from these lines anyone can compute the figures again.
 pub fn record_line(outcome: &Outcome<'_>) -> Value {
-    let Outcome { file, record, judged, redaction } = outcome;
+    let Outcome { file, record, judged, redaction, .. } = outcome;
     let findings: Vec<Value> = judged
         .findings
         .iter()

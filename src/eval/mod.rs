@@ -20,14 +20,20 @@
 //! Does not: print, or reach a server. The command line does, by giving another [`Judge`].
 
 mod bundle_record;
+mod compare;
+mod confusion;
 mod engine;
+mod figures;
 mod grade;
 mod input;
 mod json;
 mod judge;
+mod markdown;
+mod points;
 mod record;
 mod redaction;
 mod stream_record;
+mod sweep;
 mod table;
 mod tally;
 mod tool_record;
@@ -35,12 +41,18 @@ mod tool_record;
 use std::path::{Path, PathBuf};
 
 pub use bundle_record::{Reviewed, Upload};
+pub use compare::{Baseline, BaselineError, Change, Comparison};
+pub use confusion::{Confused, Mistake};
 pub use engine::EngineJudge;
+pub use figures::{Figure, Standing, Unit, figures};
 pub use json::{record_line, report as report_json};
 pub use judge::{Found, Judge, JudgeError, Judged, NotJudged};
+pub use markdown::{MarkdownError, written_into};
+pub use points::Point;
 pub use record::{Kind, Labelled, Record, RecordError, parse};
 pub use stream_record::{Seen, Transcript};
-pub use table::render as report_text;
+pub use sweep::{LeftOut, Sweep, SweepRow, sweeps, sweeps_json};
+pub use table::{render as report_text, render_sweeps as sweeps_text};
 pub use tally::{Count, FileTally, Report, SpanCount};
 pub use tool_record::{Disguise, ToolCall};
 
@@ -86,8 +98,12 @@ pub struct Outcome<'a> {
     pub file: &'a str,
     /// The record.
     pub record: &'a Record,
+    /// Where it comes from, as sources are counted.
+    pub source: &'a str,
     /// What was answered.
     pub judged: &'a Judged,
+    /// Whether that flags the record: right for a positive one, wrong for a negative one.
+    pub is_flagged: bool,
     /// What redaction left of the labelled spans.
     pub redaction: Redaction,
 }
@@ -172,8 +188,16 @@ fn evaluate_file(
         let redaction = redaction::measure(&record, &judged, judge).map_err(failed)?;
         let graded = grade::grade(&record, &judged);
         tally.add(&record, &judged, &graded, redaction);
-        totals.add(&record, &judged, &graded, redaction);
-        observer.judged(&Outcome { file: &name, record: &record, judged: &judged, redaction });
+        let source = points::source_name(&record, file);
+        totals.add(&record, &source, &judged, &graded, redaction);
+        observer.judged(&Outcome {
+            file: &name,
+            record: &record,
+            source: &source,
+            judged: &judged,
+            is_flagged: graded.is_flagged,
+            redaction,
+        });
     }
     for (needs, records) in skipped {
         observer.skipped(&name, records, needs);

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
+use super::figures::figures;
 use super::record::Kind;
+use super::sweep::{Sweep, SweepRow};
 use super::tally::{FileTally, Group, Report, Totals};
 
 /// Width of the name column; longer names push their row to the right.
 const NAME_WIDTH: usize = 28;
 
-/// Tables of every file, then of all files of a kind together.
+/// Tables of every file, then of all files of a kind together with its sources, then the figures that detection is held
+/// against.
 pub fn render(report: &Report, with_categories: bool) -> String {
     let mut out = String::new();
     for file in &report.files {
@@ -20,6 +23,10 @@ pub fn render(report: &Report, with_categories: bool) -> String {
             render_macro(&mut out, &report.totals, *kind);
         }
     }
+    for kind in report.totals.kinds.keys() {
+        render_sources(&mut out, &report.totals, *kind);
+    }
+    render_figures(&mut out, &report.totals);
     out
 }
 
@@ -75,6 +82,95 @@ fn render_file(out: &mut String, title: &str, file: &FileTally, with_categories:
     );
 }
 
+/// One row for each source and label, where there is more than one source.
+fn render_sources(out: &mut String, totals: &Totals, kind: Kind) {
+    let rows = totals.sources(kind);
+    if rows.first().is_none_or(|first| rows.iter().all(|row| row.name == first.name)) {
+        return;
+    }
+    let _ = writeln!(out, "sources of {}:", kind.as_str());
+    for Group { name, label, count } in rows {
+        let (n, found, rate) = (count.n, count.found, percent(count.rate()));
+        let what = meaning(&name, &label);
+        let _ = writeln!(out, "  {name:NAME_WIDTH$} {label:9} {n:>7} {found:>7} {rate:>8} {what}");
+    }
+    out.push('\n');
+}
+
+fn render_figures(out: &mut String, totals: &Totals) {
+    let all = figures(totals);
+    if all.is_empty() {
+        return;
+    }
+    let _ =
+        writeln!(out, "figures:\n  {:64} {:>8} {:>13} {:>13} {:>13}", "", "of", "measured", "gate", "goal");
+    for figure in all {
+        let name = format!("{}: {}", figure.kind.as_str(), figure.name);
+        let show = |value| figure.unit.show(value);
+        let (n, value, reached) = (figure.n, show(figure.value), figure.standing().as_str());
+        let (gate, goal) = (show(figure.gate), show(figure.goal));
+        let _ = writeln!(out, "  {name:64} {n:>8} {value:>13} {gate:>13} {goal:>13} {reached}");
+    }
+    out.push('\n');
+}
+
+/// Tables of sweeps.
+pub fn render_sweeps(sweeps: &[Sweep]) -> String {
+    let mut out = String::new();
+    for sweep in sweeps {
+        let kind = sweep.kind.as_str();
+        let tiers: Vec<(bool, String)> =
+            sweep.rows.first().map(|row| row.tiers.keys().cloned().collect()).unwrap_or_default();
+        let _ = write!(
+            out,
+            "{kind} by threshold:\n  {:14} {:>9} {:>9} {:>9}",
+            "from", "found", "macro", "flagged"
+        );
+        for (is_negative, tier) in &tiers {
+            let mark = if *is_negative { "-" } else { "+" };
+            let _ = write!(out, " {:>14}", format!("{mark}{tier}"));
+        }
+        out.push('\n');
+        for row in &sweep.rows {
+            render_sweep_row(&mut out, &row.name, row, &tiers);
+        }
+        if let Some(best) = &sweep.best {
+            let _ = writeln!(out, "  the lowest threshold with at most 1 % of negatives flagged:");
+            render_sweep_row(&mut out, &best.name, best, &tiers);
+        }
+        if !sweep.left_out.is_empty() {
+            let _ = writeln!(out, "  each source under the threshold that the others would have chosen so:");
+        }
+        for one in &sweep.left_out {
+            let (found, flagged) = (percent(one.positive.rate()), percent(one.negative.rate()));
+            let name = &one.source;
+            let _ = writeln!(
+                out,
+                "  {name:NAME_WIDTH$} {:.3} found {found:>9} flagged {flagged:>9}",
+                one.threshold
+            );
+        }
+        if let Some(recall) = sweep.left_out_recall() {
+            let (recall, fpr) = (percent(Some(recall)), percent(sweep.left_out_fpr()));
+            let _ = writeln!(
+                out,
+                "  mean over sources left out in turn: {recall} found, {fpr} of negatives flagged"
+            );
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn render_sweep_row(out: &mut String, name: &str, row: &SweepRow, tiers: &[(bool, String)]) {
+    let [found, mean, flagged] = [row.positive.rate(), row.macro_recall, row.negative.rate()].map(percent);
+    let _ = write!(out, "  {name:14} {found:>9} {mean:>9} {flagged:>9}");
+    for tier in tiers {
+        let _ = write!(out, " {:>14}", percent(row.tiers.get(tier).and_then(|count| count.rate())));
+    }
+    out.push('\n');
+}
+
 fn render_macro(out: &mut String, totals: &Totals, kind: Kind) {
     if let Some((recall, sources)) = totals.macro_recall(kind) {
         // Joins the block above.
@@ -89,12 +185,12 @@ fn render_macro(out: &mut String, totals: &Totals, kind: Kind) {
 fn meaning(name: &str, label: &str) -> &'static str {
     match (name, label) {
         ("precision", _) | (_, "verdict" | "ungraded") => "",
-        (_, "benign" | "negative") => "FPR",
+        (_, "benign" | "negative" | "accept") => "FPR",
         _ => "recall",
     }
 }
 
-fn percent(rate: Option<f64>) -> String {
+pub(super) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.2} %", 100.0 * rate))
 }
 

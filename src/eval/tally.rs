@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use super::grade::Graded;
 use super::judge::Judged;
+use super::points::{self, Point};
 use super::record::{Kind, Record};
 use super::redaction::Redaction;
-
-/// Tier of attacks that only meaning gives away. Reported, and left out of the recall over sources.
-const SEMANTIC: &str = "semantic";
 
 /// How many there are, and how many of them were found or flagged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +18,7 @@ pub struct Count {
 }
 
 impl Count {
-    fn add(&mut self, is_found: bool) {
+    pub(super) fn add(&mut self, is_found: bool) {
         self.n += 1;
         self.found += usize::from(is_found);
     }
@@ -149,8 +147,7 @@ impl FileTally {
             rows.push(row("precision".to_owned(), "flagged", Count { n: flagged, found: right }));
         }
         if !self.types.is_empty() {
-            let right_type = sum(self.types.values());
-            rows.push(row("right type".to_owned(), "positive", right_type));
+            rows.push(row("right type".to_owned(), "positive", self.right_type()));
             rows.extend(
                 self.types.iter().map(|(kind, count)| row(format!("type {kind}"), "positive", *count)),
             );
@@ -183,6 +180,16 @@ impl FileTally {
             sum.found += count.found;
         }
         all
+    }
+
+    /// Expected spans of core records, and those that were found under the right type.
+    pub fn right_type(&self) -> Count {
+        sum(self.types.values())
+    }
+
+    /// Commands in disguise, and those that got the verdict of the plain one.
+    pub fn unchanged(&self) -> Count {
+        self.disguises.unchanged(false).first().map(|(_, count)| *count).unwrap_or_default()
     }
 
     /// Kilobytes (1024 bytes) of text judged.
@@ -263,28 +270,46 @@ fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
 pub struct Totals {
     /// All records of each kind.
     pub kinds: BTreeMap<Kind, FileTally>,
-    /// Positive records by kind and source, the semantic tier left out.
-    sources: BTreeMap<Kind, BTreeMap<String, Count>>,
+    /// Every graded record, in the order in which they were read.
+    pub points: Vec<Point>,
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, record: &Record, judged: &Judged, graded: &Graded, redaction: Redaction) {
+    pub(super) fn add(
+        &mut self,
+        record: &Record,
+        source: &str,
+        judged: &Judged,
+        graded: &Graded,
+        redaction: Redaction,
+    ) {
         let kind =
             self.kinds.entry(record.kind).or_insert_with(|| FileTally::new(record.kind.as_str().to_owned()));
         kind.add(record, judged, graded, redaction);
-        // Where a command comes from is a page or a run, no source of its own.
-        if record.is_positive && record.call.is_none() && record.tier != SEMANTIC {
-            let source =
-                self.sources.entry(record.kind).or_default().entry(record.source.clone()).or_default();
-            source.add(graded.is_flagged);
+        if record.is_graded {
+            self.points.push(Point::of(record, source, judged, graded));
         }
+    }
+
+    /// The graded records of one kind.
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(move |point| point.kind == kind)
     }
 
     /// Mean of the recall of each source, and how many sources there are; the semantic tier is left out.
     pub fn macro_recall(&self, kind: Kind) -> Option<(f64, usize)> {
-        let sources = self.sources.get(&kind)?;
-        let sum: f64 = sources.values().filter_map(|count| count.rate()).sum();
-        Some((sum / sources.len() as f64, sources.len()))
+        points::macro_recall(self.of(kind), |point| point.is_flagged)
+    }
+
+    /// The rows of the table of sources: each with its records of each label, positives first.
+    pub fn sources(&self, kind: Kind) -> Vec<Group> {
+        let counts = points::count_by(self.of(kind), |point| &point.source);
+        let row = |((_, label, source), count): ((bool, &str, &str), Count)| Group {
+            name: source.to_owned(),
+            label: label.to_owned(),
+            count,
+        };
+        counts.into_iter().map(row).collect()
     }
 }
 

@@ -58,7 +58,7 @@ pub fn run(arguments: &[&str]) -> Ran {
 }
 
 /// Arguments followed by more of them.
-fn join<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+pub fn join<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [first, more].concat()
 }
 
@@ -67,13 +67,14 @@ pub fn empty() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-fn cases(name: &str) -> String {
+/// The path of a file below `tests/cases`.
+pub fn cases(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
     path.to_str().expect("a path in Unicode").to_owned()
 }
 
 /// The setting that adds the rules of the tests.
-fn with_rules() -> String {
+pub fn with_rules() -> String {
     format!("rules.paths={}", cases("eval/rules"))
 }
 
@@ -640,202 +641,4 @@ fn a_case_file_that_expects_nothing_real_is_refused() {
         assert_eq!((ran.code, ran.out.as_str()), (65, ""), "{text}");
         assert!(ran.err.contains(told), "{told} in {}", ran.err);
     }
-}
-
-/// The groups of a file of an evaluation, as `name/label: found of n`.
-fn groups(file: &Value) -> Vec<String> {
-    let groups = file["groups"].as_array().expect("groups").iter();
-    let text = |group: &Value| {
-        let part = |key: &str| group[key].to_string().replace('"', "");
-        format!("{}/{}: {} of {}", part("name"), part("label"), part("found"), part("n"))
-    };
-    groups.map(text).collect()
-}
-
-#[test]
-fn eval_counts_by_tier_and_label() {
-    let rules = cases("eval/rules");
-    let file = |name: &str| {
-        let ran = run(&["eval", "--json", "--rules", &rules, &cases(&format!("eval/{name}.jsonl"))]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        ran.json()["files"][0].clone()
-    };
-    let injection = file("injection");
-    assert_eq!(injection["records"], 6);
-    assert_eq!(
-        groups(&injection),
-        [
-            "explicit/attack: 2 of 2",
-            "semantic/attack: 0 of 1",
-            "agent_system/benign: 0 of 1",
-            "core/benign: 1 of 2",
-            "all/attack: 2 of 3",
-            "all/benign: 1 of 3",
-            "precision/flagged: 2 of 3",
-        ]
-    );
-    assert!(injection["exact_span_rate"].is_null() && injection["us_per_kb"].as_f64().is_some());
-    let secrets = file("secrets");
-    assert_eq!(
-        groups(&secrets),
-        [
-            "A/positive: 2 of 2",
-            "B/positive: 1 of 1",
-            "C/positive: 0 of 1",
-            "hard/negative: 0 of 1",
-            "near/negative: 1 of 1",
-            "all/positive: 3 of 4",
-            "all/negative: 1 of 2",
-            "precision/flagged: 3 of 4",
-        ]
-    );
-    assert_eq!((&secrets["overlap_span_rate"], &secrets["exact_span_rate"]), (&json!(0.75), &json!(0.5)));
-    assert_eq!(
-        groups(&file("pii")),
-        [
-            "core/positive: 2 of 2",
-            "other/positive: 0 of 1",
-            "hard/negative: 0 of 1",
-            "near/negative: 1 of 1",
-            "all/positive: 2 of 3",
-            "all/negative: 1 of 2",
-            "precision/flagged: 2 of 3",
-            "right type/positive: 2 of 3",
-            "type phone/positive: 0 of 1",
-            "type us_passport/positive: 1 of 1",
-            "type us_ssn/positive: 1 of 1",
-        ]
-    );
-}
-
-#[test]
-fn eval_judges_commands_and_paths_as_tool_calls() {
-    let file = |name: &str, more: &[&str]| {
-        let ran = run(&join(&["eval", "--json", &cases(&format!("eval/{name}.jsonl"))], more));
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        ran.json()["files"][0].clone()
-    };
-    let commands = file("commands", &[]);
-    assert_eq!(
-        groups(&commands),
-        [
-            "core/dangerous: 1 of 1",
-            "core disguised/dangerous: 2 of 3",
-            "natural/benign: 0 of 1",
-            "twin/benign: 0 of 2",
-            "all/dangerous: 3 of 4",
-            "all/benign: 0 of 3",
-            "precision/flagged: 3 of 3",
-            "unchanged/verdict: 3 of 4",
-            "ambiguous/ungraded: 1 of 1",
-            "out/ungraded: 0 of 1",
-            "out disguised/ungraded: 1 of 1",
-        ]
-    );
-    assert!(commands["us_p50"].as_f64().is_some_and(|us| us > 0.0));
-    let by_category = groups(&file("commands", &["--categories"]));
-    for row in [
-        "unchanged quoting/verdict: 2 of 2",
-        "category wipe/dangerous: 3 of 4",
-        "group quoting/dangerous: 1 of 1",
-    ] {
-        assert!(by_category.iter().any(|known| known == row), "{row} in {by_category:?}");
-    }
-    assert_eq!(
-        groups(&file("paths", &[])),
-        [
-            "core/dangerous: 2 of 2",
-            "natural/benign: 0 of 1",
-            "all/dangerous: 2 of 2",
-            "all/benign: 0 of 1",
-            "precision/flagged: 2 of 2",
-        ]
-    );
-}
-
-#[test]
-fn eval_reads_folders_and_writes_records() {
-    let folder = empty();
-    for name in ["injection", "secrets", "commands", "streams", "zips"] {
-        let file = format!("eval/{name}.jsonl");
-        std::fs::copy(cases(&file), folder.path().join(name).with_extension("jsonl")).expect("a copy");
-    }
-    std::fs::write(folder.path().join("a.zip"), "no archive").expect("a file");
-    let rules = cases("eval/rules");
-    let ran =
-        run_in(folder.path(), &["eval", ".", "--rules", &rules, "--records", "out.txt", "--categories"], b"");
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("./injection.jsonl: 6 records"), "{}", ran.out);
-    assert!(ran.out.contains("category direct:marker"), "{}", ran.out);
-    assert!(ran.out.contains("macro recall over 1 sources, semantic tier left out: 100.00 %"), "{}", ran.out);
-    let lines = std::fs::read_to_string(folder.path().join("out.txt")).expect("records");
-    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(records.len(), 27);
-    let archive = records.iter().find(|record| record["id"] == "a.zip").expect("a record");
-    assert_eq!((&archive["archive"], &archive["label"]), (&json!("reject"), &json!("reject")));
-    let streams: Vec<_> = records.iter().filter(|record| record["file"] == "./streams.jsonl").collect();
-    let seen = |nth: usize| (streams[nth]["decision"].clone(), streams[nth]["incidents"].clone());
-    let incident = |rule: &str, offset: u64| json!([{"rule_id": rule, "stream": "stdout", "offset": offset, "verdict": "WARN"}]);
-    assert_eq!(seen(0), (json!("WARN"), incident("stream.injection-ignore", 17)));
-    assert_eq!(seen(1), (json!("ALLOW"), json!([])));
-    assert_eq!(seen(2), (json!("ALLOW"), json!([])));
-    assert_eq!(seen(3), (json!("WARN"), incident("stream.injection-identity", 4)));
-    assert!(ran.out.contains("streams: 1 false incidents in 0.00 MB"), "{}", ran.out);
-    let command = records.iter().find(|record| record["id"] == "c1").expect("a record");
-    assert_eq!((&command["label"], &command["decision"]), (&json!("dangerous"), &json!("BLOCK")));
-    let finding = &command["findings"][0];
-    assert_eq!(finding["path"], "/args_json");
-    let (start, end) =
-        (finding["start"].as_u64().expect("an offset"), finding["end"].as_u64().expect("an offset"));
-    assert!(
-        start >= 12 && end > start && end <= 20,
-        "inside of {{\"command\":\"rm -rf /\"}}: {start}..{end}"
-    );
-    let mut first = records.iter().find(|record| record["id"] == "s1").expect("a record").clone();
-    assert!(first["us"].as_f64().is_some_and(|us| us > 0.0));
-    first["us"] = json!(0);
-    assert_eq!(
-        first,
-        json!({
-            "file": "./secrets.jsonl", "id": "s1", "label": "positive", "decision": "BLOCK", "risk_score": 0.8,
-            "findings": [{
-                "category": "secrets.test", "rule_id": "secrets.test-ticket", "severity": "HIGH",
-                "path": "/text", "start": 14, "end": 26, "score": 0.8,
-            }],
-            "incidents": [], "checks": {}, "archive": null,
-            "redacted_left_bytes": 0, "redaction_stable": true, "unjudged": [], "us": 0,
-        })
-    );
-    // The label of this one goes beyond what is found, and so beyond what redaction takes out.
-    let second = records.iter().find(|record| record["id"] == "s2").expect("a record");
-    assert_eq!(second["redacted_left_bytes"], "ticket ".len());
-}
-
-#[test]
-fn eval_gives_the_same_figures_over_the_server() {
-    let service = Service::start();
-    for name in ["secrets", "commands", "paths"] {
-        let file = cases(&format!("eval/{name}.jsonl"));
-        let here = run(&["eval", "--json", "--set", &with_rules(), &file]).json();
-        let there = run(&["eval", "--json", "--server", &service.address, &file]).json();
-        assert_eq!(here["files"][0]["groups"], there["files"][0]["groups"]);
-        assert_eq!(here["files"][0]["exact_span_rate"], there["files"][0]["exact_span_rate"]);
-    }
-}
-
-#[test]
-fn eval_names_file_line_and_field_of_a_malformed_record() {
-    let ran = run(&["eval", &cases("eval/broken/surface.jsonl")]);
-    assert_eq!((ran.code, ran.out.as_str()), (65, ""));
-    assert!(ran.err.contains("surface.jsonl:3: field `surface`: `moon` is none of"), "{}", ran.err);
-    let ran = run(&["eval", &cases("eval/broken/scope.jsonl")]);
-    assert_eq!((ran.code, ran.out.as_str()), (65, ""));
-    assert!(ran.err.contains("scope.jsonl:2: field `scope`: `wide` is none of"), "{}", ran.err);
-    assert_eq!(run(&["eval", "nowhere.jsonl"]).code, 65);
-    let folder = empty();
-    let ran = run_in(folder.path(), &["eval", "."], b"");
-    assert_eq!(ran.code, 65, "a folder without records");
-    std::fs::write(PathBuf::from(folder.path()).join("x.jsonl"), b"{\"id\":\"\xff\"}\n").expect("a file");
-    let ran = run_in(folder.path(), &["eval", "x.jsonl"], b"");
-    assert!(ran.code == 65 && ran.err.contains("x.jsonl:1: is not UTF-8"), "{}", ran.err);
 }

@@ -7,6 +7,7 @@
 //! - `bundle_crash`: the server killed in the midst of uploads and reviews.
 //! - `bundles`: no tests; bundles of tests, and their upload.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
+//! - `eval`: figures, sweeps, wrong answers, comparisons and documents.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `hook`: the hook of Claude Code.
@@ -47,6 +48,7 @@ mod bundle_policy;
 mod bundles;
 mod check_messages;
 mod cli;
+mod eval;
 mod extensions;
 mod fuzz_smoke;
 mod hook;

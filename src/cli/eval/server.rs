@@ -1,153 +1,26 @@
-//! `eval`: detection measured on labelled records.
+//! The judge behind `--server`: a running service.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Instant;
 
-use clap::Args;
-
-use super::context::{Context, snapshot};
-use super::rules::sources_with;
-use super::{Exit, Failure, Output, remote};
-use crate::app;
-use crate::config::Settings;
+use crate::cli::{Failure, remote};
 use crate::decision::BundleKind;
-use crate::detect::Scanner;
-use crate::eval::{
-    self, EngineJudge, EvalError, Judge, JudgeError, Judged, NotJudged, Observer, Outcome, Seen, ToolCall,
-};
+use crate::eval::{Judge, JudgeError, Judged, NotJudged, Seen, ToolCall};
 use crate::grpc::client::{Caller, Client, ClientError};
 use crate::grpc::submission_convert::wire_kind;
 use crate::pb::v1;
-use crate::policy::{PolicySet, Snapshot};
-use crate::rules::{Role, RuleSet, RuleSetConfig};
-
-/// Arguments of `eval`.
-#[derive(Debug, Args)]
-pub(super) struct EvalArguments {
-    /// Files of records, one JSON object a line, and folders of them.
-    #[arg(required = true)]
-    paths: Vec<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    /// Also write one line a record, from which the figures can be computed again.
-    #[arg(long, value_name = "FILE")]
-    records: Option<PathBuf>,
-    /// Also count by category.
-    #[arg(long)]
-    categories: bool,
-    /// Rule files and folders of them, beside the built-in rules and under the built-in policy; a file that bears the
-    /// name of a built-in one stands in for it.
-    #[arg(long, value_name = "PATH", conflicts_with = "server")]
-    rules: Vec<PathBuf>,
-    /// Ask a running server, such as http://127.0.0.1:50051. Times then are those of whole calls.
-    #[arg(long, value_name = "URL")]
-    server: Option<String>,
-}
-
-/// Runs the command.
-pub(super) fn run(
-    arguments: &EvalArguments,
-    context: &Context,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    if let Some(url) = &arguments.server {
-        return run_with(&mut RemoteJudge::connect(url)?, arguments, output);
-    }
-    let mut settings = context.settings()?;
-    // A figure of speed is that of scanning.
-    settings.cache.enabled = false;
-    let snapshot =
-        if arguments.rules.is_empty() { snapshot(&settings)? } else { trial(&arguments.rules, &settings)? };
-    let engine = app::message_engine(&settings).map_err(Failure::configuration)?;
-    let mut judge =
-        EngineJudge::new(&snapshot, engine, app::tool_engine(&settings)).map_err(Failure::internal)?;
-    run_with(&mut judge, arguments, output)
-}
-
-/// The built-in policy over the built-in rules and those at `paths`.
-fn trial(paths: &[PathBuf], settings: &Settings) -> Result<Snapshot, Failure> {
-    let files = sources_with(paths, true).map_err(Failure::data)?.files;
-    let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
-    let snapshot = Snapshot::for_trial(PolicySet::built_in(), Scanner::new(Arc::new(set)));
-    let mut prepares = app::sources(settings).prepare.into_iter();
-    prepares.try_fold(snapshot, |snapshot, one| snapshot.prepared_by(one.as_ref())).map_err(Failure::internal)
-}
-
-fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut recorder = Recorder::new(arguments.records.clone(), output)?;
-    let report = eval::evaluate(&arguments.paths, judge, &mut recorder).map_err(failure_of)?;
-    recorder.finish()?;
-    if arguments.json {
-        output.json(&eval::report_json(&report, arguments.categories))?;
-    } else {
-        output.text(eval::report_text(&report, arguments.categories));
-    }
-    Ok(Exit::Ok)
-}
-
-fn failure_of(error: EvalError) -> Failure {
-    let exit = match &error {
-        EvalError::Judge { error: JudgeError::Away(_), .. } => Exit::ServerAway,
-        EvalError::Judge { error: JudgeError::Refused(_), .. } => Exit::Data,
-        EvalError::Unreadable { .. } | EvalError::Malformed { .. } => Exit::Data,
-    };
-    Failure { exit, message: error.to_string() }
-}
-
-/// Writes record lines and tells what was passed over.
-struct Recorder<'o> {
-    path: PathBuf,
-    lines: Option<BufWriter<File>>,
-    error: Option<std::io::Error>,
-    output: &'o mut Output,
-}
-
-impl<'o> Recorder<'o> {
-    fn new(path: Option<PathBuf>, output: &'o mut Output) -> Result<Self, Failure> {
-        let path_shown = path.clone().unwrap_or_default();
-        let create = |path: &PathBuf| File::create(path).map_err(|error| cannot_write(path, &error));
-        let lines = path.as_ref().map(create).transpose()?.map(BufWriter::new);
-        Ok(Self { path: path_shown, lines, error: None, output })
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        if let (None, Some(lines)) = (&self.error, &mut self.lines) {
-            self.error = lines.flush().err();
-        }
-        self.error.map_or(Ok(()), |error| Err(cannot_write(&self.path, &error)))
-    }
-}
-
-fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Failure {
-    Failure::internal(format_args!("{}: cannot be written: {error}", path.display()))
-}
-
-impl Observer for Recorder<'_> {
-    fn judged(&mut self, outcome: &Outcome<'_>) {
-        if let (None, Some(lines)) = (&self.error, &mut self.lines) {
-            self.error = writeln!(lines, "{}", eval::record_line(outcome)).err();
-        }
-    }
-
-    fn skipped(&mut self, file: &str, records: usize, needs: &str) {
-        let plural = if records == 1 { "" } else { "s" };
-        self.output.note(format_args!("{file}: {records} record{plural} passed over: needs {needs}"));
-    }
-}
+use crate::rules::Role;
 
 /// Judges with a running server.
-struct RemoteJudge {
+pub(super) struct RemoteJudge {
     calls: Client,
     /// With the patience that whole bundles need.
     uploads: Client,
 }
 
 impl RemoteJudge {
-    fn connect(url: &str) -> Result<Self, Failure> {
+    pub(super) fn connect(url: &str) -> Result<Self, Failure> {
         Ok(Self { calls: remote::connect(url)?, uploads: remote::connect_for_uploads(url)? })
     }
 
