@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use uuid::Uuid;
 
-use super::context::{Context, OPERATOR, snapshot};
+use super::context::{Context, OPERATOR};
+use super::explain::{Explained, explain};
 use super::findings::{decision_style, print_finding, print_unjudged};
+use super::rules::Rules;
 use super::snippet::printable;
 use super::{Exit, Failure, Output, Style, input, remote};
 use crate::app;
@@ -48,6 +50,10 @@ pub(super) struct CheckArguments {
     /// Ask a running server, such as http://127.0.0.1:50051.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Also tell why: each finding's rule, layers and validators, what it decides alone and what would have changed it,
+    /// and the concepts of injection that were weighed. By the rules of this process.
+    #[arg(long, conflicts_with = "server")]
+    explain: bool,
     /// Print the CheckMessagesResponse as JSON.
     #[arg(long)]
     json: bool,
@@ -71,14 +77,21 @@ pub(super) fn run(
     parse_role(&arguments.role).map_err(|error| Failure::usage(format_args!("--role: {error}")))?;
     let text = input::text(arguments.text.as_deref(), arguments.file.as_deref())?;
     let request = request(arguments, text.clone());
-    let response = match &arguments.server {
-        Some(url) => remote::connect(url)?.check(request)?,
+    let (response, explained) = match &arguments.server {
+        Some(url) => (remote::connect(url)?.check(request)?, None),
         None => check_here(arguments, context, request)?,
     };
     if arguments.json {
-        output.json(&response)?;
+        let mut answer = serde_json::to_value(&response).map_err(Failure::internal)?;
+        if let Some(explained) = &explained {
+            answer["explanation"] = explained.json();
+        }
+        output.json(&answer)?;
     } else {
         print(&response, &text, output);
+        if let Some(explained) = &explained {
+            explained.print(output);
+        }
     }
     Ok(Exit::Decided(remote::decision_of(response.decision())))
 }
@@ -104,20 +117,27 @@ fn request(arguments: &CheckArguments, text: String) -> v1::CheckMessagesRequest
     }
 }
 
-/// The answer of the engine of this process.
+/// The answer of the engine of this process, and why, when that was asked for.
 fn check_here(
     arguments: &CheckArguments,
     context: &Context,
     request: v1::CheckMessagesRequest,
-) -> Result<v1::CheckMessagesResponse, Failure> {
+) -> Result<(v1::CheckMessagesResponse, Option<Explained>), Failure> {
     let mut settings = context.settings()?;
     if let Some(path) = &arguments.policy_path {
         settings.policy.path = Some(path.clone());
     }
-    let snapshot = snapshot(&settings)?;
+    let rules = Rules::of(settings)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
-    check_with(&settings, &snapshot, &runtime, request)
+    let asked = arguments.explain.then(|| request.clone());
+    let response = check_with(&rules.settings, &rules.snapshot, &runtime, request)?;
+    let Some(asked) = asked else { return Ok((response, None)) };
+    let messages = convert::conversation(&asked).map_err(Failure::data)?;
+    let policies = rules.snapshot.policies();
+    let named = if asked.policy.is_empty() { None } else { policies.get(&asked.policy) };
+    let explained = explain(&rules, named.unwrap_or(policies.default_policy()), &messages, &response);
+    Ok((response, Some(explained)))
 }
 
 /// The answer of the engine of this process under `snapshot`.

@@ -15,6 +15,7 @@ mod config;
 mod context;
 mod eval;
 mod exit;
+mod explain;
 mod findings;
 mod health;
 mod hook;

@@ -4,7 +4,7 @@
 //! are taken with rules of the tests' own (`tests/cases/eval/rules`), whose markers no built-in rule knows.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};

@@ -299,7 +299,7 @@ fn eval_lists_what_was_judged_wrongly_without_secrets() {
     assert_eq!(line("fn i3"), "fn i3  made/semantic  ALLOW  no finding  | a horse in disguise");
     let masked = line("fp s6");
     assert!(masked.ends_with("| looks like [test]") && !ran.out.contains("zbr_abcdefgh"), "{masked}");
-    assert!(line("fn s4").ends_with("| another ticket of [ticket]"), "{}", line("fn s4"));
+    assert!(line("fn s4").ends_with("| another ticket [ticket]"), "{}", line("fn s4"));
     assert!(ran.out.contains("falsely flagged: 2\n") && ran.out.contains("missed: 2\n"), "{}", ran.out);
     let only = eval_in(&folder, &["--show", "fn", "--limit", "1", "--json"]).json();
     let ids: Vec<&Value> =
@@ -318,7 +318,7 @@ fn eval_compares_with_an_earlier_run() {
     // An attack of that run is no longer found, and a harmless text no longer flagged.
     let records = std::fs::read_to_string(folder.path().join("injection.jsonl")).expect("records");
     let changed = records.replace("a zebra override in a result", "a horse in a result");
-    let changed = changed.replace("zebra override,   quoted by a user", "a horse, quoted");
+    let changed = changed.replace("\"zebra override,", "\"a horse,");
     std::fs::write(folder.path().join("injection.jsonl"), changed).expect("records");
     let ran = eval_in(&folder, &["--baseline", "before", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);

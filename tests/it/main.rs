@@ -8,8 +8,10 @@
 //! - `bundles`: no tests; bundles of tests, and their upload.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `eval`: figures, sweeps, wrong answers, comparisons and documents.
+//! - `explain`: why a text was judged as it was.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
+//! - `gate`: thousands of texts of our own, as data in `tests/cases/gate`, which must be judged as before.
 //! - `hook`: the hook of Claude Code.
 //! - `incidents`: kept incidents, over gRPC and on the command line.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
@@ -49,8 +51,10 @@ mod bundles;
 mod check_messages;
 mod cli;
 mod eval;
+mod explain;
 mod extensions;
 mod fuzz_smoke;
+mod gate;
 mod hook;
 mod incidents;
 mod intercept;

@@ -8,13 +8,21 @@ use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
-use crate::decision::Mode;
+use crate::decision::{Category, Decision, Mode};
+use crate::detect::PII;
+use crate::detect::concepts::{RULE_ID, feature_names};
 use crate::grpc::list_rules::Listed;
 use crate::policy::Policy;
-use crate::rules::{CompiledRule, Role, RuleDef, Surface, Trigger};
+use crate::rules::{CompiledRule, MetaInfo, Role, RuleDef, Surface, Trigger};
+
+/// Most literals that are told; `rules show` has them all.
+const LITERALS_MAX: usize = 12;
 
 /// Width of the column of headings.
 const HEADING_WIDTH: usize = 11;
+
+/// A heading and what there is to say under it.
+pub(in crate::cli) type Fact = (&'static str, String);
 
 /// Arguments of `rules explain`.
 #[derive(Debug, Args)]
@@ -33,25 +41,36 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let rules = Rules::load(context)?;
+    if let Some(info) = rules.coded(&arguments.id) {
+        return in_code(&rules, info, arguments.json, output);
+    }
     let rule = rules.find(&arguments.id)?;
     let detector = rules.detector(&rule);
     let mut facts = common_facts(&rule, rules.policy());
     if let Some(detector) = detector {
         facts.extend(detector_facts(detector, &Written::of(&rules, &rule)));
     }
+    facts.extend(change_facts(
+        rule.id,
+        rule.category,
+        rule.severity.score() * rule.confidence,
+        rules.policy(),
+    ));
     facts.push(("advice", rule.recommendation.to_owned()));
     facts.extend(rule.references.iter().map(|reference| ("reference", reference.clone())));
     facts.push(("file", format!("{}:{}", rule.file, rule.line)));
     if arguments.json {
+        let changes: Vec<String> = of_heading(&facts, "change");
         // References stand in the rule itself, as a list.
         let facts: serde_json::Map<_, _> = facts
             .into_iter()
-            .filter(|(heading, _)| *heading != "reference")
+            .filter(|(heading, _)| *heading != "reference" && *heading != "change")
             .map(|(heading, fact)| (heading.to_owned(), fact.into()))
             .collect();
         output.json(&json!({
             "rule": rule.told(&rules.snapshot),
             "explanation": facts,
+            "would_change": changes,
             "pattern": detector.map(|detector| &detector.def.pattern),
             "examples": rule.examples,
             "negative_examples": rule.negative_examples,
@@ -81,15 +100,111 @@ pub(super) fn run(
     Ok(Exit::Ok)
 }
 
+/// What stands under one heading.
+fn of_heading(facts: &[Fact], wanted: &str) -> Vec<String> {
+    facts.iter().filter(|(heading, _)| *heading == wanted).map(|(_, fact)| fact.clone()).collect()
+}
+
+/// A detector in code, or the model that weighs concepts.
+fn in_code(rules: &Rules, info: &MetaInfo, as_json: bool, output: &mut Output) -> Result<Exit, Failure> {
+    let set = rules.snapshot.scanner().rules();
+    let model = set.model().filter(|_| *info.id == *RULE_ID);
+    let policy = rules.policy();
+    let mut facts = vec![
+        ("category", format!("{} (plugin {})", info.category, info.plugin)),
+        ("severity", format!("{}, confidence {}: score {:.2}", info.severity, info.confidence, info.score)),
+        ("gate", "detector in code; runs where the plugin does".to_owned()),
+    ];
+    let mut weights = Vec::new();
+    if let Some(model) = model {
+        let (warn, block) = (model.def.warn, model.def.block);
+        facts[1].1 =
+            format!("medium from probability {warn:.2}, high from {block:.2}; the score grows with it");
+        facts[2].1 = format!(
+            "runs where a concept of the rules speaks for an attack; windows of {} bytes are weighed",
+            model.def.window
+        );
+        let scale = model.def.scale;
+        let is_against =
+            |name: &str| set.families().iter().any(|concept| concept.is_against && concept.family == name);
+        weights = feature_names(set.families())
+            .into_iter()
+            .map(|name| (model.weight(&name) * scale, is_against(&name), name))
+            .filter(|(weight, ..)| *weight != 0.0)
+            .collect();
+        weights.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+        facts.push((
+            "bias",
+            format!("{:+.2} log-odds before anything is seen", f64::from(model.def.bias) * scale),
+        ));
+    }
+    facts.extend(change_facts(&info.id, &info.category, info.score, policy));
+    facts.push(("advice", info.recommendation.to_string()));
+    facts.push(("file", info.file.to_string()));
+    if as_json {
+        let explanation: serde_json::Map<_, _> = facts
+            .iter()
+            .filter(|(heading, _)| *heading != "change")
+            .map(|(heading, fact)| ((*heading).to_owned(), fact.as_str().into()))
+            .collect();
+        let weights = weights.iter().map(|(weight, is_against, name)| {
+            json!({ "feature": name, "log_odds": weight, "is_against": is_against })
+        });
+        output.json(&json!({
+            "rule": {
+                "id": *info.id,
+                "plugin": *info.plugin,
+                "category": info.category.as_str(),
+                "description": *info.description,
+            },
+            "explanation": explanation,
+            "would_change": of_heading(&facts, "change"),
+            "weights": weights.collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    let heading = output.styled(Style::Bold, &info.id);
+    output.line(heading);
+    output.line(&info.description);
+    output.line("");
+    for (heading, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+        output.line(format_args!("{heading:HEADING_WIDTH$} {fact}"));
+    }
+    for (weight, is_against, name) in weights {
+        let against = if is_against { ", speaks against an attack" } else { "" };
+        let name = name.replace('_', " ");
+        output.line(format_args!("{:HEADING_WIDTH$} {weight:+.2} log-odds for {name}{against}", "weight"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// What of a policy would change what a finding of that score decides.
+fn change_facts(id: &str, category: &Category, score: f64, policy: &Policy) -> Vec<Fact> {
+    let thresholds = policy.thresholds_for(category);
+    let bound = match thresholds.decide(score) {
+        // A threshold is at most 1.0.
+        Decision::Block if score >= 1.0 => "no threshold: the score is the highest there is".to_owned(),
+        Decision::Block => format!("`categories.{category}.block` above {score:.2}: it warns"),
+        Decision::Warn => format!("`categories.{category}.block` of at most {score:.2}: it blocks"),
+        _ => format!("`categories.{category}.warn` of at most {score:.2}: it warns"),
+    };
+    let mut all =
+        vec![("change", bound), ("change", format!("`rules.{id}.mode: shadow` or `off`: it has no say"))];
+    if category.is_within(PII) {
+        all.push(("change", "`pii.allow_list` with the value or its mail domain: it is excused".to_owned()));
+    }
+    all
+}
+
 /// Parts of a rule that are read from its text, since only the compiler of rules knows them otherwise.
 #[derive(Default)]
-struct Written {
+pub(super) struct Written {
     validators: Vec<String>,
     excludes: usize,
 }
 
 impl Written {
-    fn of(rules: &Rules, rule: &Listed<'_>) -> Self {
+    pub(super) fn of(rules: &Rules, rule: &Listed<'_>) -> Self {
         let table = rules.text_of(rule).and_then(|text| text.parse::<toml::Table>().ok());
         let Some(table) = table else { return Self::default() };
         let list = |key: &str| {
@@ -111,7 +226,7 @@ impl Written {
 }
 
 /// What holds of a rule of any kind.
-fn common_facts(rule: &Listed<'_>, policy: &Policy) -> Vec<(&'static str, String)> {
+fn common_facts(rule: &Listed<'_>, policy: &Policy) -> Vec<Fact> {
     let score = rule.severity.score() * rule.confidence;
     vec![
         ("category", format!("{} (plugin {})", rule.category, rule.plugin)),
@@ -121,7 +236,7 @@ fn common_facts(rule: &Listed<'_>, policy: &Policy) -> Vec<(&'static str, String
 }
 
 /// What holds of a detector of text.
-fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<(&'static str, String)> {
+pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact> {
     let def = &rule.def;
     let mut facts = vec![("gate", gate(def))];
     if let Some(bytes) = longest_match(def) {
@@ -167,8 +282,10 @@ fn decision(rule: &Listed<'_>, policy: &Policy) -> String {
 fn gate(def: &RuleDef) -> String {
     match def.trigger {
         None => {
-            let literals: Vec<String> = def.literals.iter().map(|literal| format!("{literal:?}")).collect();
-            format!("runs only near one of: {}", literals.join(", "))
+            let shown = def.literals.iter().take(LITERALS_MAX).map(|literal| format!("{literal:?}"));
+            let more = def.literals.len().saturating_sub(LITERALS_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("runs only near one of: {}{more}", shown.collect::<Vec<_>>().join(", "))
         }
         Some(Trigger::Digits) => {
             format!("runs only on clusters of at least {} digits", def.trigger_min.unwrap_or(4))

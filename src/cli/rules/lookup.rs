@@ -1,25 +1,49 @@
 //! One rule by its id, with the text it is written in.
 
+use super::explain::{Fact, Written, detector_facts};
 use super::guards;
 use crate::cli::Failure;
 use crate::cli::context::{Context, snapshot};
 use crate::config::Settings;
 use crate::grpc::list_rules::{Listed, all_rules};
 use crate::policy::{Policy, Snapshot};
-use crate::rules::{CompiledRule, OTHER_FOLDERS, RuleSource, builtin_sources, load_folder};
+use crate::rules::{CompiledRule, MetaInfo, OTHER_FOLDERS, RuleSource, builtin_sources, load_folder};
 
 /// The rules and policies of this installation.
-pub(super) struct Rules {
-    settings: Settings,
+pub(in crate::cli) struct Rules {
+    pub(in crate::cli) settings: Settings,
     /// Rules and policies in force.
-    pub(super) snapshot: Snapshot,
+    pub(in crate::cli) snapshot: Snapshot,
 }
 
 impl Rules {
     pub(super) fn load(context: &Context) -> Result<Self, Failure> {
-        let settings = context.settings()?;
+        Self::of(context.settings()?)
+    }
+
+    /// The rules and policies that `settings` lead to.
+    pub(in crate::cli) fn of(settings: Settings) -> Result<Self, Failure> {
         let snapshot = snapshot(&settings)?;
         Ok(Self { settings, snapshot })
+    }
+
+    /// File and line of a rule in a file; `None` for what is no rule in a file.
+    pub(in crate::cli) fn place_of(&self, id: &str) -> Option<String> {
+        let all = all_rules(&self.snapshot);
+        all.iter().find(|rule| rule.id == id).map(|rule| format!("{}:{}", rule.file, rule.line))
+    }
+
+    /// What has to hold before a detector of text reports a match: its gate, its context, its validators.
+    pub(in crate::cli) fn checks_of(&self, id: &str) -> Vec<Fact> {
+        let all = all_rules(&self.snapshot);
+        let Some(rule) = all.iter().find(|rule| rule.id == id) else { return Vec::new() };
+        self.detector(rule)
+            .map_or_else(Vec::new, |detector| detector_facts(detector, &Written::of(self, rule)))
+    }
+
+    /// What a detector in code, or the model that weighs concepts, can report.
+    pub(super) fn coded(&self, id: &str) -> Option<&MetaInfo> {
+        self.snapshot.scanner().coded().find(|info| &*info.id == id)
     }
 
     /// The policy under which rules are described.
@@ -33,8 +57,11 @@ impl Rules {
         if let Some(rule) = all.iter().find(|rule| rule.id == id) {
             return Ok(*rule);
         }
-        if self.snapshot.scanner().coded_rule_ids().any(|coded| coded == id) {
-            return Err(Failure::data(format_args!("`{id}` is a detector in code, not a rule in a file")));
+        if self.coded(id).is_some() {
+            let message = format!(
+                "`{id}` is in code, not a rule in a file; `portcullis rules explain {id}` tells about it"
+            );
+            return Err(Failure::data(message));
         }
         let near = all
             .iter()

@@ -14,6 +14,8 @@ use clap::Subcommand;
 use super::context::Context;
 use super::{Exit, Failure, Output};
 
+pub(super) use explain::Fact;
+pub(super) use lookup::Rules;
 pub(super) use sources::sources_with;
 
 /// The subcommands.

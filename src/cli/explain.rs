@@ -1,0 +1,294 @@
+//! Why a text was judged as it was: each finding with its rule, what it was found through, what confirmed it, what it
+//! decides alone, and what would have changed that; for injection also the concepts that were weighed.
+//!
+//! Nothing here shows more of the text than the answer does.
+
+use serde_json::{Value, json};
+
+use super::rules::{Fact, Rules};
+use super::snippet::printable;
+use super::{Output, Style, remote};
+use crate::decision::{Category, Decision, Mode};
+use crate::detect::concepts::Explanation;
+use crate::detect::{INJECTION, PII, Request};
+use crate::messages::Message;
+use crate::pb::v1;
+use crate::policy::Policy;
+use crate::rules::{Budget, Role};
+
+/// Width of the column of headings.
+const HEADING_WIDTH: usize = 12;
+/// Most concepts that are told for a person; JSON has all.
+const TERMS_MAX: usize = 12;
+
+/// The explanation of one answer.
+pub(super) struct Explained {
+    /// What the policy made of all findings together.
+    summary: String,
+    /// One for each finding, in their order.
+    findings: Vec<Vec<Fact>>,
+    /// What the model weighed, for each text in which a concept spoke for an attack.
+    concepts: Vec<Explanation>,
+}
+
+/// Explains `response`, the answer to `messages` under `policy`.
+pub(super) fn explain(
+    rules: &Rules,
+    policy: &Policy,
+    messages: &[Message<'_>],
+    response: &v1::CheckMessagesResponse,
+) -> Explained {
+    let findings = response.findings.iter();
+    let role = messages.first().map_or(Role::User, |message| message.role);
+    Explained {
+        summary: summary(policy, response),
+        findings: findings.map(|finding| of_finding(rules, policy, role, finding)).collect(),
+        concepts: concepts(rules, messages),
+    }
+}
+
+/// What the model of the rules weighed in each text; none where nothing spoke for an attack.
+fn concepts(rules: &Rules, messages: &[Message<'_>]) -> Vec<Explanation> {
+    let scanner = rules.snapshot.scanner();
+    let plugins = scanner.rules().plugin_bits([INJECTION]);
+    let mut all = Vec::new();
+    for message in messages {
+        for field in &message.fields {
+            let request = Request {
+                text: field.text,
+                plugins,
+                role: Some(message.role),
+                surface: Some(message.surface_of(field)),
+            };
+            // A budget without a limit is never spent.
+            all.extend(scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten());
+        }
+    }
+    all
+}
+
+/// What a finding decides by itself.
+fn alone(policy: &Policy, finding: &v1::Finding) -> Decision {
+    if finding.shadow || finding.suppressed {
+        return Decision::Allow;
+    }
+    policy.thresholds_for(&Category::new(finding.category.as_str())).decide(finding.score)
+}
+
+fn summary(policy: &Policy, response: &v1::CheckMessagesResponse) -> String {
+    let decision = remote::decision_of(response.decision());
+    let name = policy.name();
+    let unjudged = response.unjudged.iter().filter(|one| !one.failed_open).count();
+    let mut why: Vec<String> = Vec::new();
+    let deciding: Vec<&str> = response
+        .findings
+        .iter()
+        .filter(|finding| decision > Decision::Allow && alone(policy, finding) == decision)
+        .map(|finding| finding.rule_id.as_str())
+        .collect();
+    if !deciding.is_empty() {
+        why.push(format!("decided by {}", deciding.join(", ")));
+    }
+    if unjudged > 0 {
+        why.push(format!("{unjudged} checks could not judge, which counts against the text"));
+    }
+    let rest = response.findings.iter().map(|finding| alone(policy, finding)).filter(|one| *one < decision);
+    let rest = rest.max().unwrap_or_default();
+    if !deciding.is_empty() && unjudged == 0 {
+        why.push(format!("without that it would be {rest}"));
+    }
+    if why.is_empty() {
+        let quiet = response.findings.is_empty();
+        why.push(if quiet { "nothing was found" } else { "no finding reaches a threshold" }.to_owned());
+    }
+    format!("{decision} under policy `{name}`: {}", why.join("; "))
+}
+
+/// What a person wants to know of one finding.
+fn of_finding(rules: &Rules, policy: &Policy, role: Role, finding: &v1::Finding) -> Vec<Fact> {
+    let category = Category::new(finding.category.as_str());
+    let mut facts = vec![(
+        "rule",
+        match rules.place_of(&finding.rule_id) {
+            Some(place) => format!("{} (plugin {}), {place}", finding.rule_id, finding.plugin),
+            None => format!("{} (plugin {}), in code", finding.rule_id, finding.plugin),
+        },
+    )];
+    let layers = match finding.evasions.as_slice() {
+        [] => "in plain sight".to_owned(),
+        layers => format!("through {}", layers.join(", ")),
+    };
+    facts.push(("layers", layers));
+    facts.extend(rules.checks_of(&finding.rule_id));
+    let (thresholds, score) = (policy.thresholds_for(&category), finding.score);
+    let would = thresholds.decide(score);
+    let bounds =
+        format!("score {score:.2}; warns from {:.2}, blocks from {:.2}", thresholds.warn, thresholds.block);
+    let decides = match (finding.suppressed, finding.shadow) {
+        (true, _) => format!("nothing: it is suppressed, or on the allow list; else {would} ({bounds})"),
+        (false, true) => format!("nothing: it is in shadow; else {would} ({bounds})"),
+        (false, false) => format!("{would} by itself ({bounds})"),
+    };
+    facts.push(("decides", decides));
+    facts
+        .extend(changes(policy, role, finding, &category).into_iter().map(|change| ("would change", change)));
+    facts
+}
+
+/// What would have led to another decision, in terms of a policy.
+fn changes(policy: &Policy, role: Role, finding: &v1::Finding, category: &Category) -> Vec<String> {
+    let (rule, plugin) = (finding.rule_id.as_str(), finding.plugin.as_str());
+    let thresholds = policy.thresholds_for(category);
+    let would = thresholds.decide(finding.score);
+    let mut changes = Vec::new();
+    if finding.suppressed {
+        changes.push(
+            "it would count without the entry of `suppressions` or `pii.allow_list` that excuses it"
+                .to_owned(),
+        );
+        return changes;
+    }
+    if finding.shadow {
+        let is_system = role == Role::System && plugin == INJECTION;
+        let elsewhere = policy.mode_of(plugin, rule, category, false);
+        changes.push(if is_system && elsewhere == Mode::Enforce {
+            format!("{would} in a message of another role, or with `injection.system_role: enforce`")
+        } else {
+            format!("{would} with mode `enforce` for the rule, its category and its plugin")
+        });
+        return changes;
+    }
+    match would {
+        // A threshold is at most 1.0.
+        Decision::Block if finding.score >= 1.0 => {
+            changes.push("no threshold changes that: its score is the highest there is".to_owned());
+        }
+        Decision::Block => {
+            changes.push(format!("WARN with `categories.{category}.block` above {:.2}", finding.score));
+        }
+        Decision::Warn => {
+            changes.push(format!("BLOCK with `categories.{category}.block` of at most {:.2}", finding.score));
+            changes.push(format!("ALLOW with `categories.{category}.warn` above {:.2}", finding.score));
+        }
+        _ => changes.push(format!("WARN with `categories.{category}.warn` of at most {:.2}", finding.score)),
+    }
+    if would > Decision::Allow {
+        changes.push(format!("no say with `rules.{rule}.mode: shadow` (or `off`)"));
+        if category.is_within(PII) {
+            changes.push(
+                "excused by an entry of `pii.allow_list` that is the value or its mail domain".to_owned(),
+            );
+        }
+        if !finding.fingerprint.is_empty() {
+            changes.push(format!(
+                "excused by an entry of `suppressions` with `fingerprint: {}`, a reason and an end",
+                finding.fingerprint
+            ));
+        }
+    }
+    changes
+}
+
+impl Explained {
+    /// As JSON.
+    pub(super) fn json(&self) -> Value {
+        let findings = self.findings.iter().map(|facts| {
+            let changes: Vec<&str> = facts
+                .iter()
+                .filter(|(name, _)| *name == "would change")
+                .map(|(_, text)| text.as_str())
+                .collect();
+            let mut all: serde_json::Map<String, Value> = facts
+                .iter()
+                .filter(|(name, _)| *name != "would change")
+                .map(|(name, text)| (name.replace(' ', "_"), text.as_str().into()))
+                .collect();
+            all.insert("would_change".to_owned(), json!(changes));
+            Value::Object(all)
+        });
+        json!({
+            "summary": self.summary,
+            "findings": findings.collect::<Vec<_>>(),
+            "concepts": self.concepts.iter().map(concepts_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// For a person.
+    pub(super) fn print(&self, output: &mut Output) {
+        let heading = output.styled(Style::Bold, "why:");
+        output.line(format_args!("\n{heading} {}", self.summary));
+        for facts in &self.findings {
+            output.line("");
+            for (name, text) in facts {
+                output.line(format_args!("  {name:HEADING_WIDTH$} {}", printable(text)));
+            }
+        }
+        for explanation in &self.concepts {
+            print_concepts(explanation, output);
+        }
+    }
+}
+
+fn verdict(explanation: &Explanation) -> String {
+    let Explanation { probability, warn, block, .. } = explanation;
+    let bounds = format!("probability {probability:.2}; warns from {warn:.2}, blocks from {block:.2}");
+    match (explanation.severity, explanation.missing) {
+        (Some(severity), None) => format!("{severity} ({bounds})"),
+        (Some(severity), Some(missing)) => {
+            format!("{severity} ({bounds}); {missing:.2} log-odds short of blocking")
+        }
+        (None, missing) => {
+            format!("no finding ({bounds}); {:.2} log-odds short of warning", missing.unwrap_or_default())
+        }
+    }
+}
+
+fn print_concepts(explanation: &Explanation, output: &mut Output) {
+    let heading = output.styled(Style::Bold, "concepts weighed:");
+    output.line(format_args!("\n{heading} {}", verdict(explanation)));
+    output.line(format_args!("  {:+6.2} before anything is seen", explanation.bias));
+    for term in explanation.terms.iter().take(TERMS_MAX) {
+        let places: Vec<String> =
+            term.places.iter().take(4).map(|place| format!("{}..{}", place.start, place.end)).collect();
+        let at = if places.is_empty() { String::new() } else { format!(" at bytes {}", places.join(", ")) };
+        let against = if term.is_against { ", speaks against an attack" } else { "" };
+        let (odds, weight, value) = (term.log_odds, term.weight, term.value);
+        let name = term.feature.replace('_', " ");
+        output.line(format_args!("  {odds:+6.2} {name} ({weight:+.2} x {value:.2}){at}{against}"));
+    }
+    let more = explanation.terms.len().saturating_sub(TERMS_MAX);
+    if more > 0 {
+        output.line(format_args!("         and {more} more; --json has them all"));
+    }
+    output.line(format_args!("  {:+6.2} together", explanation.log_odds));
+    if !explanation.decisive.is_empty() {
+        let names: Vec<String> = explanation.decisive.iter().map(|name| name.replace('_', " ")).collect();
+        output.line(format_args!("  less without: {}", names.join(", ")));
+    }
+}
+
+fn concepts_json(explanation: &Explanation) -> Value {
+    let terms = explanation.terms.iter().map(|term| {
+        let places = term.places.iter().map(|place| json!({ "start": place.start, "end": place.end }));
+        json!({
+            "feature": term.feature,
+            "is_against": term.is_against,
+            "value": term.value,
+            "weight": term.weight,
+            "log_odds": term.log_odds,
+            "places": places.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "probability": explanation.probability,
+        "warn": explanation.warn,
+        "block": explanation.block,
+        "severity": explanation.severity.map(|severity| severity.as_str()),
+        "bias": explanation.bias,
+        "log_odds": explanation.log_odds,
+        "missing": explanation.missing,
+        "decisive": explanation.decisive,
+        "window": { "start": explanation.window.start, "end": explanation.window.end },
+        "terms": terms.collect::<Vec<_>>(),
+    })
+}
