@@ -248,13 +248,13 @@ mod tests {
     #[test]
     fn runs_with_nothing_in_common_are_not_compared() {
         let mut report = Report::default();
-        report.files.push(FileTally { path: "b.jsonl".to_owned(), ..FileTally::default() });
+        report.files.push(FileTally::new("b.jsonl".to_owned()));
         assert_eq!(baseline("", "").compare(&report, 0.0), Err(BaselineError::Unrelated));
     }
 
     #[test]
     fn files_are_matched_by_their_name_where_it_is_unique() {
-        let file = |path: &str| FileTally { path: path.to_owned(), ..FileTally::default() };
+        let file = |path: &str| FileTally::new(path.to_owned());
         let mut report = Report::default();
         report.files.push(file("new/a.jsonl"));
         let old = baseline("", "");

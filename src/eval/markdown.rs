@@ -2,14 +2,15 @@
 //!
 //! A block begins with the line `<!-- eval:KIND -->` and ends with `<!-- /eval:KIND -->`, KIND being one of `injection`,
 //! `secrets`, `pii`, `commands`, `paths`, `streams`, `bundles`, `archives`. A run writes the blocks of the kinds it
-//! measured. A block that is missing is added at the end under a heading.
+//! measured. A block that is missing is added at the end under a heading. Times are left out: the tables are the same on
+//! every machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::figures::{Figure, Standing, figures};
 use super::record::Kind;
-use super::sweep::Sweep;
+use super::sweep::{Sweep, fpr_max};
 use super::table::percent;
 use super::tally::{Group, Report, Totals};
 
@@ -144,7 +145,9 @@ fn replace(document: &str, mut blocks: BTreeMap<&str, String>) -> Result<String,
 /// The tables of one kind, with an empty line before and after.
 fn block(kind: Kind, totals: &Totals, figures: &[Figure], sweep: Option<&Sweep>) -> String {
     let mut out = String::from("\n");
-    let own: Vec<&Figure> = figures.iter().filter(|figure| figure.kind == kind).collect();
+    // Times belong to a machine; what is left is the same on every one.
+    let own = figures.iter().filter(|figure| figure.kind == kind && !figure.unit.is_of_time());
+    let own: Vec<&Figure> = own.collect();
     if !own.is_empty() {
         table(
             &mut out,
@@ -207,9 +210,10 @@ fn sweep_table(out: &mut String, sweep: &Sweep) {
         let sources = sweep.left_out.len();
         let _ = writeln!(
             out,
-            "With the threshold of each source fixed on the {} others at no more than 1 % false alarms: {} found, mean\n\
-             over sources, at {} false alarms.\n",
+            "With the threshold of each source fixed on the {} others at no more than {} false alarms: {} found,\n\
+             mean over sources, at {} false alarms.\n",
             sources - 1,
+            percent(Some(fpr_max(sweep.kind))),
             percent(Some(recall)),
             percent(fpr)
         );

@@ -51,7 +51,7 @@ pub use markdown::{MarkdownError, written_into};
 pub use points::Point;
 pub use record::{Kind, Labelled, Record, RecordError, parse};
 pub use stream_record::{Seen, Transcript};
-pub use sweep::{LeftOut, Sweep, SweepRow, sweeps, sweeps_json};
+pub use sweep::{LeftOut, Sweep, SweepRow, fpr_max, sweeps, sweeps_json};
 pub use table::{render as report_text, render_sweeps as sweeps_text};
 pub use tally::{Count, FileTally, Report, SpanCount};
 pub use tool_record::{Disguise, ToolCall};

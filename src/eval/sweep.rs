@@ -13,8 +13,14 @@ use super::record::Kind;
 use super::tally::Count;
 use crate::decision::Decision;
 
-/// False alarms that the chosen threshold may raise: one in a hundred negative records.
-pub const FPR_MAX: f64 = 0.01;
+/// Share of the negative records that the chosen threshold may flag: one in a hundred, or of what is shaped like a
+/// credential or a personal datum and labelled as none, one in twenty.
+pub const fn fpr_max(kind: Kind) -> f64 {
+    match kind {
+        Kind::Secrets | Kind::Pii => 0.05,
+        _ => 0.01,
+    }
+}
 
 /// Thresholds of the table, in steps of a twentieth.
 const STEPS: usize = 20;
@@ -39,7 +45,7 @@ pub struct SweepRow {
 pub struct LeftOut {
     /// The source.
     pub source: String,
-    /// The lowest threshold at which at most [`FPR_MAX`] of the negatives of the others are flagged.
+    /// The lowest threshold at which at most [`fpr_max`] of the negatives of the others are flagged.
     pub threshold: f64,
     /// Its positive records, the semantic tier left out.
     pub positive: Count,
@@ -54,7 +60,7 @@ pub struct Sweep {
     pub kind: Kind,
     /// By rising threshold.
     pub rows: Vec<SweepRow>,
-    /// The lowest threshold with at most [`FPR_MAX`] false alarms; none for what has no score.
+    /// The lowest threshold with at most [`fpr_max`] false alarms; none for what has no score.
     pub best: Option<SweepRow>,
     /// Each source left out in turn; empty for what has no score.
     pub left_out: Vec<LeftOut>,
@@ -97,10 +103,12 @@ fn sweep(kind: Kind, points: &[Point]) -> Sweep {
     }
     let steps = (1..=STEPS).map(|step| step as f64 / STEPS as f64);
     let rows = steps.map(|at| row(format!("{at:.2}"), &points, |point| reaches(point, at))).collect();
-    let best = threshold(points.iter().copied());
+    let most = fpr_max(kind);
+    let best = threshold(points.iter().copied(), most);
     let best = row(format!("{best:.3}"), &points, |point| reaches(point, best));
     let sources: BTreeSet<&str> = points.iter().map(|point| point.source.as_str()).collect();
-    let left_out = sources.iter().filter(|_| sources.len() > 1).map(|source| leave_out(source, &points));
+    let left_out =
+        sources.iter().filter(|_| sources.len() > 1).map(|source| leave_out(source, &points, most));
     Sweep { kind, rows, best: Some(best), left_out: left_out.collect() }
 }
 
@@ -110,17 +118,18 @@ fn reaches(point: &Point, threshold: f64) -> bool {
     point.score > 0.0 && point.score >= threshold - 1e-9
 }
 
-/// The lowest threshold at which at most [`FPR_MAX`] of the negatives are flagged.
-fn threshold<'p>(points: impl Iterator<Item = &'p Point>) -> f64 {
+/// The lowest threshold at which at most `most` of the negatives are flagged.
+fn threshold<'p>(points: impl Iterator<Item = &'p Point>, most: f64) -> f64 {
     let mut scores: Vec<f64> = points.filter(|point| !point.is_positive).map(|point| point.score).collect();
     scores.sort_by(|a, b| b.total_cmp(a));
-    let allowed = (scores.len() as f64 * FPR_MAX).floor() as usize;
+    let allowed = (scores.len() as f64 * most).floor() as usize;
     // The first score that may not be flagged any more; the threshold stands just above it.
     scores.get(allowed).map_or(0.0, |score| score + 0.001).max(0.001)
 }
 
-fn leave_out(source: &str, points: &[&Point]) -> LeftOut {
-    let threshold = threshold(points.iter().copied().filter(|point| point.source != source));
+fn leave_out(source: &str, points: &[&Point], most: f64) -> LeftOut {
+    let others = points.iter().copied().filter(|point| point.source != source);
+    let threshold = threshold(others, most);
     let (mut positive, mut negative) = (Count::default(), Count::default());
     for point in points.iter().filter(|point| point.source == source) {
         if is_of_recall(point) {
@@ -209,7 +218,7 @@ mod tests {
         let mut points: Vec<Point> = (0..200).map(|_| point(false, "calm", 0.0)).collect();
         points.extend([0.9, 0.6, 0.5].map(|score| point(false, "loud", score)));
         // 203 negatives allow two false alarms.
-        assert!((threshold(points.iter()) - 0.501).abs() < 1e-9);
+        assert!((threshold(points.iter(), 0.01) - 0.501).abs() < 1e-9);
         points.extend([0.8, 0.55, 0.3].map(|score| point(true, "attacks", score)));
         let swept = sweeps(&points).remove(0);
         let best = swept.best.clone().expect("a threshold");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::figures::figures;
 use super::record::Kind;
-use super::sweep::{Sweep, SweepRow};
+use super::sweep::{Sweep, SweepRow, fpr_max};
 use super::tally::{FileTally, Group, Report, Totals};
 
 /// Width of the name column; longer names push their row to the right.
@@ -135,7 +135,8 @@ pub fn render_sweeps(sweeps: &[Sweep]) -> String {
             render_sweep_row(&mut out, &row.name, row, &tiers);
         }
         if let Some(best) = &sweep.best {
-            let _ = writeln!(out, "  the lowest threshold with at most 1 % of negatives flagged:");
+            let most = percent(Some(fpr_max(sweep.kind)));
+            let _ = writeln!(out, "  the lowest threshold with at most {most} of negatives flagged:");
             render_sweep_row(&mut out, &best.name, best, &tiers);
         }
         if !sweep.left_out.is_empty() {

@@ -279,7 +279,10 @@ fn eval_sweeps_thresholds() {
     };
     assert_eq!(names(&all["sweeps"][1]), ["WARN or more", "ASK or more", "BLOCK"]);
     let text = eval_in(&folder, &["--sweep"]).out;
-    assert!(text.contains("injection by threshold:") && text.contains("at most 1 % of negatives"), "{text}");
+    assert!(
+        text.contains("injection by threshold:") && text.contains("at most 1.00 % of negatives"),
+        "{text}"
+    );
 }
 
 #[test]
