@@ -176,7 +176,7 @@ fn shown(record: &Record, judged: &Judged) -> String {
     one_line(&out)
 }
 
-/// White space as one space, control characters and the like as escapes, and no more than [`TEXT_MAX`] characters.
+/// White space as one space, what cannot be shown as escapes, and no more than [`TEXT_MAX`] characters.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     for (nth, word) in text.split_whitespace().enumerate() {
@@ -185,11 +185,10 @@ fn one_line(text: &str) -> String {
         }
         // A word may be a megabyte.
         for c in word.chars().take(TEXT_MAX + 1) {
-            // Quotation marks and everything that is printed stay as they are.
-            if c.is_control() || c.escape_debug().len() > 2 {
-                line.extend(c.escape_debug())
+            if is_shown(c) {
+                line.push(c);
             } else {
-                line.push(c)
+                line.extend(c.escape_unicode());
             }
         }
         if line.chars().count() > TEXT_MAX {
@@ -202,6 +201,13 @@ fn one_line(text: &str) -> String {
     line
 }
 
+/// Whether a character can be printed as it is: no control character, and none that hides or turns what stands beside it.
+fn is_shown(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +216,7 @@ mod tests {
     fn a_text_becomes_one_short_line() {
         assert_eq!(one_line("a\n\tb  \"c\""), "a b \"c\"");
         assert_eq!(one_line("x\u{1b}[31m\u{202e}y"), "x\\u{1b}[31m\\u{202e}y");
+        assert_eq!(one_line("नियम\u{200b}"), "नियम\\u{200b}");
         let long = one_line(&"wort ".repeat(100));
         assert_eq!((long.chars().count(), long.ends_with('…')), (TEXT_MAX + 1, true));
         assert_eq!(one_line(&"é".repeat(5000)).chars().count(), TEXT_MAX + 1);
