@@ -345,13 +345,14 @@ impl<'p> List<'p, '_> {
         }
     }
 
+    /// The tier of a bundle is its category.
     fn bundles(&mut self) {
         let code = ["evasion-python", "evasion-js", "evasion-shell", "evasion-code"];
         let prompt = ["evasion-prompt", "evasion-config"];
-        let category = |point: &Point, names: &[&str]| names.contains(&point.category.as_str());
+        let category = |point: &Point, names: &[&str]| names.contains(&point.tier.as_str());
         self.rate("code evasions blocked", self.count(|p| p.is_positive && category(p, &code)), [0.90, 0.95]);
-        let is_package = |p: &Point| p.category.starts_with("real-") && p.category.contains("package");
-        let campaigns = self.count(|p| p.is_positive && p.category.starts_with("real-") && !is_package(p));
+        let is_package = |p: &Point| p.tier.starts_with("real-") && p.tier.contains("package");
+        let campaigns = self.count(|p| p.is_positive && p.tier.starts_with("real-") && !is_package(p));
         self.rate("real campaigns blocked", campaigns, [0.80, 0.90]);
         self.rate(
             "real package malware blocked",
@@ -362,7 +363,7 @@ impl<'p> List<'p, '_> {
         self.rate("prompt and configuration evasions blocked", prompts, [0.70, 0.80]);
         let common = self.count(|p| !p.is_positive && category(p, &["vendor", "community"]));
         self.rate("vendor and community skills blocked", common, [0.01, 0.005]);
-        let security = self.count(|p| !p.is_positive && p.category.contains("security"));
+        let security = self.count(|p| !p.is_positive && p.tier.contains("security"));
         self.rate("security skills blocked", security, [0.03, 0.02]);
         self.quantile("median", 0.5, Unit::Millis, [5.0, 2.0]);
         self.quantile("p95", 0.95, Unit::Millis, [50.0, 20.0]);

@@ -196,14 +196,17 @@ fn groups(out: &mut String, what: &str, rows: &[Group]) {
 }
 
 fn sweep_table(out: &mut String, sweep: &Sweep) {
-    let rows = sweep.rows.iter().chain(&sweep.best);
+    let most = percent(Some(fpr_max(sweep.kind)));
+    let rows = sweep.rows.iter().map(|row| (row.name.clone(), row));
+    let best = sweep.best.iter().map(|row| (format!("{}: lowest with at most {most}", row.name), row));
+    let rows = rows.chain(best);
     table(
         out,
         &["threshold", "found", "mean over sources", "falsely flagged"],
         "lrrr",
-        rows.map(|row| {
+        rows.map(|(name, row)| {
             let rate = row.macro_recall;
-            vec![row.name.clone(), percent(row.positive.rate()), percent(rate), percent(row.negative.rate())]
+            vec![name, percent(row.positive.rate()), percent(rate), percent(row.negative.rate())]
         }),
     );
     if let (Some(recall), fpr) = (sweep.left_out_recall(), sweep.left_out_fpr()) {
