@@ -188,6 +188,12 @@ impl Run<'_, '_> {
                 continue;
             }
             let rule = &rules.rules()[found.rule as usize];
+            if rule.is_of_phrases()
+                && (concepts::is_quoted(view.text(), &found.range)
+                    || !rule.admits_phrase(view.text(), &found.range))
+            {
+                continue;
+            }
             let detected = Detected {
                 info: rule.info.clone(),
                 range: view.to_source(found.range.clone()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::model::Model;
+use super::phrase_rule::{self, NOTHING, SENTENCE_BYTES};
 use super::problem::{RuleProblem, RuleProblems};
 use super::schema::{Concept, ConceptDef, LinedConcept, LinedFile, LinedModel, LinedRule, RuleDef, RuleFile};
 use super::{define, phrases};
@@ -105,6 +106,15 @@ pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
         if let Some(p) = def.exclude_after.as_mut() {
             put("exclude_after", p);
         }
+        if let Err((field, message)) = phrase_rule::read(&mut def, &plugin, &file.words) {
+            problems.push(RuleProblem {
+                file: source.name.clone(),
+                line,
+                rule_id: def.id.clone(),
+                field: field.to_owned(),
+                message,
+            });
+        }
         rules.push(LoadedRule {
             plugin: plugin.clone(),
             file: source.name.clone(),
@@ -141,11 +151,6 @@ pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
     if problems.is_empty() { Ok(LoadedFile { rules, model }) } else { Err(RuleProblems(problems)) }
 }
 
-/// Longest match of a concept that names none, in bytes: a sentence.
-const CONCEPT_BYTES: usize = 160;
-/// A pattern that matches nothing, for concepts that are made of phrases.
-const NOTHING: &str = r"[^\x00-\xff]";
-
 /// A concept as a rule; else its id, the field that is wrong and why.
 fn rule_of(
     concept: ConceptDef,
@@ -177,13 +182,15 @@ fn rule_of(
     };
     let mut def = RuleDef::evidence(concept.id, pattern, literals, concept.description);
     def.category = format!("prompt_injection.concept.{}", concept.family);
-    def.match_length_max = Some(concept.match_length_max.unwrap_or(CONCEPT_BYTES));
+    def.match_length_max = Some(concept.match_length_max.unwrap_or(SENTENCE_BYTES));
     def.roles = concept.roles;
     def.surfaces = concept.surfaces;
     def.examples = concept.examples;
     def.negative_examples = concept.negative_examples;
     def.known_misses = concept.known_misses;
     def.phrases = phrases;
+    def.phrases_written = concept.phrases;
+    def.spaced = concept.spaced;
     def.concept = Some(Concept { family: concept.family, is_against: concept.against });
     Ok(def)
 }

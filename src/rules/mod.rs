@@ -16,6 +16,7 @@ mod lazy;
 mod literals;
 mod load;
 mod model;
+mod phrase_rule;
 mod phrases;
 mod problem;
 mod scan;

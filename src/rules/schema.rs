@@ -224,7 +224,7 @@ pub struct RuleDef {
     /// Set for a concept, whose matches are evidence and no findings.
     #[serde(skip)]
     pub concept: Option<Concept>,
-    /// The phrases of a concept that has no pattern.
+    /// The phrases of a rule or a concept that has no pattern, ready to be looked for.
     #[serde(skip)]
     pub(super) phrases: Option<Arc<Phrases>>,
     /// Stable id, `[a-z0-9][a-z0-9.-]*`, unique over all files: dashboards and suppressions name it.
@@ -247,7 +247,15 @@ pub struct RuleDef {
     #[serde(default)]
     pub separators: String,
     /// The regex, ASCII by default (`(?-u)`); a group named `value` is the reported span.
+    #[serde(default)]
     pub pattern: String,
+    /// Phrases of words and gaps instead of a pattern and its literals; see [`super::phrases`]. What stands in quotation
+    /// marks is not found.
+    #[serde(default, rename = "phrases")]
+    pub phrases_written: Vec<String>,
+    /// Whether the script of the phrases puts spaces between words.
+    #[serde(default = "yes")]
+    pub spaced: bool,
     /// Longest match in bytes; required when the pattern itself has no bound. A longer match is not found.
     pub match_length_max: Option<usize>,
     /// Checks that a regex cannot make; all must accept the reported value.
@@ -313,6 +321,8 @@ impl RuleDef {
             trigger_min: None,
             separators: String::new(),
             pattern,
+            phrases_written: Vec::new(),
+            spaced: true,
             match_length_max: None,
             validator: OneOrMany::default(),
             exclude: OneOrMany::default(),

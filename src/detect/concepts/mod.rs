@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use explain::{Explanation, Term};
+pub(super) use quote::is_quoted;
 pub use window::{Evidence, Weighed};
 
 use super::{Detected, INJECTION, Request};

@@ -11,7 +11,7 @@ const AFTER_MAX: usize = 200;
 
 /// Whether `range` of `text` stands between an opening and a closing quotation mark. Strings of JSON are no quotations,
 /// and neither is a text that is quoted as a whole.
-pub(super) fn is_quoted(text: &str, range: &Range<usize>) -> bool {
+pub(in crate::detect) fn is_quoted(text: &str, range: &Range<usize>) -> bool {
     let from = text.floor_char_boundary(range.start.saturating_sub(BEFORE_MAX));
     let before = &text[from..range.start];
     let before = before.rsplit_once('\n').map_or(before, |(_, line)| line);

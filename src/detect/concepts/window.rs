@@ -155,6 +155,20 @@ impl<'r> Evidence<'r> {
         Weighed { values, probability: model.probability(sum), hits, parts }
     }
 
+    /// How many families speak for an attack, each by words of its own: a tag that two of them know is one sign.
+    fn distinct(&self, hits: &[Counted]) -> usize {
+        let mut has_spoken = vec![false; self.families.len()];
+        let mut end = 0;
+        for counted in hits.iter().filter(|counted| self.speaks(counted) && !counted.is_quoted) {
+            let Range { start, end: to } = counted.hit.range;
+            if start >= end {
+                has_spoken[counted.hit.family] = true;
+                end = to;
+            }
+        }
+        has_spoken.into_iter().filter(|has| *has).count()
+    }
+
     fn values(&self, hits: &[Counted]) -> Vec<(usize, f64)> {
         let mut counts = vec![0usize; self.families.len()];
         let (mut quoted, mut is_disguised) = (0, false);
@@ -168,8 +182,7 @@ impl<'r> Evidence<'r> {
         }
         let mut values: Vec<(usize, f64)> =
             counts.iter().enumerate().map(|(family, count)| (family, value_of(*count))).collect();
-        let is_distinct = |(family, count): (usize, &usize)| *count > 0 && !self.families[family].is_against;
-        let distinct = counts.iter().enumerate().filter(|one| is_distinct(*one)).count();
+        let distinct = self.distinct(hits);
         for (nth, name) in CODED_FEATURES.iter().enumerate() {
             let value = match *name {
                 "surface-user" | "surface-tool" => f64::from(u8::from(self.speaker == Some(*name))),
