@@ -71,7 +71,8 @@ pub(super) fn run(
             "rule": rule.told(&rules.snapshot),
             "explanation": facts,
             "would_change": changes,
-            "pattern": detector.map(|detector| &detector.def.pattern),
+            "pattern": detector.filter(|one| !one.is_of_phrases()).map(|one| &one.def.pattern),
+            "phrases": detector.map(|one| one.def.phrases_written.as_slice()).unwrap_or_default(),
             "examples": rule.examples,
             "negative_examples": rule.negative_examples,
             "known_misses": rule.known_misses,
@@ -95,7 +96,12 @@ pub(super) fn run(
         }
     }
     if let Some(detector) = detector {
-        output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", detector.def.pattern.trim()));
+        if !detector.is_of_phrases() {
+            output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", detector.def.pattern.trim()));
+        }
+        for phrase in &detector.def.phrases_written {
+            output.line(format_args!("{:HEADING_WIDTH$} {phrase}", "phrase"));
+        }
     }
     Ok(Exit::Ok)
 }
