@@ -72,7 +72,8 @@ impl Listed {
     /// Bits of the listed paths that a glob means.
     pub fn bits_of_glob(&self, pattern: &str) -> u64 {
         let known = self.exact.iter().chain(&self.below);
-        known.filter(|(known, _)| glob::matches(pattern, known)).fold(0, |bits, (_, bit)| bits | bit)
+        let plain = without_brackets(pattern);
+        known.filter(|(known, _)| glob::matches(&plain, known)).fold(0, |bits, (_, bit)| bits | bit)
     }
 
     fn look_up(&self, path: &str) -> u64 {
@@ -177,4 +178,26 @@ mod tests {
             }
         }
     }
+}
+
+/// A pattern with `?` for each `[…]`: it fits at least what the pattern fits.
+fn without_brackets(pattern: &str) -> std::borrow::Cow<'_, str> {
+    if !pattern.contains('[') {
+        return pattern.into();
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(open) = rest.find('[') {
+        // A `]` that comes first is one of the characters.
+        let from =
+            open + 1 + rest[open + 1..].bytes().take_while(|b| matches!(b, b'!' | b'^' | b']')).count();
+        let Some(close) = rest[from..].find(']').filter(|at| !rest[open..from + at].contains('/')) else {
+            break;
+        };
+        out.push_str(&rest[..open]);
+        out.push('?');
+        rest = &rest[from + close + 1..];
+    }
+    out.push_str(rest);
+    out.into()
 }

@@ -178,8 +178,13 @@ pub(super) fn pack(call: &mut Call<'_, '_>) {
     }
     let Some((archive, sources)) = operands.split_first() else { return };
     call.write(archive, "pack");
+    let encrypts = match call.program() {
+        "zip" => options.has(&["e", "P", "encrypt", "password"]),
+        _ => options.has(&["p", "password"]) || arguments.iter().any(|a| a.text.starts_with("-hp")),
+    };
+    let detail = if encrypts { "encrypt" } else { "pack" };
     for path in sources {
-        call.read(path, true, "pack");
+        call.read(path, true, detail);
         let moves = call.program() == "zip" && options.has(&["m", "move"]);
         if moves || arguments.iter().any(|a| a.text == "-sdel") {
             call.delete(path, true, false, "pack");

@@ -16,6 +16,7 @@ mod network;
 mod options;
 mod packages;
 mod readers;
+mod runners;
 mod sandbox;
 mod secrets;
 mod sed_script;
@@ -342,14 +343,22 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         }
         "make" | "gmake" | "bmake" => packages::make(call),
         "cpan" => packages::cpan(call),
+        "cmake" => packages::cmake(call),
+        "man" => packages::man(call),
+        "sshpass" => secrets::password_argument(call),
+        "npx" | "bunx" | "pnpx" | "uvx" | "deno" => runners::run(call),
         "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "gem" => {
+            runners::run(call);
             secrets::reveal(call);
             packages::install(call);
             packages::publish(call);
         }
         "pip" | "pip3" | "pipx" | "uv" | "conda" | "mamba" | "brew" | "port" | "snap" | "flatpak" | "go"
-        | "composer" | "choco" | "winget" | "scoop" | "nuget" | "poetry" => packages::install(call),
-        "python" | "python2" | "python3" | "perl" | "ruby" | "node" | "php" => {
+        | "composer" | "choco" | "winget" | "scoop" | "nuget" | "poetry" => {
+            runners::run(call);
+            packages::install(call);
+        }
+        _ if program.starts_with("python") || matches!(program, "perl" | "ruby" | "node" | "php") => {
             secrets::stealing_script(call);
             network::module_server(call);
         }
@@ -397,6 +406,7 @@ fn windows_programs(call: &mut call::Call<'_, '_>) {
             windows::fetch(call);
         }
         "invoke-expression" | "iex" => windows::invoke_expression(call),
+        "start-process" | "saps" => windows::start_process(call),
         "mshta" | "regsvr32" | "rundll32" | "msiexec" | "cscript" | "wscript" => {
             windows::proxy_execution(call)
         }

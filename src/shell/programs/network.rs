@@ -518,7 +518,14 @@ pub(super) fn openssl(call: &mut Call<'_, '_>) {
     let arguments = call.arguments().get(1..).unwrap_or_default();
     let options = Options::parse(arguments, &grammar);
     let verb = call.arguments().first().map_or("", |a| a.text.as_str());
-    let detail = if options.has(&["pubout", "pubin", "noout"]) { "key" } else { "" };
+    let is_key = options.has(&["pubout", "pubin", "noout"]);
+    let encrypts =
+        matches!(verb, "enc" | "smime" | "cms") && !options.has(&["d", "decrypt", "verify", "sign"]);
+    let detail = match (is_key, encrypts) {
+        (true, _) => "key",
+        (_, true) => "encrypt",
+        _ => "",
+    };
     for file in options.values(&["in", "inkey", "keyfile", "kfile", "key"]) {
         call.read(file, false, detail);
     }

@@ -74,10 +74,53 @@ pub(super) fn make(call: &mut Call<'_, '_>) {
         long: &["eval=", "directory=", "file=", "makefile="],
         ..Grammar::default()
     });
-    for text in options.values(&["eval", "E"]) {
+    let piped = match (options.value(&["f", "file", "makefile"]), call.invocation.input) {
+        (Some(file), Input::Text(text)) if matches!(file.text.as_str(), "-" | "/dev/stdin") => Some(text),
+        _ => None,
+    };
+    for text in options.values(&["eval", "E"]).chain(piped) {
         for line in text.text.lines().filter_map(|line| line.strip_prefix('\t')).take(64) {
             call.shell(&part(text, line.trim_start_matches(['-', '@', '+'])), "make --eval");
         }
+    }
+}
+
+/// `cmake -E`: commands for files that are the same on every system.
+pub(super) fn cmake(call: &mut Call<'_, '_>) {
+    let [mode, verb, rest @ ..] = call.arguments() else { return };
+    if mode.text != "-E" {
+        return;
+    }
+    match verb.text.as_str() {
+        "rm" | "remove" | "remove_directory" => {
+            let deletes_trees = verb.text == "remove_directory"
+                || rest.iter().any(|a| a.text.starts_with('-') && a.text.contains(['r', 'R']));
+            for path in rest.iter().filter(|a| !a.text.starts_with('-')) {
+                call.delete(path, deletes_trees, deletes_trees, "");
+            }
+        }
+        "env" | "time" | "chdir" => {
+            let skipped = usize::from(verb.text == "chdir");
+            let command = rest.get(skipped..).unwrap_or_default();
+            let start = command
+                .iter()
+                .position(|a| verb.text != "env" || !(a.text.contains('=') || a.text.starts_with('-')));
+            call.run(start.and_then(|at| command.get(at..)).unwrap_or_default(), "cmake -E");
+        }
+        _ => {}
+    }
+}
+
+/// `man -P pager`: the pager is a command line; `-H` names a browser in the same way.
+pub(super) fn man(call: &mut Call<'_, '_>) {
+    let options = call.options(&Grammar {
+        short_values: "PCLmMSsepErR",
+        short_attached: "H",
+        long: &["pager=", "html="],
+        ..Grammar::default()
+    });
+    for pager in options.values(&["P", "pager", "H", "html"]).filter(|pager| !pager.text.is_empty()) {
+        call.shell(pager, "man -P");
     }
 }
 

@@ -91,6 +91,15 @@ pub(super) fn plain(call: &mut Call<'_, '_>) {
     if harmless(program) {
         return;
     }
+    if matches!(program, "less" | "more" | "most") {
+        // `less +'!command' file`
+        for command in
+            call.arguments().iter().filter(|a| a.text.starts_with("+!") || a.text.starts_with("++!"))
+        {
+            let script = command.text.trim_start_matches(['+', '!']);
+            call.shell(&super::options::part(command, script), "less +!");
+        }
+    }
     let mut operands = options.operands.clone();
     // `uniq in out` and `xxd in out` write their second operand.
     if matches!(program, "uniq" | "xxd") && operands.len() > 1 {
@@ -252,8 +261,16 @@ pub(super) fn awk(call: &mut Call<'_, '_>) {
         ..Grammar::default()
     };
     let options = call.options(&grammar);
+    // `-v name=value` holds before the program begins.
+    let mut assigned = String::new();
+    for pair in options.values(&["v", "assign"]) {
+        if let Some((name, value)) = pair.text.split_once('=') {
+            assigned.push_str(&format!("{name} = \"{}\"\n", value.replace('"', "\\\"")));
+        }
+    }
+    let with = |script: &Argument| super::options::part(script, &format!("{assigned}{}", script.text));
     for script in options.values(&["e", "source"]) {
-        call.sink.script(Language::Awk, script, "awk");
+        call.sink.script(Language::Awk, &with(script), "awk");
     }
     for file in options.values(&["f", "file", "E", "exec"]) {
         call.read(file, false, "");
@@ -262,7 +279,7 @@ pub(super) fn awk(call: &mut Call<'_, '_>) {
     if !options.has(&["f", "file", "e", "source", "E", "exec"])
         && let Some((script, rest)) = operands.split_first()
     {
-        call.sink.script(Language::Awk, script, "awk");
+        call.sink.script(Language::Awk, &with(script), "awk");
         operands = rest;
     }
     let in_place = options.values(&["i", "include"]).any(|v| v.text == "inplace");
@@ -332,6 +349,10 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
         ..Grammar::default()
     };
     let grammar = Grammar { single_dash_long: call.program() == "emacs", ..grammar };
+    // In Ex mode `-s` means silent and takes no value.
+    let ex_mode = call.program() == "ex"
+        || call.arguments().iter().any(|a| matches!(a.text.as_str(), "-e" | "-E" | "-es" | "-Es"));
+    let grammar = if ex_mode { Grammar { short_values: "cSuiTwWU", ..grammar } } else { grammar };
     let options = call.options(&grammar);
     if matches!(call.program(), "ed" | "ex") {
         line_editor(call);
@@ -350,8 +371,24 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
         if matches!(text, "sh" | "she" | "shel" | "shell") || text.starts_with("term") {
             call.run(&[super::call::word("sh", command)], "vim -c");
         }
-        if let Some((_, script)) = text.split_once("os.execute(") {
-            let script = script.trim_matches(['"', '\'', ')']);
+        for (keyword, language) in EMBEDDED {
+            if let Some(script) = text.strip_prefix(keyword) {
+                call.sink.script(*language, &super::options::part(command, script.trim_start()), "vim -c");
+            }
+        }
+        for function in ["system(", "systemlist(", "job_start(", "jobstart(", "term_start(", "termopen("] {
+            if let Some((_, rest)) = text.split_once(function)
+                && let Some(quote) = rest.trim_start().chars().next().filter(|c| matches!(c, '"' | '\''))
+            {
+                let script = rest.trim_start()[1..].split(quote).next().unwrap_or_default();
+                call.shell(&super::options::part(command, script), "vim -c");
+            }
+        }
+        // `execute "!command"`: the command stands in a text.
+        if text.starts_with("exe")
+            && let Some((_, script)) = text.split_once('!')
+        {
+            let script = script.trim_end_matches(['"', '\'']);
             call.shell(&super::options::part(command, script), "vim -c");
         }
     }
@@ -362,6 +399,19 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
         call.read(path, false, "edit");
     }
 }
+
+/// Commands of `vim` whose rest is code of another language.
+const EMBEDDED: &[(&str, Language)] = &[
+    ("python3 ", Language::Python),
+    ("python ", Language::Python),
+    ("pythonx ", Language::Python),
+    ("py3 ", Language::Python),
+    ("pyx ", Language::Python),
+    ("py ", Language::Python),
+    ("lua ", Language::Lua),
+    ("perl ", Language::Perl),
+    ("ruby ", Language::Ruby),
+];
 
 /// Commands of `ed` from its standard input: files opened, files written, `!command`.
 fn line_editor(call: &mut Call<'_, '_>) {

@@ -166,6 +166,20 @@ pub(super) fn ssh_keygen(call: &mut Call<'_, '_>) {
     }
 }
 
+/// `sshpass -p password`: a password written in the command. What manuals write in its place is none.
+pub(super) fn password_argument(call: &mut Call<'_, '_>) {
+    let options =
+        call.options(&Grammar { short_values: "fdpP", stops_at_operand: true, ..Grammar::default() });
+    let is_real = |password: &&super::super::argument::Argument| {
+        password.is_known()
+            && !password.text.eq_ignore_ascii_case("password")
+            && !password.text.starts_with(['<', '{', '['])
+    };
+    if options.value(&["p"]).filter(is_real).is_some() {
+        call.tell(EffectKind::RevealSecret, None, "password argument");
+    }
+}
+
 /// `gpg`: input files are read, `--output` is written.
 pub(super) fn gpg(call: &mut Call<'_, '_>) {
     let grammar = Grammar {

@@ -83,6 +83,9 @@ pub(super) fn sftp(call: &mut Call<'_, '_>) {
     let grammar = Grammar { short_values: "BbcDFiJloPRSsX", ..Grammar::default() };
     let options = call.options(&grammar);
     configured_commands(call, &options);
+    if let Some(program) = options.value(&["S"]) {
+        call.shell(program, "scp -S");
+    }
     match options.operands.as_slice() {
         [source, target] if is_remote(&source.text) => {
             call.tell(EffectKind::Fetch, Some(network_target(source)), "sftp");

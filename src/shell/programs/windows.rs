@@ -109,7 +109,8 @@ pub(super) fn reg(call: &mut Call<'_, '_>) {
     let key = words.get(1).map_or("", String::as_str);
     match verb {
         "delete" => call.tell(EffectKind::DestroyData, Some(name_target(key)), "reg delete"),
-        "add" if key.contains("\\currentversion\\run") => {
+        // Without quotes the shell takes the backslashes away.
+        "add" if key.replace('\\', "").contains("currentversionrun") => {
             call.tell(EffectKind::Persist, Some(name_target(key)), "reg add run");
         }
         "add" if key.contains("windows defender") || key.contains("\\policies\\system") => {
@@ -271,6 +272,22 @@ pub(super) fn invoke_expression(call: &mut Call<'_, '_>) {
     let Some(first) = call.arguments().first() else { return };
     let script = super::options::part(first, &joined.join(" "));
     call.sink.script(Language::PowerShell, &script, "Invoke-Expression");
+}
+
+/// `Start-Process program -ArgumentList 'arguments'`.
+pub(super) fn start_process(call: &mut Call<'_, '_>) {
+    let (operands, named) =
+        parameters(call, &["nonewwindow", "wait", "passthru", "loaduserprofile", "usenewenvironment"]);
+    let value = |long: &str| {
+        named.iter().find(|(name, _)| name.len() > 1 && long.starts_with(name.as_str())).and_then(|(_, v)| *v)
+    };
+    let mut operands = operands.into_iter();
+    let Some(program) = value("filepath").or_else(|| operands.next()) else { return };
+    let mut argv = vec![program.clone()];
+    for list in value("argumentlist").or_else(|| value("args")).into_iter().chain(operands) {
+        argv.extend(list.text.split([' ', ',']).filter(|w| !w.is_empty()).map(|w| word(w, list)));
+    }
+    call.run(&argv, "Start-Process");
 }
 
 /// `mshta`, `regsvr32 /i:http…`, `rundll32 javascript:`, `msiexec /i http…`: programs that run what they fetch.

@@ -170,8 +170,29 @@ impl Engine<'_> {
             self.account_files(argv, span);
         }
         self.network(program, argv, span);
+        self.privileged_temp(argv, span);
         self.suspect(program, argv, span);
         self.output(program, argv, span);
+    }
+
+    /// A program that root runs out of a folder where everybody may put one, when nothing in the command put it there.
+    fn privileged_temp(&mut self, argv: &[Argument], span: &Range<usize>) {
+        const FOLDERS: &[&str] = &["/tmp/", "/var/tmp/", "/dev/shm/", "/private/tmp/"];
+        const RAISES: &[&str] = &["sudo", "doas", "pkexec", "run0", "su", "runuser"];
+        let name = &argv[0];
+        if !FOLDERS.iter().any(|folder| name.text.starts_with(folder))
+            || !self.via.iter().any(|via| RAISES.contains(via))
+            || self
+                .analysis
+                .effects
+                .iter()
+                .any(|e| matches!(e.kind, EffectKind::WritePath | EffectKind::Fetch))
+        {
+            return;
+        }
+        let target = Target { text: self.spelled(name), has_glob: false, kind: TargetKind::Path };
+        let attributes = Attributes { detail: "privileged".to_owned(), ..Attributes::default() };
+        self.effect(EffectKind::OpaqueExecution, Some(target), attributes, "", &argv.into(), span);
     }
 
     /// A program that is not known, given a file with passwords: it has no other use for it than to read it.
@@ -251,7 +272,7 @@ impl Engine<'_> {
     /// Runs a file that was written earlier in the same command.
     fn known_file(&mut self, argv: &[Argument], span: &Range<usize>) -> bool {
         let name = &argv[0];
-        if self.files.is_empty() || !name.text.contains('/') {
+        if self.files.is_empty() || !(name.text.contains('/') || is_windows_program(&name.text)) {
             return false;
         }
         let path = self.spelled(name);
@@ -303,6 +324,12 @@ impl Engine<'_> {
     pub(super) fn note_unknown_command(&mut self, span: &Range<usize>) {
         self.note(UnresolvedCause::UnknownCommand, span.clone());
     }
+}
+
+/// Whether a name is that of a file which Windows runs out of the working directory.
+fn is_windows_program(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    extension.is_some_and(|extension| matches!(extension.as_str(), "exe" | "bat" | "cmd" | "com" | "scr"))
 }
 
 /// Whether a program turns unreadable text into readable text.

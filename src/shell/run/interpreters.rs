@@ -222,6 +222,12 @@ impl Engine<'_> {
         if let Some(grammar) = grammar(program) {
             self.script_program(grammar, argv, span);
         }
+        if program == "deno" && argv.get(1).is_some_and(|verb| verb.text == "eval") {
+            let code = argv[2..].iter().find(|argument| !argument.text.starts_with('-'));
+            if let Some(code) = code.cloned() {
+                self.run_script_text(Language::JavaScript, &code, "deno eval");
+            }
+        }
         if COMPILED.contains(&program) {
             self.compiled_program(argv, span);
         }
@@ -430,7 +436,7 @@ impl Engine<'_> {
     fn script_program(&mut self, grammar: &Grammar, argv: &[Argument], span: &Range<usize>) {
         let mut code: Option<Argument> = None;
         let mut at = 1;
-        // `deno eval code`, `crystal eval code`.
+        // `crystal eval code`.
         if grammar.language == Language::Ruby && argv.get(1).is_some_and(|a| a.text == "eval") {
             code = argv.get(2).cloned();
             at = argv.len();

@@ -4,6 +4,7 @@
 //! Invariants: every loop charges the one step budget, every recursion one of the depth counters, so that no text can
 //! take more than a bounded amount of work; whatever is cut off is noted as [`Unresolved`].
 
+mod batch;
 mod builtins;
 mod call;
 mod command;

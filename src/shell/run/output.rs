@@ -297,6 +297,7 @@ impl Engine<'_> {
                 }
                 "gh" => arguments.iter().any(|a| matches!(a.text.as_str(), "api" | "gist")),
                 "openssl" => arguments.first().is_some_and(|a| a.text == "s_client"),
+                "certutil" | "bitsadmin" => arguments.iter().any(is_remote),
                 "busybox" => false,
                 "python" | "python3" | "perl" | "ruby" | "node" | "php" => {
                     arguments.iter().any(|a| a.text.contains("http://") || a.text.contains("https://"))
@@ -512,6 +513,9 @@ fn seq(arguments: &[Argument]) -> Option<Argument> {
 /// Files that a fetcher saves to; `None` when it prints.
 fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
     let arguments = &argv[1..];
+    if matches!(program, "certutil" | "bitsadmin") {
+        return Some(arguments.last().filter(|a| !a.text.contains("://")).into_iter().cloned().collect());
+    }
     let mut files = Vec::new();
     let mut folder: Option<&Argument> = None;
     let mut by_name = matches!(program, "wget" | "wget2" | "aria2c" | "axel");

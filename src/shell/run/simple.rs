@@ -16,6 +16,43 @@ use super::{CALLS_MAX, Call, Engine, Script};
 /// Variables that name code which the dynamic linker loads into every program.
 const PRELOADS: &[&str] = &["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
 
+/// Variables whose text a program runs as a command: pagers, editors, helpers that ask for a password or carry a
+/// connection, and the prompt of bash.
+const RUN_BY_PROGRAMS: &[&str] = &[
+    "AWS_PAGER",
+    "BAT_PAGER",
+    "BROWSER",
+    "CVS_RSH",
+    "DELTA_PAGER",
+    "EDITOR",
+    "FCEDIT",
+    "GH_PAGER",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "HGEDITOR",
+    "KUBE_EDITOR",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "PSQL_EDITOR",
+    "PSQL_PAGER",
+    "RSYNC_RSH",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SVN_EDITOR",
+    "SYSTEMD_PAGER",
+    "VISUAL",
+];
+
 impl Engine<'_> {
     /// Runs a simple command, once for each value that branches left in the variables it names.
     pub(super) fn simple(
@@ -295,8 +332,11 @@ impl Engine<'_> {
             self.note(UnresolvedCause::TooMuchWork, new.span.clone());
             new.text = HOLE.to_string();
         }
-        if name == "PROMPT_COMMAND" {
-            self.run_text(&new, Some("PROMPT_COMMAND"));
+        if RUN_BY_PROGRAMS.contains(&name) && new.text.contains([' ', '/', ';', '|', '$', '`', '&']) {
+            // `LESSOPEN` may begin with a bar.
+            let text =
+                Argument { text: new.text.trim_start_matches(['|', '-', ' ']).to_owned(), ..new.clone() };
+            self.run_text(&text, Some("variable"));
         }
         let off = match name {
             "HISTSIZE" | "HISTFILESIZE" | "SAVEHIST" => new.text == "0",

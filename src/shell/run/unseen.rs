@@ -5,10 +5,12 @@
 
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::super::analysis::Inline;
 use super::super::argument::Argument;
-use super::super::programs::Language;
+use super::super::effect::EffectKind;
+use super::super::programs::{Attributes, Language};
 use super::Engine;
 
 /// Texts that are remembered.
@@ -77,8 +79,14 @@ impl Engine<'_> {
         if self.unseen.texts.is_empty() || !self.charge_bytes(code.len() * self.unseen.texts.len()) {
             return;
         }
+        let is_script = |text: &&Rc<str>| text.starts_with("#!") && code.contains(&***text);
         if self.unseen.texts.iter().any(|text| code.contains(&**text)) {
             self.push_decoded(span);
+        }
+        // A line for the system: what is hidden is a whole script file.
+        if self.unseen.texts.iter().find(is_script).is_some() {
+            let attributes = Attributes { detail: "encoded script".to_owned(), ..Attributes::default() };
+            self.effect(EffectKind::OpaqueExecution, None, attributes, "", &Arc::from(Vec::new()), span);
         }
     }
 

@@ -327,7 +327,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         1,
         Traits { joins: true, remote: true, shell: true, is_program: true, ..NONE },
     ),
-    special("sshpass", "fdpP", &[], &[], 0, NONE),
+    special("sshpass", "fdpP", &[], &[], 0, Traits { is_program: true, ..NONE }),
     special(
         "start-stop-daemon",
         "pxnuscrdgNPIkTm",

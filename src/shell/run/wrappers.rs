@@ -8,7 +8,7 @@ use super::super::effect::EffectKind;
 use super::super::programs::{self, Input};
 use super::io::Stdin;
 use super::wrapper_table::{self, Wrapper};
-use super::{Engine, Value, call, names};
+use super::{Engine, call, names};
 
 /// A wrapper with so many operands takes its command from an option or standard input only.
 const OPERANDS_ALL: usize = 9;
@@ -44,6 +44,8 @@ impl Engine<'_> {
                 self.many_hosts(program, argv);
                 return false;
             }
+            "tmux" | "screen" => self.typed_keys(argv),
+            "systemd-run" => self.unit_commands(argv),
             "osascript" => self.quoted_commands(argv, "do shell script"),
             "gdb" => self.debugger_commands(argv),
             "setarch" if argv.get(1).is_some_and(|a| !a.text.starts_with('-')) => {
@@ -87,6 +89,10 @@ impl Engine<'_> {
             && argv.iter().any(|a| a.text.starts_with("-u") || a.text.starts_with("--user"))
         {
             operands = 0;
+        }
+        if wrapper.name == "script" {
+            // Elsewhere than on Linux the command follows the file.
+            operands = 1;
         }
         let mut ran_code = false;
         while let Some(argument) = argv.get(at) {
@@ -207,7 +213,7 @@ impl Engine<'_> {
         if !names::is_variable(name) {
             return false;
         }
-        self.scope.set(name, Value::Text(Rc::new(Argument { text: value.to_owned(), ..argument.clone() })));
+        self.assign_text(name, Argument { text: value.to_owned(), ..argument.clone() }, false);
         true
     }
 
@@ -505,14 +511,17 @@ impl Engine<'_> {
             let rest = &argv[at + 1..];
             self.via.push("cmd /c");
             if let [text] = rest {
-                let words: Vec<Argument> = text
-                    .text
-                    .split_whitespace()
-                    .map(|word| Argument { text: word.to_owned(), ..text.clone() })
-                    .collect();
-                self.run_argv(&words, span);
+                for command in super::batch::commands(&text.text) {
+                    let words: Vec<Argument> =
+                        command.into_iter().map(|text_| Argument { text: text_, ..text.clone() }).collect();
+                    self.run_argv(&words, span);
+                }
             } else {
-                self.run_argv(rest, span);
+                let plain: Vec<Argument> = rest
+                    .iter()
+                    .map(|word| Argument { text: super::batch::plain(&word.text), ..word.clone() })
+                    .collect();
+                self.run_argv(&plain, span);
             }
             self.via.pop();
         }
@@ -546,6 +555,43 @@ impl Engine<'_> {
                     &[],
                     "osascript",
                 );
+            }
+        }
+    }
+
+    /// `tmux send-keys -t x 'command' Enter`, `screen -X stuff 'command'`: what is typed into a shell.
+    fn typed_keys(&mut self, argv: &[Argument]) {
+        let is_verb = |a: &Argument| matches!(a.text.as_str(), "send-keys" | "send" | "stuff");
+        let Some(at) = argv.iter().position(is_verb) else { return };
+        let mut rest = argv.get(at + 1..).unwrap_or_default();
+        while let Some((option, behind)) = rest.split_first().filter(|(a, _)| a.text.starts_with('-')) {
+            let takes_value = matches!(option.text.as_str(), "-t" | "-N" | "-c");
+            rest = if takes_value { behind.get(1..).unwrap_or_default() } else { behind };
+        }
+        let Some(first) = rest.first() else { return };
+        let is_enter = |text: &str| matches!(text, "Enter" | "C-m" | "KPEnter" | "C-j" | "C-M" | "C-J");
+        let mut text = String::new();
+        for key in rest {
+            match key.text.as_str() {
+                enter if is_enter(enter) => text.push('\n'),
+                "Space" => text.push(' '),
+                typed => text.push_str(typed),
+            }
+        }
+        let text = text.replace("\\n", "\n").replace("\\r", "\n").replace("^M", "\n").replace('\r', "\n");
+        self.run_shell_text(&Argument { text, ..first.clone() }, &[], "typed keys");
+    }
+
+    /// `systemd-run -p ExecStartPre='command'`: commands in the settings of a unit.
+    fn unit_commands(&mut self, argv: &[Argument]) {
+        for argument in &argv[1..] {
+            let text = argument.text.trim_start_matches("--property=").trim_start_matches("-p");
+            if let Some((name, command)) = text.split_once('=')
+                && name.starts_with("Exec")
+                && name.len() <= 16
+            {
+                let text = command.trim_start_matches(['@', '-', ':', '+', '!']).to_owned();
+                self.run_shell_text(&Argument { text, ..argument.clone() }, &[], "systemd-run -p");
             }
         }
     }

@@ -126,7 +126,8 @@ pub(super) fn element(value: &Value, key: &Value) -> Value {
     }
 }
 
-fn is_environment(name: &str) -> bool {
+/// Whether a name is that of all variables of the environment.
+pub(super) fn is_environment(name: &str) -> bool {
     matches!(
         name,
         "os.environ" | "process.env" | "ENV" | "$ENV" | "$_ENV" | "$_SERVER" | "Bun.env" | "Deno.env"
@@ -231,6 +232,11 @@ pub(super) fn pure(language: Language, name: &str, arguments: &Arguments) -> Opt
             } else {
                 first
             }
+        }
+        "dict" | "JSON.stringify" | "json.dumps" | "urlencode" | "urllib.parse.urlencode" | "json_encode"
+            if matches!(&first, Value::Name(name) if is_environment(name)) =>
+        {
+            first
         }
         "Path.home" | "pathlib.Path.home" | "os.homedir" | "Dir.home" => Value::Text(HOME.to_owned()),
         "Path.cwd" | "pathlib.Path.cwd" | "os.getcwd" | "process.cwd" | "Dir.pwd" | "getcwd" => {

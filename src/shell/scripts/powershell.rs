@@ -2,21 +2,34 @@
 
 use super::super::argument::{Argument, HOLE};
 use super::super::effect::{EffectKind, Target, TargetKind};
-use super::super::programs::Sink;
+use super::super::programs::{Attributes, Sink};
 use super::tell;
 
 /// Commands of one script that are looked at.
 const COMMANDS_MAX: usize = 1024;
+
+/// Cmdlets that list files for the next one, and those that delete what they are given; with their short names.
+const LISTERS: &[&str] = &["get-childitem", "gci", "get-item", "gi", "ls", "dir"];
+const REMOVERS: &[&str] = &["remove-item", "ri", "rm", "rmdir", "del", "erase", "rd"];
 
 /// See [`super::analyse`].
 pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
     let squeezed: String =
         text.text.to_ascii_lowercase().chars().filter(|c| !matches!(c, '`' | '^')).collect();
     whole(&squeezed, sink);
-    for (index, pipeline) in commands(&text.text).into_iter().enumerate() {
+    let mut listed: Vec<String> = Vec::new();
+    for (index, mut pipeline) in commands(&text.text).into_iter().enumerate() {
         if index >= COMMANDS_MAX {
             return;
         }
+        // `gci C:\ | ri -r`: what is listed is what is deleted.
+        let is = |words: &[String], names: &[&str]| {
+            words.first().is_some_and(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name)))
+        };
+        if is(&pipeline, REMOVERS) && !pipeline[1..].iter().any(|word| !word.starts_with('-')) {
+            pipeline.append(&mut listed);
+        }
+        listed = if is(&pipeline, LISTERS) { pipeline[1..].to_vec() } else { Vec::new() };
         let argv: Vec<Argument> =
             pipeline.into_iter().map(|word| Argument::constant(word, text.span.clone())).collect();
         if argv.first().is_some_and(|program| !program.text.starts_with('$') && !program.text.contains('=')) {
@@ -66,6 +79,15 @@ fn whole(text: &str, sink: &mut dyn Sink) {
         && (runs || has(&["start-process", "cmd.exe", "process"]))
     {
         tell(sink, EffectKind::ReverseShell, None, "powershell");
+    }
+    for (call, recursive) in [("io.directory]::delete(", true), ("io.file]::delete(", false)] {
+        for rest in text.split(call).skip(1).take(COMMANDS_MAX) {
+            let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
+            let path = rest[1..].split(quote).next().unwrap_or_default();
+            let target = Target { text: path.to_owned(), has_glob: false, kind: TargetKind::Path };
+            let attributes = Attributes { recursive, forced: true, detail: String::new() };
+            sink.effect(EffectKind::DeletePath, Some(target), attributes);
+        }
     }
     if has(&["net.sockets.tcplistener"]) && (runs || has(&["start-process", "cmd.exe", "process"])) {
         tell(sink, EffectKind::BindShell, None, "powershell");

@@ -317,18 +317,26 @@ fn fetch(evaluator: &mut Evaluator<'_, '_>, action: Action, arguments: &Argument
     };
     let text = url.to_text();
     evaluator.facts.fetched = Some(text.clone());
-    let sent = arguments
+    let sent: Vec<&Value> = arguments
         .named
         .iter()
-        .filter(|(name, _)| matches!(name.as_str(), "data" | "json" | "files" | "body"))
+        .filter(|(name, _)| matches!(name.as_str(), "data" | "json" | "files" | "body" | "params"))
         .map(|(_, value)| value)
-        .chain(arguments.positional.get(1..).unwrap_or_default().iter().filter(|_| action == Action::Send));
-    let files: Vec<Value> = sent
+        .chain(arguments.positional.get(1..).unwrap_or_default().iter().filter(|_| action == Action::Send))
         .flat_map(Value::elements)
+        .collect();
+    let sends_environment =
+        sent.iter().any(|v| matches!(v, Value::Name(name) if super::functions::is_environment(name)));
+    let files: Vec<Value> = sent
+        .into_iter()
         .filter(|v| matches!(v, Value::Name(n) if n.starts_with("<file>")))
         .cloned()
         .collect();
     let host = Target { text: text.clone(), has_glob: false, kind: TargetKind::Network };
+    if sends_environment {
+        let all = Target { text: "environment".to_owned(), has_glob: false, kind: TargetKind::Name };
+        tell(evaluator.sink, EffectKind::SendData, Some(all), "script");
+    }
     for file in files {
         if let Value::Name(name) = file {
             let path = Value::Text(name.trim_start_matches("<file>").to_owned());
@@ -424,6 +432,10 @@ fn mode(evaluator: &mut Evaluator<'_, '_>, mode: Option<&Value>, file: &Value, r
 
 fn delete(evaluator: &mut Evaluator<'_, '_>, paths: &[Value], recursive: bool, forced: bool) {
     for value in paths.iter().flat_map(Value::elements) {
+        // Whatever a folder holds, one after the other.
+        let listed =
+            matches!(value, Value::Text(text) if text.strip_suffix(HOLE).is_some_and(|t| t.ends_with('/')));
+        let recursive = recursive || listed;
         if matches!(value, Value::Text(_) | Value::Unknown) {
             let attributes = Attributes { recursive, forced, detail: String::new() };
             evaluator.sink.effect(EffectKind::DeletePath, path(value), attributes);
