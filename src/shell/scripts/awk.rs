@@ -6,6 +6,9 @@ use super::super::programs::{Language, Sink};
 use super::tell;
 use super::token::unescape;
 
+/// Bytes of a constant text that is followed; no command that means something is longer.
+const CONSTANT_MAX: usize = 8 << 10;
+
 /// Tokens of awk that matter.
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
@@ -97,6 +100,10 @@ fn constant(tokens: &[Token], variables: &[(String, String)]) -> String {
             },
             Token::Sign('(') => {}
             _ => break,
+        }
+        if out.len() > CONSTANT_MAX {
+            // A variable that doubles itself would take all memory.
+            return HOLE.to_string();
         }
     }
     out

@@ -119,6 +119,7 @@ fn deep_and_long_scripts_are_bounded() {
     for piece in [
         "(", "[", "{", "f(", "\"", "a.b(", "'", "$", "`", "%", "eval('", "x=x+x\n", "%x(", "/", "-", "a+",
         "!",
+        "a=\"b\" a a;",
     ] {
         let script = piece.repeat(20_000);
         for language in LANGUAGES {
