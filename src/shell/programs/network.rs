@@ -146,29 +146,31 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
     for socket in sockets {
         call.tell(EffectKind::EscapeSandbox, Some(super::call::path_target(socket)), "unix socket");
     }
+    let sends =
+        ["X", "request", "d", "data", "data-binary", "data-raw", "data-urlencode", "json", "F", "form"];
+    let deletes = options.values(&["X", "request"]).any(|verb| verb.text.eq_ignore_ascii_case("delete"));
+    let detail = if deletes {
+        "delete"
+    } else if options.has(&sends) || options.has(&["T", "upload-file"]) {
+        "request"
+    } else {
+        ""
+    };
+    let unverified = options.has(&["k", "insecure"]);
     for url in &urls {
         if let Some(path) = strip_scheme(url, "file://") {
             call.read(&path, false, "");
             continue;
         }
-        let sends =
-            ["X", "request", "d", "data", "data-binary", "data-raw", "data-urlencode", "json", "F", "form"];
-        let deletes = options.values(&["X", "request"]).any(|verb| verb.text.eq_ignore_ascii_case("delete"));
-        let detail = if deletes {
-            "delete"
-        } else if options.has(&sends) || options.has(&["T", "upload-file"]) {
-            "request"
-        } else {
-            ""
-        };
-        request(call, url, detail, options.has(&["k", "insecure"]));
+        request(call, url, detail, unverified);
     }
     let mut outputs: Vec<Argument> = options.values(&["o", "output"]).cloned().collect();
     if options.has(&["O", "remote-name", "remote-name-all"]) {
         outputs.extend(urls.iter().map(remote_name));
     }
+    let folder = options.value(&["output-dir"]);
     for output in outputs {
-        let output = match options.value(&["output-dir"]) {
+        let output = match folder {
             Some(folder) if !output.text.starts_with('/') => super::call::join(folder, &output.text),
             _ => output,
         };
@@ -282,9 +284,9 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
         call.run(std::slice::from_ref(program), "wget --use-askpass");
     }
     let sends = options.has(&["post-file", "body-file", "post-data", "body-data"]);
+    let unverified = options.has(&["no-check-certificate"]);
     for url in &options.operands {
-        let detail = if sends { "request" } else { "" };
-        request(call, url, detail, options.has(&["no-check-certificate"]));
+        request(call, url, if sends { "request" } else { "" }, unverified);
     }
     if options.has(&["spider"]) {
         return;
@@ -292,9 +294,10 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
     if let Some(output) = options.value(&["O", "output-document"]) {
         call.write(output, "download");
     } else {
+        let folder = options.value(&["P", "directory-prefix"]);
         for url in &options.operands {
             let name = remote_name(url);
-            let path = match options.value(&["P", "directory-prefix"]) {
+            let path = match folder {
                 Some(folder) => super::call::join(folder, &name.text),
                 None => name,
             };

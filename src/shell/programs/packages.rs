@@ -79,7 +79,7 @@ pub(super) fn make(call: &mut Call<'_, '_>) {
         _ => None,
     };
     for text in options.values(&["eval", "E"]).chain(piped) {
-        for line in text.text.lines().filter_map(|line| line.strip_prefix('\t')).take(64) {
+        for line in text.text.lines().filter_map(|line| line.strip_prefix('\t')) {
             call.shell(&part(text, line.trim_start_matches(['-', '@', '+'])), "make --eval");
         }
     }
@@ -127,7 +127,7 @@ pub(super) fn man(call: &mut Call<'_, '_>) {
 /// `cpan` reads commands; `! code` is Perl.
 pub(super) fn cpan(call: &mut Call<'_, '_>) {
     let Input::Text(text) = call.invocation.input else { return };
-    for line in text.text.lines().take(64) {
+    for line in text.text.lines() {
         if let Some(code) = line.trim_start().strip_prefix('!') {
             call.sink.script(Language::Perl, &part(text, code), "cpan");
         }

@@ -416,7 +416,7 @@ const EMBEDDED: &[(&str, Language)] = &[
 /// Commands of `ed` from its standard input: files opened, files written, `!command`.
 fn line_editor(call: &mut Call<'_, '_>) {
     let Input::Text(script) = call.invocation.input else { return };
-    for line in script.text.lines().take(1024) {
+    for line in script.text.lines() {
         let line =
             line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '%' | '.' | ' '));
         let Some((command, rest)) = line.split_at_checked(1) else { continue };

@@ -4,8 +4,8 @@ use super::super::argument::Argument;
 use super::call::Call;
 use super::options::part;
 
-/// Commands of a script that are looked at; editing scripts are short.
-const COMMANDS_MAX: usize = 256;
+/// Commands of a script that are looked at; editing scripts are far shorter.
+const COMMANDS_MAX: usize = 1 << 16;
 
 /// Looks for commands that run, read or write.
 pub(super) fn analyse(call: &mut Call<'_, '_>, script: &Argument) {

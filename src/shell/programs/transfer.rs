@@ -114,7 +114,7 @@ fn transfer_script(call: &mut Call<'_, '_>, detail: &str) {
 
 /// Lines of `put local`, `mput …`, `get remote local`, `!command`.
 fn commands(call: &mut Call<'_, '_>, script: &Argument, detail: &str) {
-    for line in script.text.split(['\n', ';']).take(256) {
+    for line in script.text.split(['\n', ';']) {
         let mut words = line.split_whitespace().filter(|word| !word.starts_with('-'));
         match words.next() {
             Some("put" | "mput" | "send" | "append" | "mirror" | "reput") => {

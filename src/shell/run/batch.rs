@@ -1,7 +1,7 @@
 //! Commands of cmd in one text: what separates them, what escapes, and what `for` loops run.
 
-/// Commands of one text that are looked at.
-const COMMANDS_MAX: usize = 64;
+/// Bytes of a loop with its variable filled in.
+const FILLED_MAX: usize = 1 << 16;
 
 /// A text without the sign that escapes the next one.
 pub(super) fn plain(text: &str) -> String {
@@ -12,7 +12,7 @@ pub(super) fn plain(text: &str) -> String {
 pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
     let text = plain(text);
     let mut all = Vec::new();
-    for part in split(&text).into_iter().take(COMMANDS_MAX) {
+    for part in split(&text) {
         let mut words = words(part);
         if words.first().is_some_and(|word| word.eq_ignore_ascii_case("for")) {
             words = loop_body(&words);
@@ -75,6 +75,8 @@ fn loop_body(words: &[String]) -> Vec<String> {
         None => set.to_owned(),
     };
     let body = words.get(from + 1..).unwrap_or_default();
+    // What is too long to fill in stands for everything there is.
+    let value = if value.len() * body.len() > FILLED_MAX { "C:/*".to_owned() } else { value };
     body.iter().map(|word| word.trim_end_matches(')').replace(variable, &value)).collect()
 }
 

@@ -2,15 +2,14 @@
 
 use std::rc::Rc;
 
+use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
 use super::super::ast::{Command, CommandId, CommandKind, ListId, WordId};
 use super::super::programs::Input;
 use super::io::Channel;
 use super::scope::Function;
+use super::telling::Rounds;
 use super::{Engine, Script};
-
-/// Known words of a `for` loop whose body runs once each; the rest is one run with an unknown word.
-const ROUNDS_MAX: usize = 32;
 
 impl Engine<'_> {
     /// Runs a compound command; its redirections are in force already.
@@ -90,18 +89,26 @@ impl Engine<'_> {
                 |words| words.to_vec(),
             ),
         };
-        for (at, word) in words.into_iter().enumerate() {
+        let mut rounds = Rounds::default();
+        let mut skipped = None;
+        for word in words {
             if !self.charge(1) {
                 return;
             }
-            if at == ROUNDS_MAX {
-                let unknown = Argument { text: HOLE.to_string(), span: word.span, ..Argument::default() };
-                self.scope.set_text(variable, unknown);
-                self.maybe(script, body);
-                return;
+            if !rounds.runs(&word.text) {
+                skipped = Some(word.span);
+                continue;
             }
             // The shell expands the word to names of files: which, nobody knows, but they begin like it.
             self.scope.set_text(variable, word);
+            self.maybe(script, body);
+        }
+        if let Some(span) = skipped {
+            if rounds.left_out() {
+                self.note(UnresolvedCause::TooMuchWork, span.clone());
+            }
+            let unknown = Argument { text: HOLE.to_string(), span, ..Argument::default() };
+            self.scope.set_text(variable, unknown);
             self.maybe(script, body);
         }
     }
@@ -109,8 +116,9 @@ impl Engine<'_> {
     /// `while read` takes a known text line by line; any other loop runs once.
     fn while_loop(&mut self, script: &Script<'_>, condition: ListId, body: ListId) {
         let reads = self.reads_known_lines(script, condition);
-        for _ in 0..ROUNDS_MAX {
-            if !self.charge(1) {
+        let mut rounds = Rounds::default();
+        loop {
+            if !self.charge(1) || reads && !self.next_round(&mut rounds) {
                 return;
             }
             self.list(script, condition);
@@ -123,6 +131,29 @@ impl Engine<'_> {
                 return;
             }
         }
+    }
+
+    /// Goes on to the next line that is run. False when there is none left.
+    fn next_round(&mut self, rounds: &mut Rounds) -> bool {
+        let Input::Text(text) = &self.io.stdin.input else { return true };
+        let mut at = self.io.stdin.taken.get();
+        let from = at;
+        let mut line = text.text.get(at..).unwrap_or_default().split('\n').next().unwrap_or_default();
+        while !rounds.runs(line) {
+            at += line.len() + 1;
+            match text.text.get(at..).filter(|rest| !rest.is_empty()) {
+                Some(rest) => line = rest.split('\n').next().unwrap_or_default(),
+                None => {
+                    self.io.stdin.taken.set(text.text.len());
+                    if rounds.left_out() {
+                        self.note(UnresolvedCause::TooMuchWork, 0..0);
+                    }
+                    return false;
+                }
+            }
+        }
+        self.io.stdin.taken.set(at);
+        self.charge_bytes(at - from)
     }
 
     fn reads_known_lines(&self, script: &Script<'_>, condition: ListId) -> bool {

@@ -9,7 +9,7 @@ use super::super::argument::{Argument, HOLE, Origin};
 use super::super::programs::Input;
 
 /// Files whose content is remembered.
-const FILES_MAX: usize = 256;
+const FILES_MAX: usize = 1 << 14;
 
 /// Standard input of a command, shared by the commands of a group or loop.
 #[derive(Debug, Default)]
@@ -128,13 +128,13 @@ pub(in crate::shell) enum Content {
 /// Files written in this command.
 #[derive(Debug, Default)]
 pub(in crate::shell) struct Files {
-    known: Vec<(String, Content)>,
+    known: std::collections::HashMap<String, Content>,
 }
 
 impl Files {
     /// Remembers what a file holds. The path is normalised.
     pub fn write(&mut self, path: &str, content: Content, append: bool) {
-        if let Some((_, old)) = self.known.iter_mut().rev().find(|(known, _)| known == path) {
+        if let Some(old) = self.known.get_mut(path) {
             match (old, content) {
                 (Content::Pipe, _) => {}
                 (Content::Data(Input::Text(old)), Content::Data(Input::Text(new))) if append => {
@@ -146,13 +146,13 @@ impl Files {
                 (old, content) => *old = content,
             }
         } else if self.known.len() < FILES_MAX {
-            self.known.push((path.to_owned(), content));
+            self.known.insert(path.to_owned(), content);
         }
     }
 
     /// What a file holds, if it was written in this command.
     pub fn get(&self, path: &str) -> Option<&Content> {
-        self.known.iter().rev().find(|(known, _)| known == path).map(|(_, content)| content)
+        self.known.get(path)
     }
 
     /// A file is copied or moved.
@@ -160,11 +160,6 @@ impl Files {
         if let Some(content) = self.get(from).cloned() {
             self.write(to, content, false);
         }
-    }
-
-    /// Steps that one look costs.
-    pub fn cost(&self) -> usize {
-        self.known.len() / 4
     }
 
     /// Whether there is any.

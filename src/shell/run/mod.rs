@@ -21,6 +21,7 @@ mod scope;
 mod simple;
 mod sink;
 mod suspicion;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod unseen;

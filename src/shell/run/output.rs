@@ -377,7 +377,7 @@ impl Engine<'_> {
         let operands: Vec<&Argument> = arguments.iter().filter(|a| !a.text.starts_with('-')).collect();
         let Some((to, sources)) = operands.split_last() else { return };
         let to_path = self.spelled(to);
-        for from in sources.iter().take(16) {
+        for from in sources {
             if from.text == "/dev/stdin" {
                 let input = self.io.stdin.input.clone();
                 self.files.write(&to_path, Content::Data(input), false);
@@ -414,7 +414,7 @@ impl Engine<'_> {
             return;
         }
         // `gunzip x.gz` leaves `x`.
-        for path in arguments.iter().filter(|a| !a.text.starts_with('-')).take(16) {
+        for path in arguments.iter().filter(|a| !a.text.starts_with('-')) {
             let from = self.spelled(path);
             for suffix in [".gz", ".bz2", ".xz", ".Z"] {
                 if let Some(to) = from.strip_suffix(suffix) {

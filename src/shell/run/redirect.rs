@@ -34,7 +34,7 @@ impl Engine<'_> {
         state.outer = Some(self.io.clone());
         self.io.out = out;
         for redirect in redirects {
-            if !self.charge(25 + self.io.descriptors.len() + self.files.cost()) {
+            if !self.charge(25 + self.io.descriptors.len()) {
                 break;
             }
             self.redirect_one(script, redirect, &mut state);
@@ -315,7 +315,7 @@ impl Engine<'_> {
     /// A file without a name, with this content.
     fn hidden_file(&mut self, content: Input) -> String {
         self.scripts += 1;
-        self.charge(20 + self.files.cost());
+        self.charge(20);
         let path = format!("/dev/fd/{}", 63 + self.scripts);
         self.files.write(&path, Content::Data(content), false);
         path
@@ -354,7 +354,7 @@ impl Engine<'_> {
         if let Some(host) = socket(&path.text) {
             return Input::Network(host.to_string());
         }
-        if self.files.is_empty() || !self.charge(1 + self.files.cost()) {
+        if self.files.is_empty() || !self.charge(1) {
             return Input::File(path.clone());
         }
         let spelled = self.spelled(path);

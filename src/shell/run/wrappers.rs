@@ -3,18 +3,17 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
 use super::super::effect::EffectKind;
 use super::super::programs::{self, Input};
 use super::io::Stdin;
+use super::telling::Rounds;
 use super::wrapper_table::{self, Wrapper};
 use super::{Engine, call, names};
 
 /// A wrapper with so many operands takes its command from an option or standard input only.
 const OPERANDS_ALL: usize = 9;
-
-/// Items of a known input that `xargs` and `parallel` run one by one.
-const ITEMS_MAX: usize = 16;
 
 impl Engine<'_> {
     /// Runs the command behind a wrapper. True when nothing is left to say about it.
@@ -347,21 +346,25 @@ impl Engine<'_> {
             None if lines => Some('\n'),
             None => None,
         };
-        match separator {
+        let mut rounds = Rounds::default();
+        let items = match separator {
             // The blank that separates may have been lost as an unknown piece.
             Some('\0') => text
                 .text
                 .split(['\0', '\n'])
-                .filter(|word| !word.is_empty())
-                .take(ITEMS_MAX)
+                .filter(|word| !word.is_empty() && rounds.runs(word))
                 .map(item)
                 .collect(),
             Some(separator) => {
-                let words = text.text.split(separator).map(str::trim).filter(|word| !word.is_empty());
-                words.take(ITEMS_MAX).map(item).collect()
+                let words = text.text.split(separator).map(str::trim);
+                words.filter(|word| !word.is_empty() && rounds.runs(word)).map(item).collect()
             }
-            None => text.text.split_whitespace().take(1024).map(item).collect(),
+            None => text.text.split_whitespace().filter(|word| rounds.runs(word)).map(item).collect(),
+        };
+        if rounds.left_out() {
+            self.note(UnresolvedCause::TooMuchWork, span.clone());
         }
+        items
     }
 
     /// `parallel`: the words are joined and read by a shell; the items come from `:::` or standard input.
@@ -434,7 +437,13 @@ impl Engine<'_> {
                 input => self.items(&input, None, true, span),
             }
         } else {
-            sources[1..].iter().filter(|a| !is_source(a)).take(ITEMS_MAX).cloned().collect()
+            let mut rounds = Rounds::default();
+            let items =
+                sources[1..].iter().filter(|a| !is_source(a) && rounds.runs(&a.text)).cloned().collect();
+            if rounds.left_out() {
+                self.note(UnresolvedCause::TooMuchWork, span.clone());
+            }
+            items
         };
         if runs_items(command, None) {
             self.opaque_from("parallel", argv, span);
@@ -531,7 +540,7 @@ impl Engine<'_> {
     fn crontab(&mut self, argv: &[Argument]) {
         let Some(file) = argv.get(1) else { return };
         let Input::Text(text) = self.file_input(file) else { return };
-        for line in text.text.lines().take(ITEMS_MAX) {
+        for line in text.text.lines() {
             let line = line.trim_start();
             let fields = if line.starts_with('@') { 1 } else { 5 };
             let mut rest = line;
@@ -547,7 +556,7 @@ impl Engine<'_> {
     /// `do shell script "command"` in any argument.
     fn quoted_commands(&mut self, argv: &[Argument], keyword: &str) {
         for argument in &argv[1..] {
-            for rest in argument.text.split(keyword).skip(1).take(ITEMS_MAX) {
+            for rest in argument.text.split(keyword).skip(1) {
                 let Some(rest) = rest.trim_start().strip_prefix('"') else { continue };
                 let command = rest.split('"').next().unwrap_or_default();
                 self.run_shell_text(
@@ -620,7 +629,7 @@ impl Engine<'_> {
             },
         };
         let Some(script) = script else { return };
-        for statement in script.text.split(['\n', ';']).take(64) {
+        for statement in script.text.split(['\n', ';']) {
             let statement = statement.trim();
             for keyword in ["spawn ", "exec ", "system "] {
                 if let Some(command) = statement.strip_prefix(keyword) {

@@ -1,5 +1,7 @@
 //! awk: `system()`, pipes to and from commands, files printed to, `getline <file`, network pseudo-files.
 
+use std::collections::HashMap;
+
 use super::super::argument::{Argument, HOLE};
 use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{Language, Sink};
@@ -7,7 +9,7 @@ use super::tell;
 use super::token::unescape;
 
 /// Bytes of a constant text that is followed; no command that means something is longer.
-const CONSTANT_MAX: usize = 8 << 10;
+const CONSTANT_MAX: usize = 2 << 10;
 
 /// Tokens of awk that matter.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,13 +91,13 @@ fn expects_pattern(last: Option<&Token>) -> bool {
 }
 
 /// A constant from a place on: texts side by side, variables as holes, up to a bracket or operator.
-fn constant(tokens: &[Token], variables: &[(String, String)]) -> String {
+fn constant(tokens: &[Token], variables: &HashMap<String, String>) -> String {
     let mut out = String::new();
     for token in tokens {
         match token {
             Token::Text(text) => out.push_str(text),
-            Token::Name(name) => match variables.iter().rev().find(|(n, _)| n == name) {
-                Some((_, value)) => out.push_str(value),
+            Token::Name(name) => match variables.get(name) {
+                Some(value) => out.push_str(value),
                 None => out.push(HOLE),
             },
             Token::Sign('(') => {}
@@ -110,7 +112,7 @@ fn constant(tokens: &[Token], variables: &[(String, String)]) -> String {
 }
 
 /// The constant that ends before a place.
-fn constant_before(tokens: &[Token], variables: &[(String, String)]) -> String {
+fn constant_before(tokens: &[Token], variables: &HashMap<String, String>) -> String {
     let start = tokens
         .iter()
         .rposition(|t| {
@@ -124,7 +126,7 @@ fn constant_before(tokens: &[Token], variables: &[(String, String)]) -> String {
 /// See [`super::analyse`].
 pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
     let tokens = tokens(&text.text);
-    let mut variables: Vec<(String, String)> = Vec::new();
+    let mut variables: HashMap<String, String> = HashMap::new();
     let argument = |command: String| Argument::constant(command, text.span.clone());
     let path = |name: String| Some(Target { text: name, has_glob: false, kind: TargetKind::Path });
     let mut network = false;
@@ -135,11 +137,9 @@ pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
         match token {
             Token::Text(value) if value.starts_with("/inet") => network = true,
             Token::Sign('=') => {
-                if let (Some(Token::Name(name)), Some(Token::Text(_))) = (before.last(), after.first())
-                    && variables.len() < 64
-                {
+                if let (Some(Token::Name(name)), Some(Token::Text(_))) = (before.last(), after.first()) {
                     let value = constant(after, &variables);
-                    variables.push((name.clone(), value));
+                    variables.insert(name.clone(), value);
                 }
             }
             Token::Name(name) if name == "system" && after.first() == Some(&Token::Sign('(')) => {

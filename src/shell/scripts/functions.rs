@@ -79,7 +79,19 @@ fn join_paths(parts: &[String]) -> Value {
 pub(super) fn one_of(value: &Value) -> Value {
     match value {
         Value::List(list) if list.len() == 1 => list[0].clone(),
-        Value::List(list) => list.iter().find(|v| matches!(v, Value::Text(_))).cloned().unwrap_or_default(),
+        // The one that may do most harm: the shortest path from elsewhere, else the first text.
+        Value::List(list) => {
+            let elsewhere =
+                |v: &&Value| matches!(v, Value::Text(t) if t.starts_with(['/', '~']) || t.contains(".."));
+            let length =
+                |v: &&Value| matches!(v, Value::Text(t) if t.len() < 1 << 16).then(|| v.to_text().len());
+            list.iter()
+                .filter(elsewhere)
+                .min_by_key(|v| length(v).unwrap_or(usize::MAX))
+                .or_else(|| list.iter().find(|v| matches!(v, Value::Text(_))))
+                .cloned()
+                .unwrap_or_default()
+        }
         // A text is what a folder or pattern was listed for.
         Value::Text(text) => Value::Text(text.clone()),
         _ => Value::Unknown,

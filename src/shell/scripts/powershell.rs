@@ -6,7 +6,7 @@ use super::super::programs::{Attributes, Sink};
 use super::tell;
 
 /// Commands of one script that are looked at.
-const COMMANDS_MAX: usize = 1024;
+const COMMANDS_MAX: usize = 1 << 16;
 
 /// Cmdlets that list files for the next one, and those that delete what they are given; with their short names.
 const LISTERS: &[&str] = &["get-childitem", "gci", "get-item", "gi", "ls", "dir"];
