@@ -165,6 +165,7 @@ const PADDED: &[(&str, &str, usize, &str)] = &[
     ("ed x <<'E'\n", "p\n", 1100, "!rm -rf /\nE"),
     ("sftp h <<'E'\n", "pwd\n", 300, "!rm -rf /\nE"),
     ("echo ", "a# ", 1100, "/ | xargs rm -rf"),
+    ("python3 -c 'import os\n", "v#=\"x\"\n", 1500, "c=\"rm -rf /\"; os.system(c)'"),
     ("", "echo a > f#;", 300, "echo 'rm -rf /' > g; sh g"),
 ];
 

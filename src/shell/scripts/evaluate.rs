@@ -18,8 +18,12 @@ const SCRIPTS_MAX: usize = 6;
 /// Elements of comprehensions that are computed in one script.
 const REPEATS_MAX: usize = 4096;
 
-/// Variables that are remembered.
+/// Variables that are remembered whatever they hold.
 const VARIABLES_MAX: usize = 1024;
+
+/// Variables that are remembered if they hold a text of no more than so many bytes.
+const SHORT_VARIABLES_MAX: usize = 1 << 14;
+const SHORT_BYTES: usize = 256;
 
 /// What a script was seen to do with the network and with processes; together they make a shell for others.
 #[derive(Default)]
@@ -213,7 +217,12 @@ impl Evaluator<'_, '_> {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
-        if self.variables.len() < VARIABLES_MAX || self.variables.contains_key(name) {
+        let count = self.variables.len();
+        let is_short = matches!(&value, Value::Text(text) if text.len() <= SHORT_BYTES);
+        if count < VARIABLES_MAX
+            || is_short && count < SHORT_VARIABLES_MAX
+            || self.variables.contains_key(name) && (is_short || count <= VARIABLES_MAX)
+        {
             self.variables.insert(name.to_owned(), value);
         }
     }
@@ -262,8 +271,10 @@ impl Evaluator<'_, '_> {
         let appends = names.len() == 1 && (self.is_sign(1, "+=") || self.is_sign(1, ".="));
         if appends {
             self.at += 2;
-            let old = self.variables.get(&names[0]).cloned().unwrap_or_default();
-            let value = old.concat(self.expression());
+            // The old value may stand in the expression.
+            let added = self.expression();
+            let old = self.variables.remove(&names[0]).unwrap_or_default();
+            let value = old.concat(added);
             self.set(&names[0], value.clone());
             return value;
         }

@@ -58,7 +58,14 @@ impl Value {
             }
             (Self::Fetched(url), _) | (_, Self::Fetched(url)) => Self::Fetched(url),
             (Self::Opaque, _) | (_, Self::Opaque) => Self::Opaque,
-            (a @ (Self::Text(_) | Self::Number(_)), b) | (a, b @ (Self::Text(_) | Self::Number(_))) => {
+            (Self::Text(mut text), other) => {
+                match &other {
+                    Self::Text(more) => text.push_str(more),
+                    other => text.push_str(&other.to_text()),
+                }
+                Self::text(text)
+            }
+            (a @ Self::Number(_), b) | (a, b @ (Self::Text(_) | Self::Number(_))) => {
                 Self::text(a.to_text() + &b.to_text())
             }
             _ => Self::Unknown,
