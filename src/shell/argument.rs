@@ -37,6 +37,16 @@ impl Argument {
         Self { text: text.into(), span, ..Self::default() }
     }
 
+    /// The same place and origin with another text; what it held is not copied.
+    pub fn with_text(&self, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            has_glob: self.has_glob,
+            span: self.span.clone(),
+            origin: self.origin.clone(),
+        }
+    }
+
     /// The text, if nothing of it is unknown.
     pub fn known(&self) -> Option<&str> {
         self.is_known().then_some(&*self.text)

@@ -165,7 +165,7 @@ fn resolve<'a>(typed: &'a str, known: &[&'static str]) -> (&'a str, Takes) {
 
 /// A part of an argument as an argument of its own.
 pub(super) fn part(argument: &Argument, text: &str) -> Argument {
-    Argument { text: text.to_owned(), ..argument.clone() }
+    argument.with_text(text.to_owned())
 }
 
 #[cfg(test)]

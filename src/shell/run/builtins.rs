@@ -216,7 +216,7 @@ impl Engine<'_> {
         let line = self.read_line(descriptor, delimiter);
         if let Some(array) = array {
             let words = line.text.split_whitespace();
-            let items = words.map(|word| Argument { text: word.to_owned(), ..line.clone() }).collect();
+            let items = words.map(|word| line.with_text(word.to_owned())).collect();
             self.scope.set(array, Value::Array(Rc::new(items)));
             return;
         }
@@ -261,7 +261,7 @@ impl Engine<'_> {
             let end = if is_last { rest.len() } else { rest.find(is_separator).unwrap_or(rest.len()) };
             let value = if line.is_unknown() { line.text.as_str() } else { &rest[..end] };
             if names::is_variable(name) {
-                self.scope.set_text(name, Argument { text: value.to_owned(), ..line.clone() });
+                self.scope.set_text(name, line.with_text(value.to_owned()));
             }
             rest = rest[end..].trim_start_matches(is_separator);
         }
@@ -277,7 +277,7 @@ impl Engine<'_> {
         let items = match &stdin.input {
             Input::Text(text) => {
                 let lines = text.text.lines().take(1024);
-                lines.map(|line| Argument { text: line.to_owned(), ..text.clone() }).collect()
+                lines.map(|line| text.with_text(line.to_owned())).collect()
             }
             input => vec![text_of(input, &(0..0))],
         };
@@ -317,7 +317,7 @@ impl Engine<'_> {
                 if !names::is_variable(name) {
                     continue;
                 }
-                let value = Argument { text: value.to_owned(), ..argument.clone() };
+                let value = argument.with_text(value.to_owned());
                 match value.text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
                     Some(items) => {
                         let items = items.split_whitespace().map(|item| element(item, &value)).collect();
@@ -368,7 +368,7 @@ impl Engine<'_> {
     fn define_aliases(&mut self, arguments: &[Argument]) {
         for argument in arguments.iter().filter(|a| !a.text.starts_with('-')) {
             if let Some((name, text)) = argument.text.split_once('=') {
-                self.scope.set_alias(name, Some(Argument { text: text.to_owned(), ..argument.clone() }));
+                self.scope.set_alias(name, Some(argument.with_text(text.to_owned())));
             }
         }
     }
@@ -377,7 +377,7 @@ impl Engine<'_> {
 /// An element of an array that was written as one word, its quotes taken off.
 fn element(text: &str, like: &Argument) -> Argument {
     let plain = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
-    Argument { text: plain, ..like.clone() }
+    like.with_text(plain)
 }
 
 /// `command -v` and `-V` only say where a program is.

@@ -200,7 +200,7 @@ impl Engine<'_> {
         for argument in &argv[1..] {
             let path = argument.text.rsplit_once('=').map_or(argument.text.as_str(), |(_, value)| value);
             if path.starts_with("/etc/") && ACCOUNT_FILES.contains(&path) {
-                let path = Argument { text: path.to_owned(), ..argument.clone() };
+                let path = argument.with_text(path.to_owned());
                 self.path_effect(EffectKind::ReadPath, &path, "", span);
             }
         }

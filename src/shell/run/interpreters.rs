@@ -264,7 +264,7 @@ impl Engine<'_> {
                 }
                 "--command" | "--init-command" => takes_text = true,
                 _ if text.starts_with("--command=") => {
-                    let code = Argument { text: text["--command=".len()..].to_owned(), ..argument.clone() };
+                    let code = argument.with_text(text["--command=".len()..].to_owned());
                     self.run_shell_text(&code, &argv[at..], via);
                     return;
                 }
@@ -367,7 +367,7 @@ impl Engine<'_> {
             if stdin.taken.get() == 0 {
                 self.run_text(text, Some(via));
             } else {
-                self.run_text(&Argument { text: rest.to_owned(), ..text.clone() }, Some(via));
+                self.run_text(&text.with_text(rest.to_owned()), Some(via));
             }
             self.io.stdin = inner;
             self.scope.roll_back(mark);
@@ -454,7 +454,7 @@ impl Engine<'_> {
                 let (name, value) =
                     text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
                 if grammar.long_code.contains(&name) {
-                    let value = value.map(|value| Argument { text: value.to_owned(), ..argument.clone() });
+                    let value = value.map(|value| argument.with_text(value.to_owned()));
                     let value = value.or_else(|| argv.get(at).cloned());
                     at += 1;
                     add_code(&mut code, value);
@@ -471,7 +471,7 @@ impl Engine<'_> {
                         at += 1;
                         argv.get(at - 1).cloned()
                     } else {
-                        Some(Argument { text: attached.to_owned(), ..argument.clone() })
+                        Some(argument.with_text(attached.to_owned()))
                     };
                     add_code(&mut code, value);
                     break;
@@ -565,7 +565,7 @@ impl Engine<'_> {
         match decoded {
             Some(decoded) => {
                 self.push_decoded(span);
-                let script = Argument { text: decoded, ..text.clone() };
+                let script = text.with_text(decoded);
                 self.run_script_text(Language::PowerShell, &script, "powershell -EncodedCommand");
             }
             None => self.opaque_from("base64", argv, span),

@@ -268,10 +268,7 @@ pub(super) fn fold_command(argv: &mut Vec<Argument>) {
                 // Only blanks that the shell would not see split; those it sees stood in quotes.
                 let is_blank_new = argument.text.contains(is_foreign_blank);
                 if is_blank_new {
-                    folded.extend(
-                        text.split_whitespace()
-                            .map(|word| Argument { text: word.to_owned(), ..argument.clone() }),
-                    );
+                    folded.extend(text.split_whitespace().map(|word| argument.with_text(word.to_owned())));
                 } else {
                     folded.push(Argument { text, ..argument });
                 }

@@ -246,7 +246,7 @@ impl Engine<'_> {
         let arguments: &[Argument] = if program == "tee" { &[] } else { options };
         let out = filters::apply(program, arguments, &text.text)?;
         self.remember_filtered(program, &text.text, &out);
-        Some(Argument { text: out, ..text.clone() })
+        Some(text.with_text(out))
     }
 
     /// Where the output of a program comes from when it cannot be computed.
@@ -533,7 +533,7 @@ fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
         let text = argument.text.as_str();
         if let Some((name, value)) = text.split_once('=').filter(|_| text.starts_with("--")) {
             if file_options.contains(&name) {
-                files.push(Argument { text: value.to_owned(), ..argument.clone() });
+                files.push(argument.with_text(value.to_owned()));
             }
             continue;
         }
@@ -551,7 +551,7 @@ fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
                     files.extend(arguments.get(at).cloned());
                     at += 1;
                 } else {
-                    files.push(Argument { text: attached.to_owned(), ..argument.clone() });
+                    files.push(argument.with_text(attached.to_owned()));
                 }
             }
             by_name |= program == "curl" && text.contains('O') && is_cluster(text);
@@ -567,7 +567,7 @@ fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
             let path = url.text.split(['?', '#']).next().unwrap_or_default();
             let after_host = path.split_once("://").map_or(path, |(_, rest)| rest);
             let name = if after_host.contains('/') { names::base_name(after_host) } else { "index.html" };
-            files.push(Argument { text: name.to_owned(), ..url.clone() });
+            files.push(url.with_text(name.to_owned()));
         }
     }
     if files.is_empty()

@@ -334,8 +334,7 @@ impl Engine<'_> {
         }
         if RUN_BY_PROGRAMS.contains(&name) && new.text.contains([' ', '/', ';', '|', '$', '`', '&']) {
             // `LESSOPEN` may begin with a bar.
-            let text =
-                Argument { text: new.text.trim_start_matches(['|', '-', ' ']).to_owned(), ..new.clone() };
+            let text = new.with_text(new.text.trim_start_matches(['|', '-', ' ']).to_owned());
             self.run_text(&text, Some("variable"));
         }
         let off = match name {
@@ -407,7 +406,7 @@ impl Engine<'_> {
         }
         for item in items {
             if let Some((key, value)) = item.text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-                map.insert(key.to_owned(), Argument { text: value.to_owned(), ..item.clone() });
+                map.insert(key.to_owned(), item.with_text(value.to_owned()));
             }
         }
         self.scope.set(name, Value::Map(Rc::new(map)));

@@ -221,7 +221,7 @@ impl Engine<'_> {
             return;
         }
         let words: Vec<Argument> =
-            text.split_whitespace().map(|word| Argument { text: word.to_owned(), ..code.clone() }).collect();
+            text.split_whitespace().map(|word| code.with_text(word.to_owned())).collect();
         let [name, _, ..] = words.as_slice() else { return };
         if !DANGEROUS.contains(&names::base_name(&name.text)) || !self.charge(20 + self.seen.len()) {
             return;

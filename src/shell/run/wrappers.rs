@@ -157,7 +157,7 @@ impl Engine<'_> {
             let attached = attached.filter(|code| !code.is_empty());
             let taken = 1 + usize::from(attached.is_none());
             let code = match attached {
-                Some(code) => Some(Argument { text: code.to_owned(), ..argument.clone() }),
+                Some(code) => Some(argument.with_text(code.to_owned())),
                 None => argv.get(at + 1).cloned(),
             };
             if let Some(code) = code {
@@ -212,7 +212,7 @@ impl Engine<'_> {
         if !names::is_variable(name) {
             return false;
         }
-        self.assign_text(name, Argument { text: value.to_owned(), ..argument.clone() }, false);
+        self.assign_text(name, argument.with_text(value.to_owned()), false);
         true
     }
 
@@ -337,7 +337,7 @@ impl Engine<'_> {
         self.charge_bytes(text.text.len() * 4);
         let item = |word: &str| {
             let plain: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-            Argument { text: if delimiter.is_some() { word.to_owned() } else { plain }, ..text.clone() }
+            text.with_text(if delimiter.is_some() { word.to_owned() } else { plain })
         };
         let separator = match delimiter {
             Some("\\n") => Some('\n'),
@@ -460,7 +460,7 @@ impl Engine<'_> {
                 self.run_shell_text(&base, &[], "parallel");
             }
             for item in &items {
-                let mut quoted = Argument { text: String::new(), ..item.clone() };
+                let mut quoted = item.with_text(String::new());
                 call::quote_into(&mut quoted.text, item);
                 let mut text = substitute(&base, "{}", &quoted);
                 if !base.text.contains('{') {
@@ -522,14 +522,12 @@ impl Engine<'_> {
             if let [text] = rest {
                 for command in super::batch::commands(&text.text) {
                     let words: Vec<Argument> =
-                        command.into_iter().map(|text_| Argument { text: text_, ..text.clone() }).collect();
+                        command.into_iter().map(|text_| text.with_text(text_)).collect();
                     self.run_argv(&words, span);
                 }
             } else {
-                let plain: Vec<Argument> = rest
-                    .iter()
-                    .map(|word| Argument { text: super::batch::plain(&word.text), ..word.clone() })
-                    .collect();
+                let plain: Vec<Argument> =
+                    rest.iter().map(|word| word.with_text(super::batch::plain(&word.text))).collect();
                 self.run_argv(&plain, span);
             }
             self.via.pop();
@@ -548,7 +546,7 @@ impl Engine<'_> {
                 rest = rest.trim_start().split_once([' ', '\t']).map_or("", |(_, rest)| rest);
             }
             if !rest.is_empty() && !line.starts_with('#') {
-                self.run_shell_text(&Argument { text: rest.to_owned(), ..text.clone() }, &[], "crontab");
+                self.run_shell_text(&text.with_text(rest.to_owned()), &[], "crontab");
             }
         }
     }
@@ -559,11 +557,7 @@ impl Engine<'_> {
             for rest in argument.text.split(keyword).skip(1) {
                 let Some(rest) = rest.trim_start().strip_prefix('"') else { continue };
                 let command = rest.split('"').next().unwrap_or_default();
-                self.run_shell_text(
-                    &Argument { text: command.to_owned(), ..argument.clone() },
-                    &[],
-                    "osascript",
-                );
+                self.run_shell_text(&argument.with_text(command.to_owned()), &[], "osascript");
             }
         }
     }
@@ -588,7 +582,7 @@ impl Engine<'_> {
             }
         }
         let text = text.replace("\\n", "\n").replace("\\r", "\n").replace("^M", "\n").replace('\r', "\n");
-        self.run_shell_text(&Argument { text, ..first.clone() }, &[], "typed keys");
+        self.run_shell_text(&first.with_text(text), &[], "typed keys");
     }
 
     /// `systemd-run -p ExecStartPre='command'`: commands in the settings of a unit.
@@ -600,7 +594,7 @@ impl Engine<'_> {
                 && name.len() <= 16
             {
                 let text = command.trim_start_matches(['@', '-', ':', '+', '!']).to_owned();
-                self.run_shell_text(&Argument { text, ..argument.clone() }, &[], "systemd-run -p");
+                self.run_shell_text(&argument.with_text(text), &[], "systemd-run -p");
             }
         }
     }
@@ -611,7 +605,7 @@ impl Engine<'_> {
             if let Some(command) =
                 argument.text.strip_prefix("shell ").or_else(|| argument.text.strip_prefix('!'))
             {
-                self.run_shell_text(&Argument { text: command.to_owned(), ..argument.clone() }, &[], "gdb");
+                self.run_shell_text(&argument.with_text(command.to_owned()), &[], "gdb");
             }
         }
     }
@@ -633,11 +627,7 @@ impl Engine<'_> {
             let statement = statement.trim();
             for keyword in ["spawn ", "exec ", "system "] {
                 if let Some(command) = statement.strip_prefix(keyword) {
-                    self.run_shell_text(
-                        &Argument { text: command.to_owned(), ..script.clone() },
-                        &[],
-                        "expect",
-                    );
+                    self.run_shell_text(&script.with_text(command.to_owned()), &[], "expect");
                 }
             }
         }

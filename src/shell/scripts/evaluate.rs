@@ -224,6 +224,9 @@ impl Evaluator<'_, '_> {
             || self.variables.contains_key(name) && (is_short || count <= VARIABLES_MAX)
         {
             self.variables.insert(name.to_owned(), value);
+        } else {
+            // What it held before would be wrong.
+            self.variables.remove(name);
         }
     }
 
