@@ -376,7 +376,7 @@ impl Engine<'_> {
 
 /// An element of an array that was written as one word, its quotes taken off.
 fn element(text: &str, like: &Argument) -> Argument {
-    let plain = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
+    let plain: String = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
     like.with_text(plain)
 }
 
