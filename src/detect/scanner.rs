@@ -214,7 +214,7 @@ impl Run<'_, '_> {
         let disguises = [
             hints.rot13.then(|| text::rot13(view)),
             hints.reversed.then(|| text::reversed(view)),
-            text::leet(view),
+            text::leet(view, |word| self.scanner.rules.is_phrase_word(word)),
             text::spaced(view),
             text::morse(view),
         ];

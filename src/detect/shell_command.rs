@@ -130,6 +130,12 @@ fn shown_commands(text: &str) -> Vec<Range<usize>> {
     for line in text.split_inclusive('\n') {
         let range = at..at + line.len();
         at = range.end;
+        if fence.is_none() && !may_open(line) {
+            if has_code || has_sign {
+                quoted(text, &range, &mut out);
+            }
+            continue;
+        }
         let trimmed = line.trim();
         match &mut fence {
             Some(open) if open.is_closed_by(trimmed) => {
@@ -150,6 +156,12 @@ fn shown_commands(text: &str) -> Vec<Range<usize>> {
     // A fence that is never closed reaches to the end.
     out.extend(fence.and_then(|open| open.block(text.len())));
     out
+}
+
+/// Whether a line may open a fence or begin with a prompt.
+fn may_open(line: &str) -> bool {
+    let first = line.bytes().find(|byte| !byte.is_ascii_whitespace());
+    first.is_some_and(|byte| matches!(byte, b'`' | b'~' | b'$') || !byte.is_ascii())
 }
 
 /// A code fence that is open.
@@ -218,7 +230,7 @@ fn prompted(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
 fn quoted(text: &str, line: &Range<usize>, out: &mut Vec<Range<usize>>) {
     let content = text[line.clone()].as_bytes();
     let mut at = 0;
-    while let Some(open) = content[at..].iter().position(|byte| matches!(byte, b'`' | b'"' | b'\'')) {
+    while let Some(open) = memchr3(b'`', b'"', b'\'', &content[at..]) {
         let open = at + open;
         let Some(length) = memchr(content[open], &content[open + 1..]) else {
             // Nothing closes it: an apostrophe, most likely.

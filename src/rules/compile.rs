@@ -12,16 +12,18 @@ use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind};
 use sha2::{Digest, Sha256};
 
-use super::gate::{Gate, GateRule, TOKEN_MIN};
+use super::gate::{self, Gate, GateRule, TOKEN_MIN};
 use super::lazy::LazyRegex;
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::ScratchPool;
 use super::schema::{Concept, OneOrMany, Role, RuleDef, Surface, Trigger};
-use super::shapes::{Kind, ShapeSet};
+use super::shapes::Kind;
+use super::triggered::Group;
 use super::validate::Validator;
-use super::window;
+use super::vocabulary::Vocabulary;
+use super::window::{self, Begin};
 use crate::decision::{Category, Severity};
 
 /// Most rules in one set.
@@ -93,6 +95,8 @@ pub(super) struct Shape {
     pub after: usize,
     /// Whether every match begins exactly at a literal.
     pub is_prefix: bool,
+    /// Where else it can begin.
+    pub begin: Begin,
 }
 
 /// A rule ready to run.
@@ -126,6 +130,11 @@ impl CompiledRule {
             Shape::of(&self.def)
                 .unwrap_or_else(|(_, message)| panic!("a test looks at every built-in pattern: {message}"))
         })
+    }
+
+    /// Fewest digits, or shortest token, that starts the rule.
+    pub(super) fn trigger_min(&self) -> usize {
+        trigger_min(&self.def)
     }
 
     /// Whether a place of that kind starts the rule.
@@ -165,32 +174,9 @@ pub struct RuleSet {
     model: Option<Model>,
     version: Arc<str>,
     revision: String,
-    shapes: OnceLock<ShapeRules>,
+    groups: OnceLock<Vec<Group>>,
+    vocabulary: OnceLock<Vocabulary>,
     pub(super) scratches: ScratchPool,
-}
-
-/// The rules without a literal.
-#[derive(Debug)]
-pub(super) struct ShapeRules {
-    /// Their indices.
-    pub rules: Vec<u32>,
-    /// Their patterns as one automaton, unless they are too large together.
-    pub set: Option<ShapeSet>,
-    /// Bytes either side of a place that a match of a rule which it starts may take: by trigger, and for separators by
-    /// character, since few of them start long matches.
-    reach: [usize; 2],
-    separators: [usize; 128],
-}
-
-impl ShapeRules {
-    /// How far to look either side of a place of that kind.
-    pub(super) fn reach_of(&self, kind: Kind) -> usize {
-        match kind {
-            Kind::Digits(_) => self.reach[0],
-            Kind::Token(_) => self.reach[1],
-            Kind::Separator(byte) => self.separators.get(usize::from(byte)).copied().unwrap_or_default(),
-        }
-    }
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -258,6 +244,7 @@ impl RuleSet {
         let gate = Gate::build(rules.iter().enumerate().map(|(index, rule)| GateRule {
             index: index as u32,
             literals: &rule.def.literals,
+            phrases: rule.def.phrases.as_deref(),
             trigger: rule.def.trigger,
             trigger_min: trigger_min(&rule.def),
             separators: &rule.def.separators,
@@ -271,36 +258,33 @@ impl RuleSet {
             model,
             version: config.version.clone(),
             revision: Self::revision_of(sources),
-            shapes: OnceLock::new(),
+            groups: OnceLock::new(),
+            vocabulary: OnceLock::new(),
             scratches: ScratchPool::default(),
         })
     }
 
     /// The rules without a literal, made ready when a text first needs them.
-    pub(super) fn shape_rules(&self) -> &ShapeRules {
-        self.shapes.get_or_init(|| {
-            let without: Vec<(u32, &CompiledRule)> =
-                (0..).zip(&self.rules).filter(|(_, rule)| rule.def.literals.is_empty()).collect();
-            let (mut reach, mut separators) = ([0; 2], [0; 128]);
-            for (_, rule) in &without {
-                let of_rule = rule.shape().before.max(rule.shape().after);
-                let widen = |of: &mut usize| *of = of_rule.max(*of);
-                match rule.def.trigger {
-                    Some(Trigger::Digits) => widen(&mut reach[0]),
-                    Some(Trigger::Token) => widen(&mut reach[1]),
-                    Some(Trigger::Separator) | None => {
-                        let bytes = rule.def.separators.bytes().map(usize::from);
-                        bytes.for_each(|byte| separators.get_mut(byte).into_iter().for_each(widen));
+    pub(super) fn groups(&self) -> &[Group] {
+        self.groups.get_or_init(|| Group::all(&self.rules))
+    }
+
+    /// Whether phrases of prompt injection have a word that begins as `word` does. False for words of three letters.
+    pub fn is_phrase_word(&self, word: &[u8]) -> bool {
+        let vocabulary = self.vocabulary.get_or_init(|| {
+            let mut words = Vocabulary::default();
+            for rule in self.rules.iter().filter(|rule| &*rule.info.plugin == super::INJECTION) {
+                match &rule.def.phrases {
+                    Some(phrases) => phrases.words().for_each(|word| words.add(word)),
+                    None => {
+                        words.add(&rule.def.pattern);
+                        rule.def.literals.iter().for_each(|literal| words.add(literal));
                     }
                 }
             }
-            ShapeRules {
-                set: ShapeSet::build(without.iter().map(|(index, rule)| (*index, &*rule.def.pattern))),
-                reach,
-                separators,
-                rules: without.into_iter().map(|(index, _)| index).collect(),
-            }
-        })
+            words
+        });
+        vocabulary.holds(word)
     }
 
     /// The rules, in the order of their files.
@@ -310,7 +294,7 @@ impl RuleSet {
 
     /// Compiles every pattern that still waits to be needed: half a second of work, for tests and benchmarks.
     pub fn warm_up(&self) {
-        self.shape_rules();
+        self.groups();
         for rule in &self.rules {
             if rule.def.phrases.is_none() {
                 rule.shape();
@@ -592,7 +576,8 @@ impl Shape {
         let hir = parse(&def.pattern).map_err(|message| ("pattern", message))?;
         let (before, after, is_prefix) =
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
-        Ok(Self { value_group: group_named(&hir, "value"), before, after, is_prefix })
+        let begin = window::begin(&hir);
+        Ok(Self { value_group: group_named(&hir, "value"), before, after, is_prefix, begin })
     }
 }
 
@@ -638,7 +623,9 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
         return Err(format!("a match of {bound} bytes is longer than the limit of {MATCH_BYTES_MAX}"));
     }
     if def.literals.is_empty() {
-        return Ok((bound, bound, false));
+        let is_inside = def.trigger == Some(Trigger::Token) && window::is_within(hir, gate::is_token_byte);
+        // Only the byte before a token stands before its place.
+        return Ok((if is_inside { 1 } else { bound }, bound, false));
     }
     let literals: Vec<String> = def.literals.iter().map(|l| l.to_ascii_lowercase()).collect();
     let lookback = window::lookback(hir, &literals, bound);

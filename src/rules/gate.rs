@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::literals::Literals;
+use super::literals::{Bounds, Literal, Literals};
+use super::phrases::Phrases;
 use super::schema::Trigger;
 use super::shapes::{Kind, Place};
 
@@ -41,6 +42,8 @@ enum Sense {
 pub(super) struct GateRule<'r> {
     pub index: u32,
     pub literals: &'r [String],
+    /// What its matches begin with instead, for a rule that is made of phrases.
+    pub phrases: Option<&'r Phrases>,
     pub trigger: Option<Trigger>,
     pub trigger_min: usize,
     pub separators: &'r str,
@@ -74,17 +77,20 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Self {
-        let mut by_literal: std::collections::BTreeMap<Vec<u8>, (Vec<u32>, bool, bool)> = Default::default();
+        let mut by_literal: std::collections::BTreeMap<Literal, (Vec<u32>, bool, bool)> = Default::default();
         let (mut digits, mut tokens, mut separators) = (None, None, Vec::new());
         let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
-            for literal in rule.literals {
+            let plain = rule.literals.iter().map(|literal| (literal, Bounds::default()));
+            let plain = plain.filter(|_| rule.phrases.is_none());
+            for (literal, bounds) in plain.chain(rule.phrases.into_iter().flat_map(Phrases::anchors)) {
                 let lower = literal.to_ascii_lowercase().into_bytes();
                 if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN && lower.is_ascii() {
-                    by_literal.entry(rot13(&lower)).or_default().1 = true;
-                    by_literal.entry(lower.iter().rev().copied().collect()).or_default().2 = true;
+                    let backwards: Vec<u8> = lower.iter().rev().copied().collect();
+                    by_literal.entry(Literal::anywhere(rot13(&lower))).or_default().1 = true;
+                    by_literal.entry(Literal::anywhere(backwards)).or_default().2 = true;
                 }
-                let of = &mut by_literal.entry(lower).or_default().0;
+                let of = &mut by_literal.entry(Literal { text: lower.into(), bounds }).or_default().0;
                 if !of.contains(&rule.index) {
                     of.push(rule.index);
                 }
@@ -105,15 +111,15 @@ impl Gate {
             if !of.is_empty() {
                 let start = flat.len() as u32;
                 flat.extend(of);
-                patterns.push(literal.clone().into_boxed_slice());
+                patterns.push(literal.clone());
                 senses.push(Sense::Rules(start..flat.len() as u32));
             }
             if rot13 {
-                patterns.push(literal.clone().into_boxed_slice());
+                patterns.push(literal.clone());
                 senses.push(Sense::Rot13);
             }
             if reversed {
-                patterns.push(literal.into_boxed_slice());
+                patterns.push(literal);
                 senses.push(Sense::Reversed);
             }
         }
@@ -223,6 +229,11 @@ const fn token_table() -> [bool; 256] {
 }
 
 static TOKEN: [bool; 256] = token_table();
+
+/// Whether a byte belongs to a token.
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
+}
 
 /// Calls `found(range)` for each run of at least `min` token characters.
 fn tokens(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>)) {

@@ -1,83 +1,123 @@
 //! Thousands of literals in one pass, without an automaton.
 //!
-//! Idea: every literal is represented by four neighbouring bytes of it, the rarest it has. At each position of a text
-//! the four bytes there, with letter case folded away, are looked up in a bitmap of 128 KiB; only a hit is looked at
-//! closer, first the exact four bytes, then the whole literal around them.
+//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: six, or four where it is
+//! shorter. At each position of a text the four and the six bytes there, with letter case folded away, are looked up in
+//! a bitmap each; only a hit is looked at closer, first the exact piece, then the whole literal around it.
 //!
 //! Why not an Aho-Corasick DFA: for the five thousand literals of the built-in rules it takes 55 MiB, so that every
 //! byte of a text waits for memory (150 MB/s measured); the bitmap stays close to the core. See the benchmark
 //! `engine` for both in one run.
+//!
+//! A literal may ask to be a whole word, or the beginning of one: `the` then costs nothing in `other`.
 //!
 //! Invariants: every occurrence of every literal is reported, in any ASCII case; never anything else. Work is linear in
 //! the text: at most the number of literals that share one piece is compared per position.
 
 use std::ops::Range;
 
-/// Bytes that represent a literal.
-const PIECE: usize = 4;
-/// Bits of the bitmap's index: 2^20 bits are 128 KiB, well inside a second-level cache, and few of them are set.
-const BITMAP_BITS: u32 = 20;
+/// Bytes that represent a short literal.
+const SHORT: usize = 4;
+/// Bytes that represent all others: two more, and common endings of words stand for none of them.
+const LONG: usize = 6;
+/// Bits of a bitmap's index: 2^19 bits are 64 KiB, well inside a second-level cache, and few of them are set.
+const BITMAP_BITS: u32 = 19;
+/// Words of a bitmap.
+const BITMAP_WORDS: usize = 1 << (BITMAP_BITS - 6);
 /// Bits of the bucket table's index.
 const BUCKET_BITS: u32 = 14;
-/// Sets the case bit of four bytes. It also joins some punctuation with others, which the closer look tells apart.
-const FOLD: u32 = 0x2020_2020;
+/// Sets the case bit of every byte. It also joins some punctuation with others, which the closer look tells apart.
+const FOLD: u64 = 0x2020_2020_2020_2020;
+
+/// The first `len` bytes of eight.
+const fn first(bytes: u64, len: usize) -> u64 {
+    bytes & (u64::MAX >> (64 - 8 * len))
+}
+
+/// What may stand on either side of a literal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bounds {
+    /// A literal that begins with an ASCII letter or digit has none before it.
+    pub starts_word: bool,
+    /// A literal that ends in an ASCII letter or digit has none after it.
+    pub ends_word: bool,
+}
+
+/// Bytes to be found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Literal {
+    /// At least three bytes, ASCII letters in lower case.
+    pub text: Box<[u8]>,
+    pub bounds: Bounds,
+}
+
+impl Literal {
+    /// Bytes that may stand anywhere.
+    pub(super) fn anywhere(text: impl Into<Box<[u8]>>) -> Self {
+        Self { text: text.into(), bounds: Bounds::default() }
+    }
+
+    fn is_at(&self, text: &[u8], start: usize) -> bool {
+        let joins = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+        let end = start + self.text.len();
+        text.get(start..end).is_some_and(|t| t.eq_ignore_ascii_case(&self.text))
+            && !(self.bounds.starts_word && joins(Some(start)) && joins(start.checked_sub(1)))
+            && !(self.bounds.ends_word && joins(end.checked_sub(1)) && joins(Some(end)))
+    }
+}
 
 /// One literal through one of its pieces.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The folded piece.
-    piece: u32,
-    literal: u32,
-    /// Where the piece stands in the literal.
-    offset: u32,
+    piece: u64,
     /// The folded bytes of the literal that follow the piece, as far as there are any: nearly every look ends here,
     /// without a trip to the literal itself.
     next: u32,
     next_mask: u32,
+    literal: u32,
+    /// Where the piece stands in the literal.
+    offset: u32,
 }
 
 impl Entry {
-    fn new(piece: [u8; PIECE], literal: u32, text: &[u8], offset: usize) -> Self {
-        let rest = text.get(offset + PIECE..).unwrap_or_default();
-        let mut mask = [0u8; PIECE];
-        mask[..rest.len().min(PIECE)].fill(0xFF);
+    fn new(piece: u64, literal: u32, rest: &[u8], offset: usize) -> Self {
+        let mut mask = [0u8; 4];
+        mask[..rest.len().min(4)].fill(0xFF);
         let next_mask = u32::from_le_bytes(mask);
         Self {
-            piece: u32::from_le_bytes(piece) | FOLD,
+            piece,
+            next: ((load(rest) | FOLD) as u32) & next_mask,
+            next_mask,
             literal,
             offset: offset as u32,
-            next: (load(rest) | FOLD) & next_mask,
-            next_mask,
         }
     }
 }
 
-/// Up to four bytes; those that are missing are zero.
-fn load(bytes: &[u8]) -> u32 {
-    let mut out = [0u8; PIECE];
-    let len = bytes.len().min(PIECE);
-    out[..len].copy_from_slice(&bytes[..len]);
-    u32::from_le_bytes(out)
+/// Up to eight bytes; those that are missing are zero.
+fn load(bytes: &[u8]) -> u64 {
+    if let Some(whole) = bytes.first_chunk() {
+        return u64::from_le_bytes(*whole);
+    }
+    let mut out = [0u8; 8];
+    out[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(out)
 }
 
-/// Literals to be found.
-pub(super) struct Literals {
-    texts: Vec<Box<[u8]>>,
-    bitmap: Box<[u64]>,
+/// The pieces of one length.
+struct Table {
+    bitmap: Box<[u64; BITMAP_WORDS]>,
     /// Bounds of each bucket in `entries`.
     buckets: Box<[u32]>,
     entries: Box<[Entry]>,
+    /// Length of a piece.
+    len: usize,
 }
 
-impl Literals {
-    /// Prepares literals of at least three bytes; ASCII letters in lower case. Shorter ones are not found.
-    pub(super) fn new(texts: Vec<Box<[u8]>>) -> Self {
-        let mut entries = Vec::with_capacity(texts.len());
-        for (index, text) in texts.iter().enumerate() {
-            add_pieces(index as u32, text, &mut entries);
-        }
+impl Table {
+    fn new(mut entries: Vec<Entry>, len: usize) -> Self {
         entries.sort_by_key(|e: &Entry| (bucket_of(e.piece), e.piece, e.literal));
-        let mut bitmap = vec![0u64; 1 << (BITMAP_BITS - 6)];
+        let mut bitmap = Box::new([0u64; BITMAP_WORDS]);
         let mut buckets = vec![0u32; (1 << BUCKET_BITS) + 1];
         for entry in &entries {
             let bit = bit_of(entry.piece);
@@ -87,70 +127,129 @@ impl Literals {
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
         }
-        Self { texts, bitmap: bitmap.into(), buckets: buckets.into(), entries: entries.into() }
+        Self { bitmap, buckets: buckets.into(), entries: entries.into(), len }
     }
 
-    /// Heap used, in bytes.
-    pub(super) fn memory_usage(&self) -> usize {
-        self.bitmap.len() * 8
-            + self.buckets.len() * 4
-            + self.entries.len() * size_of::<Entry>()
-            + self.texts.iter().map(|t| t.len() + size_of::<Box<[u8]>>()).sum::<usize>()
+    /// Whether a literal may have the first bytes of `folded` for its piece.
+    fn may_hold(&self, folded: u64) -> bool {
+        let bit = bit_of(first(folded, self.len));
+        self.bitmap[bit >> 6] >> (bit & 63) & 1 != 0
     }
 
-    /// Calls `found(literal, where)` for every occurrence of which a piece begins in `slice`. Slices that follow on each
-    /// other report every occurrence of the whole text once.
-    pub(super) fn find(&self, text: &[u8], slice: Range<usize>, mut found: impl FnMut(usize, Range<usize>)) {
-        let bitmap: &[u64; 1 << (BITMAP_BITS - 6)] =
-            self.bitmap[..].try_into().expect("built with exactly this size");
-        let whole = slice.end.min(text.len().saturating_sub(PIECE - 1));
-        if slice.start < whole {
-            let pieces = text[slice.start..whole + PIECE - 1].windows(PIECE);
-            for (at, piece) in (slice.start..).zip(pieces) {
-                let piece = u32::from_le_bytes(piece.try_into().expect("windows have this length")) | FOLD;
-                let bit = bit_of(piece);
-                if bitmap[bit >> 6] >> (bit & 63) & 1 != 0 {
-                    self.look_closer(text, at, piece, &mut found);
-                }
-            }
-        }
-        // The last three bytes stand alone; what is missing of a piece counts as a folded zero.
-        for at in whole.max(slice.start)..slice.end.min(text.len()) {
-            self.look_closer(text, at, load(&text[at..]) | FOLD, &mut found);
-        }
+    fn memory_usage(&self) -> usize {
+        self.bitmap.len() * 8 + self.buckets.len() * 4 + self.entries.len() * size_of::<Entry>()
     }
 
     #[cold]
     #[inline(never)]
-    fn look_closer(&self, text: &[u8], at: usize, piece: u32, found: &mut impl FnMut(usize, Range<usize>)) {
+    fn look_closer(
+        &self,
+        literals: &[Literal],
+        text: &[u8],
+        at: usize,
+        found: &mut impl FnMut(usize, Range<usize>),
+    ) {
+        let piece = first(load(&text[at..]) | FOLD, self.len);
+        let next = (load(text.get(at + self.len..).unwrap_or_default()) | FOLD) as u32;
         let bucket = bucket_of(piece);
-        let next = load(text.get(at + PIECE..).unwrap_or_default()) | FOLD;
         for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
             if entry.piece != piece || next & entry.next_mask != entry.next {
                 continue;
             }
-            let literal = &self.texts[entry.literal as usize];
+            let literal = &literals[entry.literal as usize];
             let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
-            if text.get(start..start + literal.len()).is_some_and(|t| t.eq_ignore_ascii_case(literal)) {
-                found(entry.literal as usize, start..start + literal.len());
+            if literal.is_at(text, start) {
+                found(entry.literal as usize, start..start + literal.text.len());
             }
         }
     }
 }
 
-/// The entries of one literal: its rarest piece, or for three bytes every piece that begins with them.
-fn add_pieces(literal: u32, text: &[u8], entries: &mut Vec<Entry>) {
-    if let [a, b, c] = *text {
-        // The case bit is set in every folded byte, so half of all values stand for the byte that follows.
-        for next in (0..=255u8).filter(|byte| byte & 0x20 != 0) {
-            entries.push(Entry::new([a, b, c, next], literal, text, 0));
+/// Literals to be found.
+pub(super) struct Literals {
+    literals: Vec<Literal>,
+    short: Table,
+    long: Table,
+}
+
+impl Literals {
+    /// Prepares literals. Those shorter than three bytes are not found.
+    pub(super) fn new(literals: Vec<Literal>) -> Self {
+        let (mut short, mut long) = (Vec::new(), Vec::with_capacity(literals.len()));
+        for (index, literal) in (0..).zip(&literals) {
+            match literal.text.len() {
+                ..3 => {}
+                3 => add_three(index, literal, &mut short),
+                4..LONG => short.extend(rarest(index, literal, SHORT)),
+                LONG.. => long.extend(rarest(index, literal, LONG)),
+            }
         }
-        return;
+        Self { literals, short: Table::new(short, SHORT), long: Table::new(long, LONG) }
     }
-    let rarest = text.windows(PIECE).enumerate().min_by_key(|(_, piece)| commonness(piece));
-    if let Some((offset, piece)) = rarest {
-        entries.push(Entry::new(piece.try_into().expect("windows have this length"), literal, text, offset));
+
+    /// Heap used, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.short.memory_usage()
+            + self.long.memory_usage()
+            + self.literals.iter().map(|l| l.text.len() + size_of::<Literal>()).sum::<usize>()
     }
+
+    /// Calls `found(literal, where)` for every occurrence of which a piece begins in `slice`. Slices that follow on each
+    /// other report every occurrence of the whole text once.
+    pub(super) fn find(&self, text: &[u8], slice: Range<usize>, mut found: impl FnMut(usize, Range<usize>)) {
+        let whole = slice.end.min(text.len().saturating_sub(7));
+        if slice.start < whole {
+            let eights = text[slice.start..whole + 7].windows(8);
+            for (at, eight) in (slice.start..).zip(eights) {
+                let folded = u64::from_le_bytes(eight.try_into().expect("windows have this length")) | FOLD;
+                let (short, long) = (self.short.may_hold(folded), self.long.may_hold(folded));
+                if short | long {
+                    self.look_closer(text, at, short, long, &mut found);
+                }
+            }
+        }
+        // The last seven bytes stand alone; what is missing of a piece counts as a folded zero.
+        for at in whole.max(slice.start)..slice.end.min(text.len()) {
+            self.look_closer(text, at, true, true, &mut found);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_closer(
+        &self,
+        text: &[u8],
+        at: usize,
+        short: bool,
+        long: bool,
+        found: &mut impl FnMut(usize, Range<usize>),
+    ) {
+        if short {
+            self.short.look_closer(&self.literals, text, at, found);
+        }
+        if long {
+            self.long.look_closer(&self.literals, text, at, found);
+        }
+    }
+}
+
+/// The entries of a literal of three bytes: every short piece that begins with them.
+fn add_three(index: u32, literal: &Literal, entries: &mut Vec<Entry>) {
+    let text = &*literal.text;
+    // The case bit is set in every folded byte, so half of all values stand for the byte that follows. Letters are the
+    // only bytes that fold to letters, so none follows a whole word.
+    let is_whole = literal.bounds.ends_word && text.last().is_some_and(u8::is_ascii_alphanumeric);
+    let may_follow = |byte: &u8| byte & 0x20 != 0 && !(is_whole && byte.is_ascii_lowercase());
+    entries.extend((0..=255u8).filter(may_follow).map(|next| {
+        let piece = first(load(text) | FOLD, 3) | u64::from(next) << 24;
+        Entry::new(piece, index, &[], 0)
+    }));
+}
+
+/// The entry of a literal by its rarest piece of so many bytes.
+fn rarest(index: u32, literal: &Literal, len: usize) -> Option<Entry> {
+    let (offset, piece) = literal.text.windows(len).enumerate().min_by_key(|(_, piece)| commonness(piece))?;
+    Some(Entry::new(first(load(piece) | FOLD, len), index, &literal.text[offset + len..], offset))
 }
 
 /// How common a piece is in ordinary text and code: the sum of the ranks of its bytes.
@@ -174,13 +273,13 @@ const COMMONNESS: [u8; 256] = {
 };
 
 /// Index into the bitmap, by multiplicative hashing (Knuth, TAOCP 3, 6.4).
-fn bit_of(piece: u32) -> usize {
-    (piece.wrapping_mul(0x9E37_79B1) >> (32 - BITMAP_BITS)) as usize
+fn bit_of(piece: u64) -> usize {
+    (piece.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITMAP_BITS)) as usize
 }
 
 /// Index into the buckets.
-fn bucket_of(piece: u32) -> usize {
-    (piece.wrapping_mul(0x85EB_CA6B) >> (32 - BUCKET_BITS)) as usize
+fn bucket_of(piece: u64) -> usize {
+    (piece.wrapping_mul(0xC2B2_AE3D_27D4_EB4F) >> (64 - BUCKET_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -189,9 +288,18 @@ mod tests {
 
     use super::*;
 
+    /// Literals as they are written here: `<` and `>` ask for the bounds of a word.
+    fn read(literals: &[&str]) -> Vec<Literal> {
+        let one = |literal: &&str| {
+            let bounds = Bounds { starts_word: literal.starts_with('<'), ends_word: literal.ends_with('>') };
+            let text = literal.trim_start_matches('<').trim_end_matches('>').to_ascii_lowercase();
+            Literal { text: text.into_bytes().into(), bounds }
+        };
+        literals.iter().map(one).collect()
+    }
+
     fn all(literals: &[&str], text: &str, slice_len: usize) -> Vec<(usize, Range<usize>)> {
-        let set =
-            Literals::new(literals.iter().map(|l| l.to_ascii_lowercase().into_bytes().into()).collect());
+        let set = Literals::new(read(literals));
         let mut out = Vec::new();
         let mut start = 0;
         while start < text.len() {
@@ -205,12 +313,19 @@ mod tests {
 
     fn by_hand(literals: &[&str], text: &str) -> Vec<(usize, Range<usize>)> {
         let text = text.to_ascii_lowercase();
+        let joined = |at: usize| {
+            at > 0
+                && text.as_bytes()[at - 1..].iter().take(2).filter(|b| b.is_ascii_alphanumeric()).count() == 2
+        };
         let mut out = Vec::new();
-        for (index, literal) in literals.iter().enumerate() {
-            let literal = literal.to_ascii_lowercase();
+        for (index, Literal { text: literal, bounds }) in read(literals).iter().enumerate() {
             for start in 0..text.len().saturating_sub(literal.len() - 1) {
-                if text.as_bytes()[start..].starts_with(literal.as_bytes()) {
-                    out.push((index, start..start + literal.len()));
+                let end = start + literal.len();
+                if text.as_bytes()[start..].starts_with(literal)
+                    && !(bounds.starts_word && joined(start))
+                    && !(bounds.ends_word && joined(end))
+                {
+                    out.push((index, start..end));
                 }
             }
         }
@@ -219,7 +334,7 @@ mod tests {
 
     #[test]
     fn finds_at_the_ends_and_in_any_case() {
-        let literals = ["abc", "abcd", "SK-", "instructions", "ключ", "@@[`", "\u{7}{[;"];
+        let literals = ["abc", "abcd", "SK-", "instructions", "ключ", "@@[`", "\u{7}{[;", "<abc>"];
         for text in [
             "abc",
             "xabc",
@@ -241,7 +356,10 @@ mod tests {
     proptest! {
         #[test]
         fn finds_what_a_search_by_hand_finds(text in "[a-cA-C\\-_ é]{0,80}", slice_len in 1usize..20) {
-            let literals = ["abc", "aab", "cabb", "b-c_a", "aaaaaa", "éab", " a ", "c c c"];
+            let literals = [
+                "abc", "aab", "cabb", "b-c_a", "aaaaaa", "éab", " a ", "c c c", "<abc", "cab>", "<bac>", "<a-b>",
+                "<acab>", "ab->", "<abé>",
+            ];
             prop_assert_eq!(all(&literals, &text, slice_len), by_hand(&literals, &text));
         }
     }

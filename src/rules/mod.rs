@@ -25,7 +25,9 @@ mod selfcheck;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod triggered;
 pub mod validate;
+mod vocabulary;
 mod window;
 
 /// Plugin id of prompt-injection detection.

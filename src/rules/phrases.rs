@@ -11,8 +11,10 @@
 //!
 //! Work at one candidate is bounded: by the words of the phrase, the size of its fillers and [`BYTES_MAX`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+use super::literals::Bounds;
 
 /// Most words that a filler may stand for.
 const FILLER_MAX: usize = 9;
@@ -24,6 +26,15 @@ const BEFORE_MAX: usize = 4;
 const REACH_MAX: usize = 3;
 /// Length from which a literal is rare enough.
 const RARE_LEN: usize = 7;
+/// The commonest English words of four letters and more, and those of three that are not short for it. They are poor
+/// anchors: each place where one stands costs a look.
+const COMMONEST: [&str; 64] = [
+    "the", "and", "for", "are", "but", "not", "you", "all", "any", "can", "had", "her", "was", "one", "our",
+    "out", "has", "his", "how", "its", "may", "new", "now", "see", "use", "who", "this", "that", "with",
+    "have", "from", "they", "will", "what", "when", "your", "which", "their", "there", "about", "would",
+    "been", "into", "more", "other", "some", "than", "them", "then", "these", "were", "only", "also", "make",
+    "need", "should", "could", "each", "just", "like", "must", "here", "does", "used",
+];
 /// Longest gap between two words, in bytes.
 const GAP_MAX: usize = 6;
 
@@ -32,6 +43,10 @@ const GAP_MAX: usize = 6;
 pub(super) struct Phrases {
     phrases: Vec<Phrase>,
     is_spaced: bool,
+    /// What the gate looks for, and whether it is a whole word.
+    anchors: BTreeSet<(String, Bounds)>,
+    /// Every word of every phrase.
+    words: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -82,22 +97,29 @@ pub(super) fn compile(
     if phrases.is_empty() {
         return Err("name at least one phrase".to_owned());
     }
-    let mut literals = Vec::new();
+    let (mut anchors, mut all_words) = (BTreeSet::new(), BTreeSet::new());
     let read = |phrase: &String| {
-        read_phrase(phrase, words, is_spaced, &mut literals)
+        read_phrase(phrase, words, is_spaced, &mut anchors, &mut all_words)
             .map_err(|message| format!("`{phrase}`: {message}"))
     };
     let phrases = phrases.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    literals.sort();
-    literals.dedup();
-    Ok((Phrases { phrases, is_spaced }, literals))
+    // A word that may go on covers the same word that ends there.
+    let lax = |literal: &String| {
+        let ends_word = false;
+        anchors.contains(&(literal.clone(), Bounds { starts_word: true, ends_word }))
+    };
+    let anchors: BTreeSet<_> =
+        anchors.iter().filter(|(literal, bounds)| !bounds.ends_word || !lax(literal)).cloned().collect();
+    let literals = anchors.iter().map(|(literal, _)| literal.clone()).collect();
+    Ok((Phrases { phrases, is_spaced, anchors, words: all_words }, literals))
 }
 
 fn read_phrase(
     phrase: &str,
     words: &BTreeMap<String, Vec<String>>,
     is_spaced: bool,
-    literals: &mut Vec<String>,
+    anchors: &mut BTreeSet<(String, Bounds)>,
+    all_words: &mut BTreeSet<String>,
 ) -> Result<Phrase, String> {
     let written: Vec<&str> = phrase.split_ascii_whitespace().collect();
     let anchor = match written.iter().position(|e| e.starts_with('^')) {
@@ -126,9 +148,10 @@ fn read_phrase(
         let alternatives = alternatives(element, words)?;
         if at == anchor {
             for alternative in &alternatives {
-                literals.push(literal_of(alternative)?);
+                anchors.insert((literal_of(alternative)?, bounds_of(alternative, is_spaced)));
             }
         }
+        all_words.extend(alternatives.iter().map(|alternative| (*alternative).to_owned()));
         let words = Words::new(&alternatives);
         elements.push(Element { words, filler: std::mem::take(&mut filler), is_optional });
     }
@@ -151,11 +174,7 @@ fn rarest(written: &[&str], words: &BTreeMap<String, Vec<String>>) -> Result<usi
             None => (*element, false),
         };
         let alternatives = alternatives(element, words)?;
-        let shortest = alternatives
-            .iter()
-            .map(|alternative| literal_of(alternative).map_or(0, |l| l.len()))
-            .min()
-            .unwrap_or(0);
+        let shortest = alternatives.iter().map(|alternative| rarity(alternative)).min().unwrap_or(0);
         if !is_optional && shortest > best_len {
             (best, best_len) = (at, shortest);
         }
@@ -166,6 +185,12 @@ fn rarest(written: &[&str], words: &BTreeMap<String, Vec<String>>) -> Result<usi
         }
     }
     Ok(best)
+}
+
+/// How rare the literal of an alternative is: its length, unless it is one of the words that stand in every text.
+fn rarity(alternative: &str) -> usize {
+    literal_of(alternative)
+        .map_or(0, |literal| if COMMONEST.contains(&&*literal) { 1 } else { literal.len() })
 }
 
 /// The alternatives of one element, its word lists put in.
@@ -198,6 +223,13 @@ fn literal_of(alternative: &str) -> Result<String, String> {
         ));
     }
     Ok(literal.replace('+', " "))
+}
+
+/// Where the literal of an alternative can stand, as [`Words::end_of`] reads it.
+fn bounds_of(alternative: &str, is_spaced: bool) -> Bounds {
+    // A gap may be empty where no spaces are written.
+    let ends_word = if alternative.contains('~') { is_spaced } else { !alternative.ends_with('*') };
+    Bounds { starts_word: true, ends_word }
 }
 
 impl Words {
@@ -310,6 +342,16 @@ fn skip_word(text: &[u8], at: usize) -> Option<usize> {
 }
 
 impl Phrases {
+    /// Every word, as it is written in the phrases.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
+    }
+
+    /// The literals of which each match holds one, and what may stand around them.
+    pub(super) fn anchors(&self) -> impl Iterator<Item = (&String, Bounds)> {
+        self.anchors.iter().map(|(literal, bounds)| (literal, *bounds))
+    }
+
     /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
     pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
         self.phrases.iter().find_map(|phrase| {

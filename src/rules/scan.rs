@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use regex_automata::hybrid;
 use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
@@ -14,7 +13,8 @@ use super::compile::{CompiledRule, RuleSet};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
-use super::shapes::{Kind, Place};
+use super::shapes::{Memory, Place};
+use super::triggered::Places;
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 64 * 1024;
@@ -41,7 +41,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    fn admits(&self, rule: &CompiledRule) -> bool {
+    pub(super) fn admits(&self, rule: &CompiledRule) -> bool {
         rule.plugin_bit & self.plugins != 0
             && self.role.is_none_or(|r| rule.applies_to_role(r))
             && self.surface.is_none_or(|s| rule.applies_to_surface(s))
@@ -58,7 +58,7 @@ impl Budget<'_> {
     /// A budget without end.
     pub const UNLIMITED: Budget<'static> = Budget { is_spent: &|| false };
 
-    fn check(&self) -> Result<(), ScanStop> {
+    pub(super) fn check(&self) -> Result<(), ScanStop> {
         if (self.is_spent)() { Err(ScanStop) } else { Ok(()) }
     }
 }
@@ -91,16 +91,18 @@ pub struct Scratch {
     caches: Vec<Option<Box<Cache>>>,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
-    /// What starts rules without a literal, in the order of the text.
-    places: Vec<Place>,
-    /// States of the automaton of these rules.
-    shapes: Option<Box<hybrid::dfa::Cache>>,
+    /// What starts rules without a literal.
+    pub(super) places: Places,
+    /// What the automata of these rules keep, group by group.
+    pub(super) shapes: Vec<Option<Box<Memory>>>,
 }
 
 impl Scratch {
     /// Adds a place to search for a rule.
-    fn add(&mut self, index: u32, is_anchored: bool, window: Range<usize>) {
+    pub(super) fn add(&mut self, index: u32, is_anchored: bool, window: Range<usize>) {
         let candidates = &mut self.candidates[index as usize];
+        // One window of which the beginning is not known makes all of them such.
+        candidates.anchored &= is_anchored;
         match candidates.windows.last_mut() {
             None => {
                 self.touched.push(index);
@@ -136,8 +138,8 @@ impl RuleSet {
             caches: (0..self.rules.len()).map(|_| None).collect(),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
-            places: Vec::new(),
-            shapes: None,
+            places: Places::default(),
+            shapes: Vec::new(),
         });
         let out = f(&mut scratch);
         let mut pool = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -189,70 +191,6 @@ impl RuleSet {
         result.map(|()| hints)
     }
 
-    /// Turns places into candidates of rules without a literal: those of which a match ends near a place.
-    fn places(
-        &self,
-        text: &str,
-        scope: Scope,
-        scratch: &mut Scratch,
-        budget: &Budget<'_>,
-    ) -> Result<(), ScanStop> {
-        if scratch.places.is_empty() {
-            return Ok(());
-        }
-        let shapes = self.shape_rules();
-        if !shapes.rules.iter().any(|index| scope.admits(&self.rules[*index as usize])) {
-            return Ok(());
-        }
-        let mut places = std::mem::take(&mut scratch.places);
-        places.sort_unstable_by_key(|place| (place.kind.order(), place.at.start));
-        let of_kind = |rule: &CompiledRule| {
-            let order = rule.def.trigger.map_or(0, |trigger| trigger as u8);
-            let from = places.partition_point(|place| place.kind.order() < order);
-            let to = places.partition_point(|place| place.kind.order() <= order);
-            &places[from..to]
-        };
-        let is_done = match &shapes.set {
-            None => false,
-            Some(set) => {
-                let mut cache = scratch.shapes.take().unwrap_or_else(|| Box::new(set.create_cache()));
-                let mut is_done = true;
-                for window in windows_of(&places, |kind| shapes.reach_of(kind), text.len()) {
-                    budget.check()?;
-                    let ends = set.ends(&mut cache, text.as_bytes(), window, |index, end| {
-                        let rule = &self.rules[index as usize];
-                        if scope.admits(rule) {
-                            let shape = rule.shape();
-                            let around =
-                                end.saturating_sub(shape.before)..(end + shape.after).min(text.len());
-                            if is_started(rule, of_kind(rule), &around) {
-                                scratch.add(index, false, around);
-                            }
-                        }
-                    });
-                    if ends.is_err() {
-                        is_done = false;
-                        break;
-                    }
-                }
-                scratch.shapes = Some(cache);
-                is_done
-            }
-        };
-        if !is_done {
-            for index in &shapes.rules {
-                let rule = &self.rules[*index as usize];
-                for place in places.iter().filter(|place| scope.admits(rule) && rule.starts_at(place.kind)) {
-                    let shape = rule.shape();
-                    let before = place.at.start.saturating_sub(shape.before);
-                    scratch.add(*index, false, before..(place.at.end + shape.after).min(text.len()));
-                }
-            }
-        }
-        scratch.places = places;
-        Ok(())
-    }
-
     fn confirm(
         &self,
         text: &str,
@@ -278,34 +216,6 @@ impl RuleSet {
         }
         Ok(())
     }
-}
-
-/// The text around places, as many bytes either side as `reach` says, joined where it overlaps.
-fn windows_of(places: &[Place], reach: impl Fn(Kind) -> usize, text_len: usize) -> Vec<Range<usize>> {
-    let around = |place: &Place| {
-        let reach = reach(place.kind);
-        place.at.start.saturating_sub(reach)..(place.at.end + reach).min(text_len)
-    };
-    let mut all: Vec<Range<usize>> = places.iter().map(around).collect();
-    all.sort_unstable_by_key(|window| window.start);
-    let mut windows: Vec<Range<usize>> = Vec::new();
-    for window in all {
-        match windows.last_mut() {
-            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
-            _ => windows.push(window),
-        }
-    }
-    windows
-}
-
-/// Whether a place that starts `rule` touches `around`. `places` are of the kind that starts it, in the order of the text.
-fn is_started(rule: &CompiledRule, places: &[Place], around: &Range<usize>) -> bool {
-    // Places of one kind never overlap, so only the last that begins before can reach in.
-    let first = places.partition_point(|place| place.at.start < around.start);
-    places[first.saturating_sub(1)..]
-        .iter()
-        .take_while(|place| place.at.start < around.end)
-        .any(|place| place.at.end > around.start && rule.starts_at(place.kind))
 }
 
 /// Sorts windows; merges them unless each is tried at its beginning only.
@@ -372,7 +282,7 @@ impl Sink for Collect<'_, '_> {
     }
 
     fn place(&mut self, place: Place) {
-        self.scratch.places.push(place);
+        self.scratch.places.note(place);
     }
 
     fn hint(&mut self, rot13: bool, reversed: bool) {

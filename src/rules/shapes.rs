@@ -1,25 +1,30 @@
-//! Rules without a literal, told apart in one pass.
+//! Patterns without a literal, told apart by automata.
 //!
-//! Digits, long tokens and separators stand everywhere in logs and tables. Running seventy regexes around each of them
-//! made such texts forty times as costly as prose, so the patterns of all these rules are one automaton that reads each
-//! place once and says which of them end a match there. Only those are confirmed by their own regex.
+//! Digits, long tokens and separators stand everywhere in logs and tables. Running a hundred regexes around each of them
+//! made such texts forty times as costly as prose, so the patterns of such rules are joined into automata that say which
+//! of them match where. Only those are confirmed by their own regex.
+//!
+//! Nearly all of these patterns begin where a token does. They are tried from the bytes between tokens alone, where the
+//! automaton dies after a byte or two; the few others are looked for at every byte.
 //!
 //! Invariant: a match of a rule is never lost here. The automaton is built as texts need it, in bounded memory; on a text
 //! that makes it start over too often it gives up, and every rule is tried at every place as if there were none.
 
 use std::ops::Range;
 
+use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA, OverlappingState};
 use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
-use regex_automata::{Input, MatchKind};
+use regex_automata::{Anchored, Input, MatchKind};
 
 use super::schema::Trigger;
+use super::window::Begin;
 
 /// Most bytes of the automaton's program.
 const PROGRAM_BYTES_MAX: usize = 32 << 20;
-/// Bytes of states that one worker keeps.
-const CACHE_BYTES: usize = 8 << 20;
+/// Bytes of states that one worker keeps for one automaton.
+const CACHE_BYTES: usize = 4 << 20;
 /// How often the states may be thrown away while one text is read.
 const CLEARS_MAX: usize = 4;
 /// Fewest bytes that must be read between two such moments.
@@ -37,14 +42,13 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The trigger that it stands for, as a number.
-    pub(super) fn order(self) -> u8 {
-        let trigger = match self {
+    /// The trigger that it stands for.
+    pub(super) fn trigger(self) -> Trigger {
+        match self {
             Self::Digits(_) => Trigger::Digits,
             Self::Token(_) => Trigger::Token,
             Self::Separator(_) => Trigger::Separator,
-        };
-        trigger as u8
+        }
     }
 }
 
@@ -59,21 +63,81 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GaveUp;
 
-/// The patterns of rules without a literal as one automaton.
+/// Where a pattern may match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Spot {
+    /// It begins exactly here, if it matches at all.
+    Begin(usize),
+    /// It ends here.
+    End(usize),
+}
+
+/// Patterns as one automaton.
 #[derive(Debug)]
 pub(super) struct ShapeSet {
     dfa: DFA,
-    /// Index of the rule of each pattern.
-    rules: Vec<u32>,
+    /// The rule of each pattern, and where it begins.
+    rules: Vec<(u32, Begin)>,
+    /// Whether patterns are tried from the bytes between tokens only.
+    is_anchored: bool,
+    /// Bytes that may stand before a token, one of each kind that the patterns tell apart.
+    edges: Vec<u8>,
+}
+
+/// What one worker keeps for one automaton.
+#[derive(Debug)]
+pub(super) struct Memory {
+    cache: Cache,
+    openings: Openings,
+}
+
+/// With which two bytes the token of a match may begin, as far as texts have asked.
+struct Openings {
+    asked: Box<[u64; PAIR_WORDS]>,
+    open: Box<[u64; PAIR_WORDS]>,
+}
+
+/// Words of a bitmap of all pairs of bytes.
+const PAIR_WORDS: usize = 1 << 10;
+
+impl std::fmt::Debug for Openings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Openings").field(&self.open.iter().map(|word| word.count_ones()).sum::<u32>()).finish()
+    }
+}
+
+impl Openings {
+    fn new() -> Self {
+        Self { asked: Box::new([0; PAIR_WORDS]), open: Box::new([0; PAIR_WORDS]) }
+    }
+
+    fn get(&self, pair: [u8; 2]) -> Option<bool> {
+        let at = usize::from(u16::from_be_bytes(pair));
+        let is_set = |bits: &[u64; PAIR_WORDS]| bits[at >> 6] >> (at & 63) & 1 != 0;
+        is_set(&self.asked).then(|| is_set(&self.open))
+    }
+
+    fn set(&mut self, pair: [u8; 2], is_open: bool) {
+        let at = usize::from(u16::from_be_bytes(pair));
+        self.asked[at >> 6] |= 1 << (at & 63);
+        self.open[at >> 6] |= u64::from(is_open) << (at & 63);
+    }
 }
 
 impl ShapeSet {
-    /// Builds the automaton; `None` when the patterns are too large together.
-    pub(super) fn build<'p>(patterns: impl Iterator<Item = (u32, &'p str)>) -> Option<Self> {
-        let (rules, patterns): (Vec<u32>, Vec<&str>) = patterns.unzip();
-        if rules.is_empty() {
-            return None;
+    /// Builds the automaton; `None` when the patterns are too large together. Those that begin
+    /// [`Anywhere`](Begin::Anywhere) must not be joined with others.
+    pub(super) fn build<'p>(patterns: impl Iterator<Item = (u32, Begin, &'p str)>) -> Option<Self> {
+        let (mut rules, mut texts) = (Vec::new(), Vec::new());
+        for (rule, begin, pattern) in patterns {
+            rules.push((rule, begin));
+            texts.push(match begin {
+                // The automaton begins at the byte before a token, the pattern after it.
+                Begin::AtToken => format!("(?:^|[^0-9A-Za-z_])(?:{pattern})"),
+                Begin::BeforeToken | Begin::Anywhere => pattern.to_owned(),
+            });
         }
+        let is_anchored = rules.first()?.1 != Begin::Anywhere;
         let nfa = thompson::Compiler::new()
             .syntax(syntax::Config::new().unicode(false).utf8(false))
             .configure(
@@ -82,8 +146,10 @@ impl ShapeSet {
                     .which_captures(thompson::WhichCaptures::None)
                     .nfa_size_limit(Some(PROGRAM_BYTES_MAX)),
             )
-            .build_many(&patterns)
+            .build_many(&texts)
             .ok()?;
+        let bytes = nfa.byte_classes().representatives(..).filter_map(|unit| unit.as_u8());
+        let edges = bytes.filter(|byte| !byte.is_ascii_alphanumeric()).collect();
         let dfa = DFA::builder()
             .configure(
                 DFA::config()
@@ -95,32 +161,134 @@ impl ShapeSet {
             )
             .build_from_nfa(nfa)
             .ok()?;
-        Some(Self { dfa, rules })
+        Some(Self { dfa, rules, is_anchored, edges })
     }
 
     /// Memory for one worker.
-    pub(super) fn create_cache(&self) -> Cache {
-        self.dfa.create_cache()
+    pub(super) fn create_memory(&self) -> Memory {
+        Memory { cache: self.dfa.create_cache(), openings: Openings::new() }
     }
 
-    /// Calls `found(rule, end)` for every place in `window` at which a match of a rule ends.
+    /// Whether a token that begins with `pair` may be the beginning of a match, whatever stands before it.
+    fn is_opening(&self, memory: &mut Memory, pair: [u8; 2]) -> Result<bool, GaveUp> {
+        if let Some(known) = memory.openings.get(pair) {
+            return Ok(known);
+        }
+        let mut is_open = false;
+        for edge in &self.edges {
+            // The blank stands for what is before the edge; patterns begin with the edge and ask no further.
+            let text = [b' ', *edge];
+            let input = Input::new(&text).range(1..).anchored(Anchored::Yes);
+            let mut state = self.dfa.start_state_forward(&mut memory.cache, &input).map_err(|_| GaveUp)?;
+            for byte in [*edge, pair[0], pair[1]] {
+                state = self.dfa.next_state(&mut memory.cache, state, byte).map_err(|_| GaveUp)?;
+            }
+            is_open |= !state.is_dead();
+        }
+        memory.openings.set(pair, is_open);
+        Ok(is_open)
+    }
+
+    /// Calls `found(rule, spot)` for every match of at most `bytes_max` bytes that stands in `window`, and of patterns
+    /// that are tried where they begin, for every one that begins there.
     ///
     /// # Errors
     /// [`GaveUp`] when some may be missing.
-    pub(super) fn ends(
+    pub(super) fn spots(
         &self,
-        cache: &mut Cache,
+        memory: &mut Memory,
         text: &[u8],
         window: Range<usize>,
-        mut found: impl FnMut(u32, usize),
+        bytes_max: usize,
+        mut found: impl FnMut(u32, Spot),
+    ) -> Result<(), GaveUp> {
+        if !self.is_anchored {
+            return self.ends(memory, text, window, found);
+        }
+        // A token that begins with the window has the byte before it outside.
+        let first = window.start.saturating_sub(1);
+        for start in first..window.end {
+            let is_tried = match text[start..] {
+                _ if start == 0 => true,
+                [edge, ..] if edge.is_ascii_alphanumeric() => false,
+                [_, first, second, ..] => self.is_opening(memory, [first, second])?,
+                // The end of the text leaves no pair.
+                _ => true,
+            };
+            if is_tried {
+                self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the patterns that match from the first byte of `range`.
+    fn from(
+        &self,
+        memory: &mut Memory,
+        text: &[u8],
+        range: Range<usize>,
+        found: &mut impl FnMut(u32, Spot),
+    ) -> Result<(), GaveUp> {
+        let cache = &mut memory.cache;
+        let start = range.start;
+        let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
+        let mut state = self.dfa.start_state_forward(cache, &input).map_err(|_| GaveUp)?;
+        cache.search_start(start);
+        for at in range.clone() {
+            state = self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?;
+            if state.is_tagged() {
+                if state.is_match() {
+                    self.tell(cache, state, start, found);
+                } else if state.is_dead() {
+                    cache.search_finish(at);
+                    return Ok(());
+                } else if state.is_quit() {
+                    return Err(GaveUp);
+                }
+            }
+        }
+        // What a match asks of the byte after it is known one byte later.
+        let last = match text.get(range.end) {
+            Some(byte) => self.dfa.next_state(cache, state, *byte),
+            None => self.dfa.next_eoi_state(cache, state),
+        };
+        let last = last.map_err(|_| GaveUp)?;
+        if last.is_match() {
+            self.tell(cache, last, start, found);
+        }
+        cache.search_finish(range.end);
+        Ok(())
+    }
+
+    fn tell(&self, cache: &Cache, state: LazyStateID, start: usize, found: &mut impl FnMut(u32, Spot)) {
+        for at in 0..self.dfa.match_len(cache, state) {
+            let pattern = self.dfa.match_pattern(cache, state, at).as_usize();
+            let Some((rule, begin)) = self.rules.get(pattern) else { continue };
+            if *begin == Begin::AtToken {
+                found(*rule, Spot::Begin(start + 1));
+            }
+            if *begin == Begin::BeforeToken || start == 0 {
+                found(*rule, Spot::Begin(start));
+            }
+        }
+    }
+
+    /// Tells where matches end.
+    fn ends(
+        &self,
+        memory: &mut Memory,
+        text: &[u8],
+        window: Range<usize>,
+        mut found: impl FnMut(u32, Spot),
     ) -> Result<(), GaveUp> {
         let input = Input::new(text).range(window);
         let mut state = OverlappingState::start();
         loop {
-            self.dfa.try_search_overlapping_fwd(cache, &input, &mut state).map_err(|_| GaveUp)?;
+            self.dfa.try_search_overlapping_fwd(&mut memory.cache, &input, &mut state).map_err(|_| GaveUp)?;
             let Some(end) = state.get_match() else { return Ok(()) };
-            if let Some(rule) = self.rules.get(end.pattern().as_usize()) {
-                found(*rule, end.offset());
+            if let Some((rule, _)) = self.rules.get(end.pattern().as_usize()) {
+                found(*rule, Spot::End(end.offset()));
             }
         }
     }
@@ -130,19 +298,44 @@ impl ShapeSet {
 mod tests {
     use super::*;
 
+    fn spots(patterns: &[(u32, Begin, &str)], text: &str, window: Range<usize>) -> Vec<(u32, Spot)> {
+        let set = ShapeSet::build(patterns.iter().copied()).expect("small patterns fit");
+        let mut memory = set.create_memory();
+        let mut spots = Vec::new();
+        set.spots(&mut memory, text.as_bytes(), window, 64, |rule, spot| spots.push((rule, spot)))
+            .expect("a short text fits");
+        spots.sort();
+        spots.dedup();
+        spots
+    }
+
     #[test]
     fn tells_which_patterns_end_where() {
-        let patterns = [(7, r"\b\d{3}-\d{2}\b"), (9, "[a-f]{4}"), (11, "zzz")];
-        let set = ShapeSet::build(patterns.into_iter()).expect("small patterns fit");
-        let mut cache = set.create_cache();
-        let mut ends = Vec::new();
-        set.ends(&mut cache, b"x 123-45 abcde 1234-56", 0..22, |rule, end| ends.push((rule, end)))
-            .expect("a short text fits");
-        assert_eq!(ends, [(7, 8), (9, 13), (9, 14)]);
-        ends.clear();
+        let patterns = [(7, r"\b\d{3}-\d{2}\b"), (9, "[a-f]{4}"), (11, "zzz")]
+            .map(|(rule, pattern)| (rule, Begin::Anywhere, pattern));
+        assert_eq!(
+            spots(&patterns, "x 123-45 abcde 1234-56", 0..22),
+            [(7, Spot::End(8)), (9, Spot::End(13)), (9, Spot::End(14))]
+        );
         // The automaton sees the text around its window.
-        set.ends(&mut cache, b"9123-45", 1..7, |rule, end| ends.push((rule, end))).expect("fits");
-        assert_eq!(ends, []);
+        assert_eq!(spots(&patterns, "9123-45", 1..7), []);
+    }
+
+    #[test]
+    fn tells_which_patterns_begin_where() {
+        let patterns = [
+            (1, Begin::AtToken, r"\b\d{3}-\d{2}\b"),
+            (2, Begin::BeforeToken, r"(?:^|[^0-9A-Za-z])\+?\d{3}(?:[^0-9]|$)"),
+        ];
+        let begin = |rule, at| (rule, Spot::Begin(at));
+        assert_eq!(
+            spots(&patterns, "a 123-45 +678", 0..13),
+            [begin(1, 2), begin(2, 1), begin(2, 8), begin(2, 9)]
+        );
+        // At the very beginning a pattern may stand before or after the first byte.
+        assert_eq!(spots(&patterns, "123-45", 0..6), [begin(1, 0), begin(1, 1), begin(2, 0)]);
+        assert_eq!(spots(&patterns, "x123-45", 1..7), []);
+        assert_eq!(spots(&patterns, "-123", 1..4), [begin(2, 0)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! with the widest window.
 
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 /// How far before a literal a match may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,123 @@ pub(super) struct Lookback {
     pub bytes: usize,
     /// Whether every match begins exactly at a literal.
     pub is_prefix: bool,
+}
+
+/// Where the matches of a pattern can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Begin {
+    /// At the byte before a token, which is no ASCII letter or digit, or with the text.
+    BeforeToken,
+    /// With a token: the byte before it, if there is one, is no ASCII letter or digit.
+    AtToken,
+    /// No one knows.
+    Anywhere,
+}
+
+/// Reads from a pattern where its matches can begin.
+pub(super) fn begin(hir: &Hir) -> Begin {
+    let mut parts = Vec::new();
+    flatten(hir, &mut parts);
+    match parts.split_first().map(|(first, rest)| (first.kind(), rest)) {
+        Some((HirKind::Look(Look::WordAscii), rest)) if begins_with_word_byte(rest) => Begin::AtToken,
+        Some((HirKind::Alternation(either), _)) if either.iter().all(is_edge) => Begin::BeforeToken,
+        _ => Begin::Anywhere,
+    }
+}
+
+/// Whether what a pattern matches is made of the bytes that `is_part` knows, but for the byte before and the byte after.
+pub(super) fn is_within(hir: &Hir, is_part: fn(u8) -> bool) -> bool {
+    let mut parts = Vec::new();
+    flatten(hir, &mut parts);
+    let is_end = |part: &Hir| match part.kind() {
+        HirKind::Alternation(either) => either.iter().all(|one| {
+            matches!(one.kind(), HirKind::Look(Look::End))
+                || (matches!(one.kind(), HirKind::Class(_)) && one.properties().maximum_len() == Some(1))
+        }),
+        _ => false,
+    };
+    let mut inner = &parts[..];
+    if let [first, rest @ ..] = inner
+        && matches!(first.kind(), HirKind::Alternation(either) if either.iter().all(is_edge))
+    {
+        inner = rest;
+    }
+    if let [rest @ .., last] = inner
+        && is_end(last)
+    {
+        inner = rest;
+    }
+    inner.iter().all(|part| is_made_of(part, is_part))
+}
+
+fn is_made_of(hir: &Hir, is_part: fn(u8) -> bool) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => literal.0.iter().all(|byte| is_part(*byte)),
+        HirKind::Class(class) => bytes_of(class)
+            .is_some_and(|ranges| ranges.into_iter().all(|range| range.into_iter().all(is_part))),
+        HirKind::Repetition(repetition) => is_made_of(&repetition.sub, is_part),
+        HirKind::Capture(capture) => is_made_of(&capture.sub, is_part),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().all(|part| is_made_of(part, is_part))
+        }
+    }
+}
+
+/// The parts of a concatenation, groups looked through.
+fn flatten<'h>(hir: &'h Hir, parts: &mut Vec<&'h Hir>) {
+    match hir.kind() {
+        HirKind::Concat(all) => all.iter().for_each(|part| flatten(part, parts)),
+        HirKind::Capture(capture) => flatten(&capture.sub, parts),
+        _ => parts.push(hir),
+    }
+}
+
+/// Whether it is the beginning of the text, or one byte that is no ASCII letter or digit.
+fn is_edge(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Look(Look::Start) => true,
+        HirKind::Class(class) => bytes_of(class).is_some_and(|ranges| {
+            !ranges.into_iter().any(|range| range.into_iter().any(|byte| byte.is_ascii_alphanumeric()))
+        }),
+        _ => false,
+    }
+}
+
+/// Whether every match of the parts begins with a letter, a digit or `_`.
+fn begins_with_word_byte(parts: &[&Hir]) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let Some((first, rest)) = parts.split_first() else { return false };
+    match first.kind() {
+        HirKind::Literal(literal) => literal.0.first().is_some_and(|byte| is_word(*byte)),
+        HirKind::Class(class) => bytes_of(class)
+            .is_some_and(|ranges| ranges.into_iter().all(|range| range.into_iter().all(is_word))),
+        HirKind::Repetition(repetition) => {
+            begins_with_word_byte(&[&repetition.sub]) && (repetition.min > 0 || begins_with_word_byte(rest))
+        }
+        HirKind::Alternation(either) => either.iter().all(|one| {
+            let mut parts = Vec::new();
+            flatten(one, &mut parts);
+            begins_with_word_byte(&parts)
+        }),
+        HirKind::Capture(_) | HirKind::Concat(_) => {
+            let mut parts = Vec::new();
+            flatten(first, &mut parts);
+            begins_with_word_byte(&parts)
+        }
+        HirKind::Empty | HirKind::Look(_) => false,
+    }
+}
+
+/// The bytes of a class; none for one of characters beyond ASCII.
+fn bytes_of(class: &Class) -> Option<Vec<std::ops::RangeInclusive<u8>>> {
+    match class {
+        Class::Bytes(class) => Some(class.ranges().iter().map(|r| r.start()..=r.end()).collect()),
+        Class::Unicode(class) => {
+            let byte = |c: char| u8::try_from(c).ok().filter(u8::is_ascii);
+            class.ranges().iter().map(|r| Some(byte(r.start())?..=byte(r.end())?)).collect()
+        }
+    }
 }
 
 /// Finds the look-back of a pattern for its literals (ASCII lower case).
@@ -124,15 +241,48 @@ fn single_letter(class: &Class) -> Option<u8> {
 mod tests {
     use super::*;
 
+    fn parse(pattern: &str) -> Hir {
+        let mut parser = regex_syntax::ParserBuilder::new();
+        parser.unicode(false).utf8(false).build().parse(pattern).expect("test patterns are valid")
+    }
+
     fn of(pattern: &str, literals: &[&str]) -> Lookback {
-        let hir = regex_syntax::ParserBuilder::new()
-            .unicode(false)
-            .utf8(false)
-            .build()
-            .parse(pattern)
-            .expect("test patterns are valid");
+        let hir = parse(pattern);
         let literals: Vec<String> = literals.iter().map(|l| (*l).to_owned()).collect();
         lookback(&hir, &literals, 200)
+    }
+
+    #[test]
+    fn reads_where_matches_begin() {
+        for (pattern, wanted) in [
+            (r"\b[0-9a-f]{32}", Begin::AtToken),
+            (r"(?i)\b(?P<value>0x[0-9a-f]+|_x)", Begin::AtToken),
+            (r"\b(?:a?b|(?:c|d)e)", Begin::AtToken),
+            (r"\b(?:a|)b", Begin::Anywhere),
+            (r"\b(?:a?-b)", Begin::Anywhere),
+            (r"\b-x", Begin::Anywhere),
+            (r"(?:^|[^A-Za-z0-9])(?P<value>\+\d)", Begin::BeforeToken),
+            (r"(?:^|[^A-Za-z0-9.])(?P<value>\d)", Begin::BeforeToken),
+            (r"(?:^|[^A-Za-z])\d", Begin::Anywhere),
+            (r"(?m:^|[^A-Za-z0-9])\d", Begin::Anywhere),
+            (r"phone \d", Begin::Anywhere),
+        ] {
+            assert_eq!(begin(&parse(pattern)), wanted, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn reads_what_a_pattern_is_made_of() {
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        for (pattern, wanted) in [
+            (r"\b\d{3}(?:4|5+)\b", true),
+            (r"(?:^|[^0-9A-Za-z])(?P<value>\d{3})(?:[^0-9]|$)", true),
+            (r"(?:^|[^0-9A-Za-z])(?P<value>\d{3}-)(?:[^0-9]|$)", false),
+            (r"(?:x|\d)\d", false),
+            (r"\d(?:[a-z]{2}|$)", false),
+        ] {
+            assert_eq!(is_within(&parse(pattern), is_digit), wanted, "{pattern}");
+        }
     }
 
     #[test]

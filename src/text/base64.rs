@@ -50,6 +50,17 @@ pub(super) fn decode(text: &[u8], range: Range<usize>, bytes_max: usize) -> Deco
     decoded
 }
 
+/// The bytes of the first eight groups; none where the run is shorter or something stands between its characters.
+pub(super) fn opening(run: &[u8]) -> Option<[u8; 24]> {
+    let symbols: &[u8; 32] = run.first_chunk()?;
+    let mut bytes = [0; 24];
+    for (group, out) in symbols.chunks_exact(4).zip(bytes.chunks_exact_mut(3)) {
+        let bits = group.iter().try_fold(0_u32, |bits, byte| Some(bits << 6 | u32::from(symbol(*byte)?)))?;
+        out.copy_from_slice(&bits.to_be_bytes()[1..]);
+    }
+    Some(bytes)
+}
+
 fn symbol(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

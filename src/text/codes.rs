@@ -12,6 +12,9 @@ const MORSE_GAP_MAX: usize = 5;
 /// The bytes that base32 (RFC 4648, capitals) in `text` stands for; none if another character is in it or its length is
 /// none that base32 has.
 pub(super) fn base32(text: &[u8]) -> Option<Vec<u8>> {
+    if !text.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7')) {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
     let (mut bits, mut count) = (0u64, 0u32);
     for byte in text {

@@ -196,6 +196,9 @@ impl Decoder<'_> {
     }
 
     fn take_base64(&mut self, range: Range<usize>) -> bool {
+        if base64::opening(&self.text[range.clone()]).is_some_and(|bytes| is_no_text(&bytes)) {
+            return false;
+        }
         let probe = base64::decode(self.text, range.clone(), PROBE);
         if read_text(&probe.bytes).is_none() {
             return false;
@@ -256,6 +259,21 @@ fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
     }
     let chars = if is_utf16_like(bytes) { utf16_chars(bytes) } else { lossy_chars(bytes) };
     is_mostly_text(chars.iter().map(|(c, _)| *c)).then_some(Text::Chars(chars))
+}
+
+/// Whether the first half of a probe holds more that is odd than [`read_text`] allows in the whole of it.
+fn is_no_text(bytes: &[u8; PROBE / 2]) -> bool {
+    let zeros = bytes.chunks_exact(2).filter(|pair| pair[1] == 0).count();
+    // A character that the end cuts off is not odd.
+    let allowed = PROBE / ODD_SHARE + 1;
+    let odd: usize = bytes
+        .utf8_chunks()
+        .map(|chunk| {
+            let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+            chunk.valid().bytes().filter(is_odd).count() + usize::from(!chunk.invalid().is_empty())
+        })
+        .sum();
+    odd > allowed && zeros * 2 < bytes.len() / 2
 }
 
 /// Whether every second byte is nearly always zero, as in UTF-16LE of Latin text.

@@ -12,11 +12,20 @@ pub(super) fn byte(high: u8, low: u8) -> Option<u8> {
     Some((digit(high)? * 16 + digit(low)?) as u8)
 }
 
-/// The bytes that `run` spells, and where its digits begin; none if it is not an even number of hex digits.
+/// The bytes that `run` spells, and where its digits begin; none if it is not an even number of hex digits, or what they
+/// spell cannot be UTF-8.
 pub(super) fn decode_run(run: &[u8]) -> Option<(Vec<u8>, usize)> {
     let start = if run.starts_with(b"0x") || run.starts_with(b"0X") { 2 } else { 0 };
     let digits = &run[start..];
     if digits.len() < gate::RUN_MIN || !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    // Digests and ids are the most of what is written in hex, and nearly all of them are no text after a few bytes.
+    let mut first = [0; 8];
+    for (out, pair) in first.iter_mut().zip(digits.chunks_exact(2)) {
+        *out = byte(pair[0], pair[1])?;
+    }
+    if std::str::from_utf8(&first).is_err_and(|error| error.error_len().is_some()) {
         return None;
     }
     let bytes: Option<Vec<u8>> = digits.chunks_exact(2).map(|pair| byte(pair[0], pair[1])).collect();

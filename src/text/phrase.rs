@@ -76,13 +76,20 @@ pub fn morse<'t>(parent: &View<'t>) -> Option<View<'t>> {
 }
 
 /// The text with digits and signs read as the letters they stand for, in words that mix them with letters; none if
-/// no word has one amid letters. A digit that ends a word, as in `sha256`, is no reason to make the view.
+/// no word that has one amid letters reads as one that `is_known`. A digit that ends a word, as in `sha256`, is no
+/// reason to make the view.
 ///
 /// `1` is read as `i`, but as `l` between vowels, after a vowel and before another `l`, and where it ends a word.
-pub fn leet<'t>(parent: &View<'t>) -> Option<View<'t>> {
+pub fn leet<'t>(parent: &View<'t>, is_known: impl Fn(&[u8]) -> bool) -> Option<View<'t>> {
     let text = parent.text();
     let bytes = text.as_bytes();
-    if !gate::has_leet(bytes) || !leet_words(bytes).any(|word| is_leet_word(bytes, &word)) {
+    let is_reason = |word: Range<usize>| {
+        let mut letters = [0; LEET_WORD_MAX];
+        word.len() <= LEET_REASON_MAX
+            && is_leet_word(bytes, &word)
+            && is_known(read_leet(bytes, &word, &mut letters))
+    };
+    if !gate::has_leet(bytes) || !leet_words(bytes).any(is_reason) {
         return None;
     }
     let mut rewriter = Rewriter::new(text);
@@ -102,6 +109,9 @@ pub fn leet<'t>(parent: &View<'t>) -> Option<View<'t>> {
 
 /// Longest word that is read as leet, in bytes: no word is as long, encoded data is.
 const LEET_WORD_MAX: usize = 40;
+
+/// Longest word that is a reason to read a text as leet, in bytes: longer ones are digests and ids.
+const LEET_REASON_MAX: usize = 20;
 
 /// Runs of ASCII letters, digits and the signs that leet uses, up to [`LEET_WORD_MAX`].
 fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
@@ -128,6 +138,14 @@ fn is_leet_word(bytes: &[u8], word: &Range<usize>) -> bool {
         let is_leet = gate::is_leet(bytes[at]) && !(is_address && bytes[at] == b'@');
         is_leet && is_letter(at + 1) && (is_letter(at.wrapping_sub(1)) || is_long())
     })
+}
+
+/// The word in letters.
+fn read_leet<'b>(bytes: &[u8], word: &Range<usize>, letters: &'b mut [u8; LEET_WORD_MAX]) -> &'b [u8] {
+    for (letter, at) in letters.iter_mut().zip(word.clone()) {
+        *letter = leet_letter(bytes, word, at).and_then(|said| said.bytes().next()).unwrap_or(bytes[at]);
+    }
+    &letters[..word.len().min(LEET_WORD_MAX)]
 }
 
 fn leet_letter(bytes: &[u8], word: &Range<usize>, at: usize) -> Option<&'static str> {

@@ -220,7 +220,7 @@ fn leet_is_read_as_letters() {
         ("the 1st of 3 items", None),
     ] {
         let made = all_views(text);
-        assert_eq!(leet(&made.views[0]).as_ref().map(View::text), wanted, "{text}");
+        assert_eq!(leet(&made.views[0], |_| true).as_ref().map(View::text), wanted, "{text}");
     }
 }
 

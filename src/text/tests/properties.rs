@@ -53,7 +53,7 @@ fn every_view(text: &str) -> Vec<(View<'_>, bool)> {
     for view in made.views {
         all.push((rot13(&view), true));
         all.push((reversed(&view), false));
-        all.extend(leet(&view).map(|view| (view, true)));
+        all.extend(leet(&view, |_| true).map(|view| (view, true)));
         all.extend(spaced(&view).map(|view| (view, true)));
         all.push((view, true));
     }
