@@ -110,6 +110,28 @@ fn is_wild(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
+/// A pattern with `?` for each `[…]`: it fits at least what the pattern fits.
+fn without_brackets(pattern: &str) -> std::borrow::Cow<'_, str> {
+    if !pattern.contains('[') {
+        return pattern.into();
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(open) = rest.find('[') {
+        // A `]` that comes first is one of the characters.
+        let from =
+            open + 1 + rest[open + 1..].bytes().take_while(|b| matches!(b, b'!' | b'^' | b']')).count();
+        let Some(close) = rest[from..].find(']').filter(|at| !rest[open..from + at].contains('/')) else {
+            break;
+        };
+        out.push_str(&rest[..open]);
+        out.push('?');
+        rest = &rest[from + close + 1..];
+    }
+    out.push_str(rest);
+    out.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Listed, glob};
@@ -178,26 +200,4 @@ mod tests {
             }
         }
     }
-}
-
-/// A pattern with `?` for each `[…]`: it fits at least what the pattern fits.
-fn without_brackets(pattern: &str) -> std::borrow::Cow<'_, str> {
-    if !pattern.contains('[') {
-        return pattern.into();
-    }
-    let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some(open) = rest.find('[') {
-        // A `]` that comes first is one of the characters.
-        let from =
-            open + 1 + rest[open + 1..].bytes().take_while(|b| matches!(b, b'!' | b'^' | b']')).count();
-        let Some(close) = rest[from..].find(']').filter(|at| !rest[open..from + at].contains('/')) else {
-            break;
-        };
-        out.push_str(&rest[..open]);
-        out.push('?');
-        rest = &rest[from + close + 1..];
-    }
-    out.push_str(rest);
-    out.into()
 }
