@@ -117,7 +117,22 @@ fn deep_and_long_scripts_are_bounded() {
         Language::PowerShell,
     ];
     for piece in [
-        "(", "[", "{", "f(", "\"", "a.b(", "'", "$", "`", "%", "eval('", "x=x+x\n", "%x(", "/", "-", "a+",
+        "(",
+        "[",
+        "{",
+        "f(",
+        "\"",
+        "a.b(",
+        "'",
+        "$",
+        "`",
+        "%",
+        "eval('",
+        "x=x+x\n",
+        "%x(",
+        "/",
+        "-",
+        "a+",
         "!",
         "a=\"b\" a a;",
     ] {
