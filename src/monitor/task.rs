@@ -28,6 +28,9 @@ use crate::telemetry::Metrics;
 const PIECE_BYTES: usize = 32 * 1024;
 /// What one message costs besides its bytes, in bytes.
 const MESSAGE_COST: usize = 512;
+/// How long records of an incident wait, so that their threads do not take the processor from those that carry the
+/// verdict to the client, nor from a client on the same machine that kills.
+const GRACE_OF_CLIENT: Duration = Duration::from_millis(1);
 /// What the judge may take beyond its time-out before it is given up: it keeps to it by itself.
 const JUDGE_GRACE: Duration = Duration::from_millis(250);
 
@@ -290,8 +293,8 @@ impl<X> Driver<'_, X> {
     }
 
     /// What the client is to be told is on its way before anything is logged or recorded: the task that writes to the
-    /// connection may run only when this one lets it. What is to be kept is handed over before, so that a client can ask
-    /// for an incident as soon as it was told; the writer is woken after, as it would take the turn of that task.
+    /// connection may run only when this one lets it, and what records wake competes with it. What is to be kept is
+    /// handed over before, so that a client can ask for an incident as soon as it was told; the writer is woken after.
     async fn perform(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
         effects.sort_by_key(turn);
@@ -300,7 +303,7 @@ impl<X> Driver<'_, X> {
         let outbox = self.outbox;
         outbox.gathered(|| effects.drain(..urgent).for_each(|effect| self.perform_one(effect)));
         if tells_incident {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(GRACE_OF_CLIENT).await;
         }
         self.keeper.record_decided();
         for effect in effects.drain(..) {
