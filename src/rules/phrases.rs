@@ -42,6 +42,8 @@ const GAP_MAX: usize = 6;
 #[derive(Debug)]
 pub(super) struct Phrases {
     phrases: Vec<Phrase>,
+    /// Byte with which the anchor of a phrase may begin, and the index of the phrase; sorted.
+    by_byte: Vec<(u8, u32)>,
     is_spaced: bool,
     /// What the gate looks for, and whether it is a whole word.
     anchors: BTreeSet<(String, Bounds)>,
@@ -111,7 +113,14 @@ pub(super) fn compile(
     let anchors: BTreeSet<_> =
         anchors.iter().filter(|(literal, bounds)| !bounds.ends_word || !lax(literal)).cloned().collect();
     let literals = anchors.iter().map(|(literal, _)| literal.clone()).collect();
-    Ok((Phrases { phrases, is_spaced, anchors, words: all_words }, literals))
+    let begins = |phrase: &Phrase, byte: &u8| phrase.elements[phrase.anchor].words.may_begin(*byte);
+    let by_byte = (0..=u8::MAX)
+        .flat_map(|byte| {
+            let indexed = (0..).zip(&phrases);
+            indexed.filter(move |(_, phrase)| begins(phrase, &byte)).map(move |(index, _)| (byte, index))
+        })
+        .collect();
+    Ok((Phrases { by_byte, phrases, is_spaced, anchors, words: all_words }, literals))
 }
 
 fn read_phrase(
@@ -274,11 +283,15 @@ impl Words {
         }
     }
 
+    /// Whether an alternative begins with a byte, in lower case.
+    fn may_begin(&self, byte: u8) -> bool {
+        self.first[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    }
+
     /// Where the longest alternative that begins at `at` ends.
     fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
         let first = *text.get(at)?;
-        let folded = usize::from(first.to_ascii_lowercase());
-        if self.first[folded >> 6] >> (folded & 63) & 1 == 0 {
+        if !self.may_begin(first.to_ascii_lowercase()) {
             return None;
         }
         if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
@@ -354,7 +367,10 @@ impl Phrases {
 
     /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
     pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
-        self.phrases.iter().find_map(|phrase| {
+        let byte = text.get(literal.start)?.to_ascii_lowercase();
+        let from = self.by_byte.partition_point(|(of, _)| *of < byte);
+        let of_byte = self.by_byte[from..].iter().take_while(|(of, _)| *of == byte);
+        of_byte.map(|(_, index)| &self.phrases[*index as usize]).find_map(|phrase| {
             if phrase.anchor == 0 {
                 return self.end_of(phrase, text, literal.start).map(|end| literal.start..end);
             }

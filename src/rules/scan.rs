@@ -15,6 +15,7 @@ use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
 use super::shapes::{Memory, Place};
 use super::triggered::Places;
+use super::window::Begin;
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 64 * 1024;
@@ -277,6 +278,14 @@ impl Sink for Collect<'_, '_> {
         }
         // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
         let shape = rule.shape();
+        // A match that begins with a token cannot begin amid one.
+        if shape.is_prefix
+            && shape.begin == Begin::AtToken
+            && at.start > 0
+            && self.text[at.start - 1].is_ascii_alphanumeric()
+        {
+            return;
+        }
         let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text.len());
         self.scratch.add(index, shape.is_prefix, window);
     }
