@@ -41,8 +41,8 @@ use crate::detect::Scanner;
 use crate::detect::redact::{Placeholders, redact_plain};
 use crate::rules::Surface;
 
-/// A text that a model wrote about a bundle, without the credentials and personal data that it may quote. Addresses on the
-/// network stay: whom a bundle talks to is what a review is about.
+/// A text that tells of a bundle, of a model, a person or the bundle itself, without the credentials and personal data that
+/// it may quote. Addresses on the network stay: whom a bundle talks to is what a review is about.
 pub fn mask(scanner: &Scanner, text: &str) -> String {
     let is_wanted = |category: &Category| !["pii.ip", "pii.url"].iter().any(|kept| category.is_within(kept));
     redact_plain(scanner, text, Surface::Document, &mut Placeholders::default(), is_wanted)

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status};
 use super::incident_convert as convert;
 use super::server::Shared;
 use super::{Changed, Identity, RequestError, page};
+use crate::bundles;
 use crate::decision::{IncidentAction, Severity, VerdictKind, VerdictSource};
 use crate::pb::v1;
 use crate::pb::v1::incident_service_server::IncidentService;
@@ -74,7 +75,14 @@ impl IncidentService for Incidents {
     ) -> Result<Response<v1::MarkFalsePositiveResponse>, Status> {
         let identity = self.identity(&request)?;
         identity.require_admin().map_err(|error| error.to_status())?;
-        let request = request.into_inner();
+        let mut request = request.into_inner();
+        // Kept for ever, in the incident and in the audit event.
+        if !request.reason.is_empty() && request.reason.len() <= REASON_BYTES_MAX {
+            request.reason = match self.0.live.snapshot() {
+                Some(snapshot) => bundles::mask(snapshot.scanner(), &request.reason),
+                None => "[REDACTED]".to_owned(),
+            };
+        }
         let (resource, reason) = (format!("incident:{}", request.incident_id), request.reason.clone());
         let action = if request.undo { "incident.unmarked" } else { "incident.marked" };
         let answer = self.0.incidents.mark(&identity, request).await;

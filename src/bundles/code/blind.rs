@@ -14,7 +14,7 @@ use super::places::PLACE;
 use super::process::LIMITS;
 use super::taint::Taint;
 use super::value::{HOLE, Shape, Value};
-use crate::bundles::rules::CommandKind;
+use crate::bundles::rules::{CommandKind, WordKind};
 use crate::commands::GuardContext;
 use crate::decision::Severity;
 use crate::shell::effect::EffectKind;
@@ -23,159 +23,6 @@ use crate::shell::effect::EffectKind;
 const BYTES: std::ops::RangeInclusive<usize> = 10..=8 << 10;
 /// Words of a list that is looked at as a command.
 const WORDS_MAX: usize = 40;
-
-/// Without one of these no command fetches, sends or decodes.
-const SIGNS: &[&str] = &[
-    "curl",
-    "wget",
-    "/dev/tcp",
-    "/dev/udp",
-    "nc ",
-    "ncat",
-    "socat",
-    "telnet",
-    "base64",
-    "openssl",
-    "xxd",
-    "scp ",
-    "rsync",
-    "ftp",
-    "powershell",
-    "pwsh",
-    "iwr",
-    "irm",
-    "mkfifo",
-    "xmrig",
-    "nslookup",
-    "dig ",
-    "python",
-    "perl",
-    "ruby",
-];
-
-/// Beginnings of the names of functions that show, keep, compare or describe a text.
-const KEEPING: &[&str] = &[
-    "print",
-    "log",
-    "warn",
-    "info",
-    "debug",
-    "error",
-    "fatal",
-    "trace",
-    "echo",
-    "write",
-    "append",
-    "push",
-    "add",
-    "put",
-    "insert",
-    "set",
-    "compile",
-    "match",
-    "search",
-    "find",
-    "test",
-    "it",
-    "describe",
-    "expect",
-    "assert",
-    "check",
-    "scan",
-    "detect",
-    "is",
-    "has",
-    "validate",
-    "analy",
-    "parse",
-    "pattern",
-    "rule",
-    "regex",
-    "message",
-    "text",
-    "string",
-    "literal",
-    "code",
-    "markdown",
-    "help",
-    "description",
-    "describe",
-    "option",
-    "example",
-    "deny",
-    "block",
-    "allow",
-    "sanitize",
-    "escape",
-    "quote",
-    "format",
-    "dedent",
-    "strip",
-    "split",
-    "join",
-    "replace",
-    "contains",
-    "include",
-    "field",
-    "param",
-    "title",
-    "label",
-    "comment",
-    "doc",
-    "note",
-    "hash",
-    "encode",
-    "decode",
-    "dump",
-    "load",
-    "raise",
-    "exception",
-    "skip",
-    "mark",
-    "classify",
-    "score",
-    "report",
-    "finding",
-    "signature",
-    "indicator",
-    "require",
-    "import",
-    "translate",
-    "t",
-    "gettext",
-    "_",
-    "case",
-    "sample",
-    "show",
-    "render",
-    "say",
-    "copy",
-    "send_message",
-    "notify",
-];
-
-/// Words in the names of methods that run what they are given.
-const RUNNING: &[&str] = &[
-    "run",
-    "exec",
-    "execute",
-    "system",
-    "popen",
-    "spawn",
-    "shell",
-    "sh",
-    "bash",
-    "cmd",
-    "command",
-    "call",
-    "invoke",
-    "start",
-    "launch",
-    "process",
-    "subprocess",
-    "dispatch",
-    "sync",
-];
 
 impl Walk<'_> {
     /// A method of something that is not known.
@@ -191,7 +38,7 @@ impl Walk<'_> {
                 self.record(&format!("blind_hidden.{name}"), arguments, at, Taint::HIDDEN);
             }
             self.handed_over(arguments, at);
-        } else if words(name).any(|word| RUNNING.contains(&&*word)) {
+        } else if words(name).any(|word| self.context.rules.has_word(WordKind::Running, &word)) {
             self.handed_over(arguments, at);
         }
     }
@@ -203,7 +50,7 @@ impl Walk<'_> {
             0..=2 => name == start || words(&name).next().is_some_and(|word| word == start),
             _ => name.starts_with(start),
         };
-        if !KEEPING.iter().any(|start| keeps(start)) {
+        if !self.context.rules.words(WordKind::Keeping).iter().any(|start| keeps(start)) {
             self.handed_over(arguments, at);
         }
     }
@@ -217,7 +64,8 @@ impl Walk<'_> {
                 _ => None,
             };
             let Some(command) = command.filter(|command| BYTES.contains(&command.len())) else { continue };
-            if SIGNS.iter().any(|sign| command.contains(sign)) && self.is_dangerous(&command) {
+            let mut signs = self.context.rules.words(WordKind::CommandSign).iter();
+            if signs.any(|sign| command.contains(&**sign)) && self.is_dangerous(&command) {
                 self.record("blind.command", &[(None, Value::text(command))], at, Taint::NONE);
             }
         }

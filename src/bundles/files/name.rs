@@ -36,8 +36,8 @@ pub(in crate::bundles) enum Syntax {
 }
 
 impl Syntax {
-    /// Every surface.
-    pub(in crate::bundles) const SURFACES: [&str; 4] = ["document", "script", "config", "data"];
+    /// Every surface; `hidden` is that of the parts of documents that readers do not see.
+    pub(in crate::bundles) const SURFACES: [&str; 5] = ["document", "script", "config", "data", "hidden"];
 
     /// The surface that rules about text name.
     pub(in crate::bundles) const fn surface(self) -> &'static str {

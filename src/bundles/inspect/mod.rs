@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
 use super::inspection::{Inspection, Manifest};
 use super::manifest::Candidates;
+use super::mask;
 use super::prepare::PreparedBundles;
 use super::scan::Engines;
 use super::unpack::Unpack;
@@ -107,6 +108,11 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) 
     checks.manifest = manifest.result;
     checks.static_security = security.result;
     checks.quality = findings.weighed(scales, CheckStatus::Warn).result;
+    let results =
+        [&mut checks.archive, &mut checks.manifest, &mut checks.static_security, &mut checks.quality];
+    for finding in results.into_iter().flat_map(|result| &mut result.findings) {
+        finding.snippet = mask(scales.scanner(), &finding.snippet);
+    }
     checks.template_placeholders = placeholders;
     checks.template_recommendation = advice;
     tree.root = checked.root;

@@ -1,5 +1,5 @@
-//! Lists beside the rules: hosts by what they say of who put something there, and rules about commands by what they mean
-//! in a bundle.
+//! Lists beside the rules: hosts by what they say of who put something there, rules about commands by what they mean in a
+//! bundle, and words by what they say of a function or a command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,24 @@ pub enum CommandKind {
     HandedOver,
 }
 
+/// What a word says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WordKind {
+    /// Functions whose names begin so show, keep, compare or describe a text. One or two letters are a word of their own.
+    Keeping,
+    /// Methods with this word in their names run what they are given.
+    Running,
+    /// A command that fetches, sends or decodes holds one of these.
+    CommandSign,
+    /// Programs that do one thing and end.
+    EndsAtOnce,
+    /// Packages and scopes that many people know.
+    KnownPackage,
+    /// Parts of names of packages that belong to one company alone.
+    PrivateName,
+}
+
 /// Hosts of one kind.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,11 +68,20 @@ pub(super) struct CommandDef {
     rules: Vec<String>,
 }
 
+/// Words of one kind.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WordDef {
+    kind: WordKind,
+    names: Vec<String>,
+}
+
 /// The lists of all files.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     hosts: BTreeMap<HostKind, Vec<String>>,
     commands: BTreeMap<CommandKind, BTreeSet<String>>,
+    words: BTreeMap<WordKind, Vec<String>>,
 }
 
 impl Lists {
@@ -90,6 +117,30 @@ impl Lists {
             }
         }
         wrong
+    }
+
+    /// Adds words; tells what is wrong with them.
+    pub(super) fn add_words(&mut self, def: WordDef) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if def.names.is_empty() {
+            wrong.push("a [[word]] has no names; give at least one".to_owned());
+        }
+        for name in def.names {
+            let known = self.words.entry(def.kind).or_default();
+            if name.trim().is_empty() || name.chars().any(|c| c.is_ascii_uppercase()) {
+                wrong.push(format!("[[word]] {name:?}: write it in lower case"));
+            } else if known.contains(&name) {
+                wrong.push(format!("[[word]] {name:?} stands twice; leave one out"));
+            } else {
+                known.push(name);
+            }
+        }
+        wrong
+    }
+
+    /// Words of a kind, in the order of files.
+    pub(super) fn words(&self, kind: WordKind) -> &[String] {
+        self.words.get(&kind).map_or(&[], Vec::as_slice)
     }
 
     /// Hosts of a kind, in the order of files.
@@ -167,6 +218,18 @@ mod tests {
             Lists::default().add_hosts(HostDef { kind: HostKind::Shared, names: Vec::new() }).len(),
             1
         );
+    }
+
+    #[test]
+    fn words_are_checked() {
+        for (names, problems) in
+            [(vec!["run", "exec"], 0), (vec!["run", "run"], 1), (vec!["Run"], 1), (vec![" "], 1), (vec![], 1)]
+        {
+            let mut lists = Lists::default();
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            assert_eq!(lists.add_words(WordDef { kind: WordKind::Running, names }).len(), problems);
+            assert!(lists.words(WordKind::Keeping).is_empty());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::BundleRules;
-use super::lists::{CommandDef, HostDef};
+use super::lists::{CommandDef, HostDef, WordDef};
 use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 use crate::bundles::code::Taint;
 use crate::commands::CommandRules;
@@ -37,6 +37,8 @@ struct RuleFile {
     hosts: Vec<Spanned<HostDef>>,
     #[serde(default, rename = "command")]
     commands: Vec<Spanned<CommandDef>>,
+    #[serde(default, rename = "word")]
+    words: Vec<Spanned<WordDef>>,
     #[serde(default, rename = "rule")]
     rules: Vec<Spanned<RuleDef>>,
 }
@@ -191,6 +193,11 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Rule
         for spanned in file.commands {
             let line = line_of(source.text, spanned.span().start);
             let wrong = out.lists.add_commands(spanned.into_inner(), CommandRules::builtin());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
+        }
+        for spanned in file.words {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.lists.add_words(spanned.into_inner());
             problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
         }
         for spanned in file.rules {
@@ -351,7 +358,7 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
 
 /// Most bytes of lazily built states of one pattern. Patterns with gaps need more than the default, and fall back to an
 /// engine ten times slower without.
-const LAZY_DFA_BYTES_MAX: usize = 8 << 20;
+const LAZY_DFA_BYTES_MAX: usize = 4 << 20;
 
 fn pattern(text: &str, field: &str, wrong: &mut Vec<String>) -> Option<Regex> {
     // Borders of words are those of ASCII: the fast engines know no others.
@@ -390,7 +397,7 @@ fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition
 }
 
 /// Kinds of text that files and blocks of documents are told apart by.
-const SURFACES: [&str; 5] = ["document", "config", "script", "data", "any"];
+const SURFACES: [&str; 6] = ["document", "config", "script", "data", "hidden", "any"];
 
 fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition> {
     if def.surfaces.is_empty() {

@@ -18,7 +18,7 @@ use crate::rules::RuleProblems;
 
 pub use builtin::{builtin_bundle_sources, builtin_rule_ids, builtin_rule_kinds};
 pub(in crate::bundles) use lists::after_scheme;
-pub use lists::{CommandKind, HostKind};
+pub use lists::{CommandKind, HostKind, WordKind};
 pub use load::BundleRuleSource;
 pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
@@ -96,6 +96,16 @@ impl BundleRules {
     /// Whether a rule about commands, by its id, means this in a bundle.
     pub fn is_command(&self, kind: CommandKind, rule: &str) -> bool {
         self.lists.is_command(kind, rule)
+    }
+
+    /// Words of a kind, in the order of files.
+    pub fn words(&self, kind: WordKind) -> &[String] {
+        self.lists.words(kind)
+    }
+
+    /// Whether a word is of a kind.
+    pub fn has_word(&self, kind: WordKind, word: &str) -> bool {
+        self.words(kind).iter().any(|known| known == word)
     }
 
     /// Indices of the rules about calls of a class or of a canonical name.

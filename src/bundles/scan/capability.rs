@@ -1,8 +1,7 @@
 //! What scripts and configuration make a bundle able to do.
 
 use super::Scan;
-use crate::detect::SECRETS;
-use crate::rules::{Budget, Role, Surface};
+use crate::bundles::mask;
 use crate::shell::effect::EffectKind;
 
 /// Longest detail that is shown, in characters.
@@ -27,22 +26,9 @@ pub(super) const fn of_effect(kind: EffectKind) -> Option<&'static str> {
     })
 }
 
-/// A detail as it may be shown: shortened, credentials masked.
+/// A detail as it may be shown: shortened, credentials and personal data masked.
 pub(super) fn shown(scan: &Scan<'_, '_>, detail: &str) -> String {
     let text: String =
         detail.chars().take(DETAIL_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let scanner = &scan.engines.scanner;
-    let plugins = scanner.rules().plugin_bits([SECRETS]);
-    let request = crate::detect::Request {
-        text: &text,
-        plugins,
-        role: Some(Role::Tool),
-        surface: Some(Surface::Document),
-    };
-    let Ok(found) = scanner.scan(request, &Budget::UNLIMITED) else { return String::new() };
-    let mut shown = text.clone();
-    for detected in found.findings.iter().rev() {
-        shown.replace_range(detected.range.clone(), "***");
-    }
-    shown
+    mask(scan.engines.scanner, &text)
 }

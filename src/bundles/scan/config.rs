@@ -3,10 +3,12 @@
 
 use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
-use super::{Rule, Scan, package, shell};
+use super::{Rule, Scan, package, server, shell};
+use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
 use crate::decision::Severity;
 
@@ -16,6 +18,9 @@ const DEPTH_MAX: usize = 40;
 const JSON_BYTES_MAX: usize = 1 << 20;
 /// Largest file that is read as YAML, in bytes.
 const YAML_BYTES_MAX: usize = 256 << 10;
+
+/// Most bytes of settings of which trees are made in one bundle. Real bundles have a hundredth of it.
+const PARSED_BYTES_MAX: usize = 8 << 20;
 
 /// Settings whose value is a command that a client runs by itself.
 const HELPERS: &[&str] = &["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
@@ -40,6 +45,20 @@ const COMMANDS: &[&str] = &[
 ];
 /// Members whose own members are commands by their names.
 const TABLES: &[&str] = &["scripts", "tasks"];
+/// Members that give the agent rights.
+const MODES: &[&str] = &["permissionMode", "defaultMode", "permission_mode"];
+/// Members that take its guards away where they are true.
+const SWITCHES: &[&str] = &[
+    "dangerouslySkipPermissions",
+    "skipDangerousModePermissionPrompt",
+    "enableAllProjectMcpServers",
+    "bypassPermissions",
+    "autoApproveAll",
+    "disableSandbox",
+    "dangerouslyDisableSandbox",
+];
+/// Further members that are looked at.
+const OTHERS: &[&str] = &["env", "url", "runOn", "permissions", "mcpServers", "mcp_servers", "servers"];
 /// Variables that change what programs load, or where they send what they know. A whole name, or the end of one.
 const ENVIRONMENT: &[&str] = &[
     "LD_PRELOAD",
@@ -107,7 +126,9 @@ const SEARCHED_BYTES_MAX: usize = 16 << 20;
 /// A file of JSON.
 pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() > JSON_BYTES_MAX {
+    if text.len() <= JSON_BYTES_MAX && is_data(text, "\\u") && !is_package(scan.path) {
+        scan.engine("config");
+    } else if text.len() > JSON_BYTES_MAX || !scan.may_parse(text.len()) {
         commands_of_broken(scan, text, 1, Origin::File);
     } else if let Some(value) = parse_json(text) {
         scan.engine("config");
@@ -129,7 +150,11 @@ pub(super) fn json_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
 /// A file of YAML, of several documents.
 pub(super) fn yaml_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() <= YAML_BYTES_MAX {
+    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") {
+        scan.engine("config");
+    } else if text.len() > YAML_BYTES_MAX || !scan.may_parse(text.len()) {
+        commands_of_broken(scan, text, 1, Origin::File);
+    } else {
         scan.engine("config");
         yaml(scan, text, 1, Origin::File);
     }
@@ -154,7 +179,10 @@ fn yaml(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Origin) {
 /// A file of TOML.
 pub(super) fn toml_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() <= YAML_BYTES_MAX
+    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") && !is_package(scan.path) {
+        scan.engine("config");
+    } else if text.len() <= YAML_BYTES_MAX
+        && scan.may_parse(text.len())
         && let Ok(value) = toml::from_str::<Value>(text)
     {
         scan.engine("config");
@@ -180,6 +208,40 @@ pub(super) fn front_matter(scan: &mut Scan<'_, '_>, value: &Value) {
 
 fn walk(scan: &mut Scan<'_, '_>, value: &Value, origin: Origin, text: &str, line: u32) {
     Walk { scan, origin, text, line, cursor: 0, searched: 0 }.value(value, "", 0);
+}
+
+/// Every name that [`Walk::object`] asks for.
+fn looked_at() -> impl Iterator<Item = &'static str> {
+    [HELPERS, COMMANDS, TABLES, MODES, SWITCHES, OTHERS].into_iter().flatten().copied()
+}
+
+fn is_looked_at(name: &str) -> bool {
+    looked_at().any(|known| known == name)
+}
+
+static LOOKED_AT: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(looked_at())
+        .unwrap_or_else(|error| panic!("names that tests build: {error}"))
+});
+
+/// Whether none of the members that are looked at can be in a text: their names are not, and nothing spells one by `escape`.
+fn is_data(text: &str, escape: &str) -> bool {
+    let bytes = text.as_bytes();
+    let goes_on =
+        |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let is_name = |hit: aho_corasick::Match| {
+        let before = hit.start().checked_sub(1).and_then(|at| bytes.get(at));
+        !goes_on(before) && !goes_on(bytes.get(hit.end()))
+    };
+    memchr::memmem::find(bytes, escape.as_bytes()).is_none() && !LOOKED_AT.find_iter(bytes).any(is_name)
+}
+
+/// Whether dependencies stand in a file as well.
+fn is_package(path: &str) -> bool {
+    path.ends_with("package.json") || path.ends_with("pyproject.toml")
 }
 
 /// JSON as clients read it: with comments and trailing commas, if need be.
@@ -244,6 +306,18 @@ fn commands_of_broken(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Or
             Origin::File => shell::command(scan, &command, line),
             Origin::Block => shell::script(scan, &command, line, shell::Place::Fence),
         }
+    }
+}
+
+impl Scan<'_, '_> {
+    /// Whether a tree may be made of so many bytes of settings more; counts them if so, and notes it if not.
+    fn may_parse(&mut self, bytes: usize) -> bool {
+        let fits = self.found.parsed + bytes <= PARSED_BYTES_MAX;
+        self.found.parsed += if fits { bytes } else { 0 };
+        if !fits {
+            self.done.cut = Some(Unscanned::TooComplex);
+        }
+        fits
     }
 }
 
@@ -322,6 +396,10 @@ impl Walk<'_, '_, '_> {
     }
 
     fn object(&mut self, fields: &Map<String, Value>, key: &str) {
+        // Nearly all objects are data. Looking at each name once is quicker than asking for every member.
+        if !fields.keys().any(|name| is_looked_at(name)) {
+            return;
+        }
         self.commands(fields, key);
         self.permissions(fields);
         if let Some(env) = fields.get("env").and_then(Value::as_object) {
@@ -330,6 +408,7 @@ impl Walk<'_, '_, '_> {
         if let Some(url) = fields.get("url").and_then(Value::as_str) {
             self.remote(url, fields);
         }
+        self.servers(fields);
         let is_at_open = fields.get("runOn").and_then(Value::as_str) == Some("folderOpen");
         if is_at_open {
             self.finding(
@@ -342,6 +421,22 @@ impl Walk<'_, '_, '_> {
                 },
                 "folderOpen",
             );
+        }
+    }
+
+    /// The servers of tools that are declared here.
+    fn servers(&mut self, fields: &Map<String, Value>) {
+        let is_wanted = |name: &str| name != "servers" || self.scan.path.ends_with("mcp.json");
+        let tables = ["mcpServers", "mcp_servers", "servers"].into_iter().filter(|name| is_wanted(name));
+        let servers: Vec<&Map<String, Value>> = tables
+            .filter_map(|name| fields.get(name)?.as_object())
+            .flat_map(Map::values)
+            .filter_map(Value::as_object)
+            .collect();
+        for one in servers {
+            if let Some((rule, at)) = server::wrong(self.scan.engines.rules, one) {
+                self.finding(rule, &at);
+            }
         }
     }
 
@@ -452,8 +547,7 @@ impl Walk<'_, '_, '_> {
     }
 
     fn permissions(&mut self, fields: &Map<String, Value>) {
-        let modes = ["permissionMode", "defaultMode", "permission_mode"];
-        let bypass = modes.iter().any(|mode| {
+        let bypass = MODES.iter().any(|mode| {
             fields.get(*mode).and_then(Value::as_str).is_some_and(|mode| {
                 matches!(
                     mode.to_ascii_lowercase().as_str(),
@@ -461,16 +555,7 @@ impl Walk<'_, '_, '_> {
                 )
             })
         });
-        let switches = [
-            "dangerouslySkipPermissions",
-            "skipDangerousModePermissionPrompt",
-            "enableAllProjectMcpServers",
-            "bypassPermissions",
-            "autoApproveAll",
-            "disableSandbox",
-            "dangerouslyDisableSandbox",
-        ];
-        let switched = switches.iter().find(|name| fields.get(**name) == Some(&Value::Bool(true)));
+        let switched = SWITCHES.iter().find(|name| fields.get(**name) == Some(&Value::Bool(true)));
         if bypass || switched.is_some() {
             let at = switched.copied().unwrap_or("ypass");
             self.finding(
@@ -616,4 +701,28 @@ fn is_local(text: &str) -> bool {
     let name = host.trim_start_matches('[').split([':', ']']).next().unwrap_or_default();
     matches!(name, "localhost" | "127.0.0.1" | "0.0.0.0" | "host.docker.internal")
         || host.starts_with("[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_told_from_settings() {
+        for (text, is_data_of_json) in [
+            (r#"{"id": 1, "name": "a", "tags": ["b"]}"#, true),
+            (r#"{"running": 1, "pre_run": 2, "run-on": 3}"#, true),
+            (r#"{"a": {"run": "b"}}"#, false),
+            (r#"{"hooks": [{"type": "command", "command": "b"}]}"#, false),
+            (r#"{"permissions": {"allow": ["*"]}}"#, false),
+            (r#"{"comm\u0061nd": "b"}"#, false),
+            (r#"{"env": {"A": "b"}}"#, false),
+            (r#"{"url": "https://a.example"}"#, false),
+        ] {
+            assert_eq!(is_data(text, "\\u"), is_data_of_json, "{text}");
+        }
+        assert!(is_data("name: a\nlist:\n  - b", "\\"));
+        assert!(!is_data("[tool.scripts]\na = 'b'", "\\"));
+        assert!(!is_data("\"r\\x75n\": b", "\\"));
+    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::{Scan, code, config, shell};
+use super::{Scan, code, config, shell, unseen};
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
 
@@ -108,6 +108,7 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
         body = front.body;
     }
     loaded_commands(scan);
+    unseen::scan(scan);
     if scan.text.len() > STRUCTURE_BYTES_MAX {
         prose(scan);
         return;
@@ -218,6 +219,7 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
         Block::Code(language) => {
             code::code(scan, *language, content, line, false);
             scan.patterns_in_block("script", content, line);
+            stray_commands(scan, content, line);
         }
         Block::Markdown => inner_blocks(scan, content, line),
         Block::Script => scan.patterns_in_block("script", content, line),
@@ -231,6 +233,17 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
         }
         Block::Toml => scan.patterns_in_block("config", content, line),
         Block::Other => {}
+    }
+}
+
+/// Commands amid code of another language: a block that is labelled wrongly is run as it stands all the same.
+fn stray_commands(scan: &mut Scan<'_, '_>, content: &str, line: u32) {
+    for (below, text) in (0..).zip(content.lines()).take(BLOCKS_MAX) {
+        let text = text.trim();
+        let is_fetch = ["curl ", "wget ", "sudo ", "bash "].iter().any(|start| text.starts_with(start));
+        if is_fetch && text.contains(['|', '<']) {
+            shell::script(scan, text, line + below, shell::Place::Fence);
+        }
     }
 }
 

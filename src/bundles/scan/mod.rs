@@ -11,8 +11,10 @@ mod origin;
 mod package;
 mod parcel;
 mod patterns;
+mod server;
 mod shell;
 mod unit;
+mod unseen;
 
 use super::coverage::Unscanned;
 use super::files::Syntax;
@@ -35,10 +37,12 @@ const OVERLAP_BYTES: usize = 20 << 10;
 /// as reading them. Real bundles have a hundredth of it.
 const FOLLOWED_BYTES_MAX: usize = 6 << 20;
 /// Most bytes of views besides the text itself that are scanned in one bundle: folded, decoded and mapped text costs as much
-/// again as the text. Real bundles have a tenth of it.
-const VIEWED_BYTES_MAX: usize = 4 << 20;
+/// again as the text. Real bundles have a twentieth of it.
+const VIEWED_BYTES_MAX: usize = 8 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
+/// Most capabilities that are listed for one bundle.
+const CAPABILITIES_MAX: usize = 2_000;
 
 /// What texts are scanned with. Immutable and shared.
 #[derive(Clone, Copy)]
@@ -64,6 +68,8 @@ pub(super) struct Found {
     followed: usize,
     /// Bytes of views that were scanned besides the texts themselves.
     viewed: usize,
+    /// Bytes of settings of which trees were made.
+    parsed: usize,
 }
 
 impl Found {
@@ -154,7 +160,11 @@ impl Scan<'_, '_> {
             surface: Some(Surface::Document),
         };
         let is_over = self.found.viewed >= VIEWED_BYTES_MAX;
+        // Plain text needs no view but those of phrases in disguise, which only documents are looked at for.
+        let is_plain = text.is_ascii() && self.syntax.surface() != "document";
         let limits = match is_over {
+            // Making a view costs as much as scanning it: even that none is needed is only asked of plain text.
+            true if is_plain => Limits { expansion_max: 1, ..Limits::default() },
             true => {
                 self.done.cut = Some(Unscanned::TooComplex);
                 Limits { expansion_max: 0, ..Limits::default() }
@@ -168,7 +178,7 @@ impl Scan<'_, '_> {
             self.done.cut = Some(Unscanned::TooComplex);
             return;
         };
-        if scanned.limit_hit && !is_over {
+        if scanned.limit_hit {
             self.done.cut = Some(Unscanned::TooComplex);
         }
         for detected in scanned.findings {
@@ -248,7 +258,7 @@ impl Scan<'_, '_> {
     /// Lists something that this file is able to do.
     fn can(&mut self, kind: &str, line: u32, detail: &str) {
         self.capabilities += 1;
-        if self.capabilities <= PER_FILE_MAX {
+        if self.capabilities <= PER_FILE_MAX && self.found.capabilities.len() < CAPABILITIES_MAX {
             let detail = capability::shown(self, detail);
             let (kind, file) = (kind.to_owned(), self.path.to_owned());
             self.found.capabilities.push(Capability { kind, file, line, detail });

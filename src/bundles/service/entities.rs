@@ -2,7 +2,7 @@
 
 use super::change::deletion_of_entity;
 use super::record::{self, Action, Record};
-use super::triage::{admin, check_id, check_reason};
+use super::triage::{admin, check_id};
 use super::{Actor, Entities, Entity, RACES_MAX, SubmissionError, Submissions};
 use crate::bundles::life;
 use crate::decision::{SubmissionStatus, Visibility};
@@ -50,8 +50,8 @@ impl Submissions {
     /// There is none that the caller may see; the caller is neither its owner nor an administrator; it is archived already,
     /// or not approved and the caller no administrator; or a race was lost.
     pub async fn archive(&self, actor: &Actor, id: &str, reason: &str) -> Result<Entity, SubmissionError> {
-        check_reason(reason)?;
-        self.move_entity(actor, id, Action::EntityArchived, reason, |row| {
+        let reason = self.kept_reason(reason)?;
+        self.move_entity(actor, id, Action::EntityArchived, &reason, |row| {
             if !knows_all(actor, row) {
                 return Err(SubmissionError::PermissionDenied {
                     needs: "being its owner, or the admin role,",
@@ -79,8 +79,8 @@ impl Submissions {
     /// The caller is no administrator, there is no such entity, it is not archived, or a race was lost.
     pub async fn restore(&self, actor: &Actor, id: &str, reason: &str) -> Result<Entity, SubmissionError> {
         admin(actor)?;
-        check_reason(reason)?;
-        self.move_entity(actor, id, Action::EntityRestored, reason, |row| match row.visibility {
+        let reason = self.kept_reason(reason)?;
+        self.move_entity(actor, id, Action::EntityRestored, &reason, |row| match row.visibility {
             Visibility::Archived => Ok(false),
             found => {
                 let advice = "only archived ones are";
@@ -102,7 +102,7 @@ impl Submissions {
         reason: &str,
     ) -> Result<(Entity, Vec<String>), SubmissionError> {
         admin(actor)?;
-        check_reason(reason)?;
+        let reason = self.kept_reason(reason)?;
         let before = self.entity(actor, id).await?;
         for _ in 0..RACES_MAX {
             let row = self.visible_entity(actor, id).await?;
@@ -112,7 +112,7 @@ impl Submissions {
             let attempts = self.store().attempts(tenant.clone(), ids).await?;
             let mut change = deletion_of_entity(Some(&row), &siblings, &attempts, self.now(), Vec::new())
                 .map_err(|_| SubmissionError::LostRace { what: "entity", id: id.to_owned() })?;
-            change.events = self.events_of_deletion(actor, &change, &siblings, reason.trim());
+            change.events = self.events_of_deletion(actor, &change, &siblings, &reason);
             // A review that ends in the same moment is no reason to leave it.
             match self.remove(change, ("entity", id)).await {
                 Ok(gone) => return Ok((before, gone)),
@@ -145,7 +145,7 @@ impl Submissions {
             after.visibility = life::visibility(archives, row.live_submission_id.is_some(), newest);
             after.updated = now.max(row.updated);
             let record = Record::by(action, actor, record::entity(id), now)
-                .reason(reason.trim())
+                .reason(reason)
                 .with("prior_visibility", row.visibility.as_str());
             let change = Change {
                 tenant: actor.tenant.clone(),

@@ -69,7 +69,8 @@ pub trait Inspect: Send + Sync {
     /// Revision of the policy in force; empty when there is none.
     fn revision(&self) -> String;
 
-    /// A text of a model without the credentials and personal data in it; nothing of it where they cannot be looked for.
+    /// A text of a model or a person without the credentials and personal data in it; nothing of it where they cannot be
+    /// looked for.
     fn mask(&self, text: &str) -> String;
 }
 
@@ -186,7 +187,7 @@ impl Submissions {
         self.parts().judge.clone().filter(|_| self.reviewing() == Reviewing::Ready)
     }
 
-    /// A text of a model as it may be kept and shown.
+    /// A text of a model or a person as it may be kept and shown.
     pub(super) fn masked(&self, text: &str) -> String {
         self.parts().inspect.mask(text)
     }

@@ -16,9 +16,7 @@ use crate::bundles::archive::FileSource;
 use crate::bundles::life::{self, Event, Live, Standing};
 use crate::bundles::{InlineVerdict, Inspection};
 use crate::decision::{BundleKind, CheckStatus, LlmReview, SubmissionStatus};
-use crate::store::{
-    AcceptError, AcceptedEntity, NewSubmission, QUOTA_STATUSES, Quota, StoredEntity, StoredSubmission,
-};
+use crate::store::{AcceptError, AcceptedEntity, NewSubmission, Quota, StoredEntity, StoredSubmission};
 use crate::telemetry::{ReviewStage, ReviewStageRan, SubmissionMoved};
 
 /// The span over which blocked uploads are counted.
@@ -155,7 +153,9 @@ impl Submissions {
         live: Live,
     ) -> Result<Reviewed, (String, SubmissionError)> {
         let id = submission.id.clone();
-        let quota = self.quota().filter(|_| QUOTA_STATUSES.contains(&submission.status));
+        // Counted again where it is written, and for every upload: of many that came at once, none is taken after the one
+        // that used the quota up, whatever its own verdict is.
+        let quota = self.quota();
         for _ in 0..RACES_MAX {
             let existing = self
                 .own_entity(actor, &upload.submitter, upload.kind, upload.entity_id.as_deref())

@@ -115,9 +115,9 @@ impl Submissions {
                 format!("must have at least {REASON_CHARS_MIN} characters that are not white space");
             return Err(SubmissionError::Invalid { field: "reason", message });
         }
-        check_reason(reason)?;
+        let reason = self.kept_reason(reason)?;
         let brought = Brought {
-            overriding: Some((actor.name.clone(), reason.to_owned())),
+            overriding: Some((actor.name.clone(), reason.clone())),
             error: "overridden".to_owned(),
             decision_id: Some(Uuid::now_v7().to_string()),
             policy_revision: Some(self.parts().inspect.revision()),
@@ -125,7 +125,7 @@ impl Submissions {
         };
         let ground = self.known(actor, id).await?;
         let action = (Event::Override, Action::Overridden, "overridden");
-        self.decide(actor, &ground, action, brought, reason, None).await?;
+        self.decide(actor, &ground, action, brought, &reason, None).await?;
         self.get(actor, id, true).await
     }
 
@@ -207,7 +207,7 @@ impl Submissions {
     /// The caller is no administrator, it is deleted already, or a race was lost.
     pub async fn delete(&self, actor: &Actor, id: &str, reason: &str) -> Result<Submission, SubmissionError> {
         admin(actor)?;
-        check_reason(reason)?;
+        let reason = self.kept_reason(reason)?;
         let ground = self.known(actor, id).await?;
         let now = self.now();
         let siblings: Vec<String> = ground.siblings.iter().map(|row| row.id.clone()).collect();
@@ -215,9 +215,22 @@ impl Submissions {
         let mut change = ground
             .deletion(&attempts, now, Vec::new())
             .map_err(|_| not_allowed(&ground.submission, "deleted", "it is deleted already"))?;
-        change.events = self.events_of_deletion(actor, &change, &ground.siblings, reason.trim());
+        change.events = self.events_of_deletion(actor, &change, &ground.siblings, &reason);
         self.remove(change, ("submission", id)).await?;
         self.get(actor, id, true).await
+    }
+
+    /// A reason as it is kept for ever, in rows and in audit events: without the credentials and personal data that whoever
+    /// typed it may have put in.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn kept_reason(&self, reason: &str) -> Result<String, SubmissionError> {
+        if reason.len() > REASON_BYTES_MAX {
+            let message = format!("must have at most {REASON_BYTES_MAX} bytes");
+            return Err(SubmissionError::Invalid { field: "reason", message });
+        }
+        Ok(self.masked(reason.trim()))
     }
 
     /// Writes a deletion, then removes the bytes; answers the ids of the tombstones, oldest first.
@@ -359,14 +372,6 @@ pub(super) fn admin(actor: &Actor) -> Result<(), SubmissionError> {
 pub(super) fn check_id(id: &str, field: &'static str) -> Result<(), SubmissionError> {
     if id.is_empty() {
         return Err(SubmissionError::Invalid { field, message: "must not be empty".to_owned() });
-    }
-    Ok(())
-}
-
-pub(super) fn check_reason(reason: &str) -> Result<(), SubmissionError> {
-    if reason.len() > REASON_BYTES_MAX {
-        let message = format!("must have at most {REASON_BYTES_MAX} bytes");
-        return Err(SubmissionError::Invalid { field: "reason", message });
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod concurrent;
 mod life;
+mod reasons;
 mod release;
 mod rig;
 mod upkeep;

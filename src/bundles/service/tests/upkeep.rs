@@ -16,6 +16,7 @@ use crate::judge::Trouble;
 
 on_both!(
     the_quota_is_never_exceeded_however_many_come_at_once,
+    good_and_bad_at_once_never_exceed_the_quota,
     the_quota_counts_what_was_blocked_within_a_day,
     blocked_bytes_are_purged_and_nothing_else,
     reviews_that_never_end_are_reaped,
@@ -45,6 +46,22 @@ async fn the_quota_is_never_exceeded_however_many_come_at_once(place: Place) {
     }
     assert_eq!(rig.kept().await.len(), 3, "bytes of what was refused are gone");
     assert_eq!(rig.events().await.len(), 3);
+}
+
+async fn good_and_bad_at_once_never_exceed_the_quota(place: Place) {
+    let rig = Rig::new(place, limited(3)).await;
+    let texts: Vec<String> =
+        (0..12).map(|n| if n % 2 == 0 { format!("BLOCK {n}") } else { format!("fine {n}") }).collect();
+    let answers = join_all(texts.iter().map(|text| rig.upload(text))).await;
+    let blocked = answers.iter().flatten().filter(|one| one.status == S::BlockedInline);
+    assert_eq!(blocked.count(), 3);
+    let taken = answers.iter().flatten().count();
+    assert_eq!(rig.kept().await.len(), taken, "bytes of what was refused are gone");
+    // Whatever waits for its review was there before the quota was used up; nothing is taken now.
+    for text in ["fine", "BLOCK"] {
+        let refused = rig.upload(text).await;
+        assert!(matches!(refused, Err(SubmissionError::QuotaExceeded { found: 3, .. })), "{refused:?}");
+    }
 }
 
 async fn the_quota_counts_what_was_blocked_within_a_day(place: Place) {
