@@ -37,8 +37,8 @@ const OVERLAP_BYTES: usize = 20 << 10;
 /// as reading them. Real bundles have a hundredth of it.
 const FOLLOWED_BYTES_MAX: usize = 6 << 20;
 /// Most bytes of views besides the text itself that are scanned in one bundle: folded, decoded and mapped text costs as much
-/// again as the text. Real bundles have a twentieth of it.
-const VIEWED_BYTES_MAX: usize = 8 << 20;
+/// again as the text. Real bundles have a tenth of it.
+const VIEWED_BYTES_MAX: usize = 4 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 /// Most capabilities that are listed for one bundle.
