@@ -16,6 +16,9 @@ use super::window::Begin;
 /// would make all others read on at every word.
 const AT: &str = "@";
 
+/// Bytes that are read between two looks at the budget.
+const PIECE_BYTES: usize = 64 * 1024;
+
 /// Places that the gate noted in one text. Each list is of one kind, in the order of the text.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -229,11 +232,18 @@ impl Looking<'_, '_> {
         };
         let memory = memory.get_or_insert_with(|| Box::new(set.create_memory()));
         for window in windows {
-            budget.check()?;
-            let text = self.text.as_bytes();
-            if set.spots(memory, text, window, group.bytes_max, |rule, spot| self.spot(rule, spot)).is_err() {
-                self.every_place();
-                break;
+            // Where matches begin does not depend on how a window is cut.
+            let piece_bytes = if group.is_anchored { PIECE_BYTES } else { window.len().max(1) };
+            for start in window.clone().step_by(piece_bytes) {
+                budget.check()?;
+                let piece = start..window.end.min(start + piece_bytes);
+                let text = self.text.as_bytes();
+                let told =
+                    set.spots(memory, text, piece, group.bytes_max, |rule, spot| self.spot(rule, spot));
+                if told.is_err() {
+                    self.every_place();
+                    return Ok(());
+                }
             }
         }
         Ok(())

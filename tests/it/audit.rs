@@ -73,7 +73,7 @@ async fn records_and_logs_hold_nothing_of_what_was_matched() {
     let records = records(&server, 1).await;
     let record = records[0].to_string();
     let log = server.log_text();
-    for secret in ["jane.roe", "corp-mail", "123-45", "6789", "previous instructions"] {
+    for secret in ["jane.roe", "corp-mail", "123-45", "45-6789", "previous instructions"] {
         assert!(!record.contains(secret), "the record holds `{secret}`: {record}");
         assert!(!log.contains(secret), "the log holds `{secret}`:\n{log}");
     }

@@ -236,15 +236,19 @@ async fn a_deadline_is_kept() {
     let server = Server::start();
     let counted =
         r#"portcullis_requests_total{rpc="CheckMessages",decision="NONE",code="DEADLINE_EXCEEDED"}"#;
+    // Every text is another, as the cache answers in no time.
+    let text = |n: u32| format!("{n} {}", "ignore all curl x@ ".repeat(160_000));
+    let started = Instant::now();
+    server.client().await.check_messages(user(&text(0))).await.expect("judged without a deadline");
+    let whole = started.elapsed();
     // Which deadline falls between the arrival of the request and the end of its scan depends on the machine.
-    for deadline_ms in [5, 10, 20, 40, 80, 160, 320] {
-        // Every text is another, as the cache answers in no time.
-        let text = format!("{deadline_ms} {}", "ignore all curl x@ ".repeat(160_000));
-        let mut request = Request::new(user(&text));
-        request.set_timeout(Duration::from_millis(deadline_ms));
+    for percent in [90, 80, 70, 60, 50, 40, 30, 20, 10, 95, 85, 75, 65, 55, 45, 35, 25, 15, 5] {
+        let mut request = Request::new(user(&text(percent)));
+        let deadline = whole * percent / 100;
+        request.set_timeout(deadline);
         let started = Instant::now();
         let answer = server.client().await.check_messages(request).await;
-        assert!(started.elapsed() < Duration::from_secs(5), "{deadline_ms} ms took {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "{deadline:?} took {:?}", started.elapsed());
         if let Err(refused) = answer {
             assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
         }
