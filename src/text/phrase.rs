@@ -85,9 +85,7 @@ pub fn leet<'t>(parent: &View<'t>, is_known: impl Fn(&[u8]) -> bool) -> Option<V
     let bytes = text.as_bytes();
     let is_reason = |word: Range<usize>| {
         let mut letters = [0; LEET_WORD_MAX];
-        word.len() <= LEET_REASON_MAX
-            && is_leet_word(bytes, &word)
-            && is_known(read_leet(bytes, &word, &mut letters))
+        is_leet_word(bytes, &word) && is_known(read_leet(bytes, &word, &mut letters))
     };
     if !gate::has_leet(bytes) || !leet_words(bytes).any(is_reason) {
         return None;
@@ -107,11 +105,9 @@ pub fn leet<'t>(parent: &View<'t>, is_known: impl Fn(&[u8]) -> bool) -> Option<V
     rewriter.finish(parent)
 }
 
-/// Longest word that is read as leet, in bytes: no word is as long, encoded data is.
-const LEET_WORD_MAX: usize = 40;
-
-/// Longest word that is a reason to read a text as leet, in bytes: longer ones are digests and ids.
-const LEET_REASON_MAX: usize = 20;
+/// Longest word that is read as leet, in bytes: a sentence without blanks may be as long. Lines of encoded data, of 64
+/// and more, are longer.
+const LEET_WORD_MAX: usize = 60;
 
 /// Runs of ASCII letters, digits and the signs that leet uses, up to [`LEET_WORD_MAX`].
 fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {

@@ -9,6 +9,7 @@
 
 mod explain;
 mod quote;
+mod tag;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::quote::is_quoted;
+use super::tag::ends_own_element;
 use super::{CODED_FEATURES, Hit, is_disguise, speaker};
 use crate::detect::Request;
 use crate::rules::{Concept, Model, RuleSet};
@@ -61,7 +62,7 @@ impl<'r> Evidence<'r> {
         hits.retain(|hit| {
             let is_new = hit.range.start >= ends[hit.family];
             ends[hit.family] = ends[hit.family].max(hit.range.end);
-            is_new
+            is_new && !ends_own_element(text, &hit.range)
         });
         let count = |hit: Hit| {
             let is_quoted = !families[hit.family].is_against && is_quoted(text, &hit.range);
