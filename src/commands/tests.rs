@@ -41,11 +41,16 @@ struct Case {
 
 #[test]
 fn the_context_decides_what_is_refused() {
-    let table: Table =
-        toml::from_str(include_str!("../../tests/cases/commands/guard.toml")).expect("a table");
-    assert!(table.case.len() > 30, "the table was not read");
+    let tables = [
+        include_str!("../../tests/cases/commands/guard.toml"),
+        include_str!("../../tests/cases/commands/lists_and_names.toml"),
+    ];
     let mut wrong = String::new();
-    for case in table.case {
+    for case in tables.into_iter().flat_map(|table| {
+        let table: Table = toml::from_str(table).expect("a table");
+        assert!(table.case.len() > 30, "the table was not read");
+        table.case
+    }) {
         let os = if case.windows { Os::Windows } else { Os::Linux };
         let place = Place { cwd: &case.cwd, home: &case.home, os };
         let analysis = analyse(&case.command, place, &Limits::default());

@@ -17,6 +17,9 @@ pub struct Argument {
     pub span: Range<usize>,
     /// Where its unknown pieces come from.
     pub origin: Origin,
+    /// Whether it begins with a variable that the command neither sets nor looks at first: it may be empty, and what
+    /// stands behind it then begins the argument.
+    pub begins_unset: bool,
 }
 
 /// Where the unknown pieces of a text come from, as far as that matters to who runs them.
@@ -44,6 +47,7 @@ impl Argument {
             has_glob: self.has_glob,
             span: self.span.clone(),
             origin: self.origin.clone(),
+            begins_unset: false,
         }
     }
 

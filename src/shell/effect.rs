@@ -96,6 +96,9 @@ effect_kinds! {
     ReverseShell = "reverse_shell",
     /// A shell is offered to whoever connects.
     BindShell = "bind_shell",
+    /// A port of this machine is offered to another host or to the internet through a tunnel. The detail says what is
+    /// behind it: `shell`, `everything` or `service`.
+    OpenTunnel = "open_tunnel",
     /// Processes multiply without end.
     ForkBomb = "fork_bomb",
     /// Checks that guard a repository are skipped (`--no-verify`, `core.hooksPath`). The detail is the sub-command.

@@ -49,6 +49,11 @@ impl<'o> Fields<'o> {
         }
     }
 
+    /// A variable that nothing is known of comes next.
+    pub fn unset(&mut self) {
+        self.current.begins_unset |= self.current.text.is_empty();
+    }
+
     /// A value that is not split. Globs in it expanded when it was made, as in `set -- *`.
     pub fn value(&mut self, value: &Argument) {
         self.is_present = true;

@@ -214,7 +214,7 @@ impl Engine<'_> {
                 super::run::Value::Text(text) => text.text.trim().parse().ok(),
                 super::run::Value::Unset => Some(0),
                 super::run::Value::Array(items) => items.first()?.text.trim().parse().ok(),
-                super::run::Value::Map(_) => None,
+                super::run::Value::Map(_) | super::run::Value::Reference(_) => None,
             }
         };
         arithmetic::evaluate(text, &lookup)

@@ -11,6 +11,23 @@ use super::{join, pattern};
 /// How often an operator goes over a value, as measured in steps.
 const OPERATOR_PASSES: usize = 8;
 
+/// Variables that runners of builds set for every job, and that hold a path.
+const ALWAYS_SET: &[&str] = &[
+    "AGENT_TEMPDIRECTORY",
+    "BUILDKITE_BUILD_CHECKOUT_PATH",
+    "BUILD_SOURCESDIRECTORY",
+    "CARGO_TARGET_TMPDIR",
+    "CI_PROJECT_DIR",
+    "CODEBUILD_SRC_DIR",
+    "GITHUB_WORKSPACE",
+    "OUT_DIR",
+    "RUNNER_TEMP",
+    "RUNNER_TOOL_CACHE",
+    "TRAVIS_BUILD_DIR",
+    "WORKSPACE",
+    "XDG_RUNTIME_DIR",
+];
+
 /// The value of a parameter before its operator.
 enum Found {
     /// Nothing is known; it may be set outside.
@@ -45,6 +62,9 @@ impl Engine<'_> {
                 }
             }
             Found::Unknown => {
+                if self.may_be_empty(parameter) {
+                    fields.unset();
+                }
                 let hole = Argument { text: HOLE.to_string(), ..Argument::default() };
                 if quoted { fields.value(&hole) } else { fields.split(&hole) }
             }
@@ -70,6 +90,16 @@ impl Engine<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a variable of which nothing is known may as well be empty. Names it for a test that it may stand in.
+    fn may_be_empty(&mut self, parameter: &Parameter<'_>) -> bool {
+        let is_plain = matches!(parameter.operation, Operation::None)
+            && !parameter.indirect
+            && parameter.index.is_none()
+            && super::super::run::is_variable(&parameter.name)
+            && !ALWAYS_SET.contains(&&*parameter.name);
+        is_plain && self.looked_up(&parameter.name)
     }
 
     fn lookup(&mut self, script: &Script<'_>, parameter: &Parameter<'_>) -> Found {
@@ -131,7 +161,8 @@ impl Engine<'_> {
                 Some(Value::Text(value)) => Found::Text((**value).clone()),
                 Some(Value::Array(items)) => items.first().cloned().map_or(Found::Unset, Found::Text),
                 Some(Value::Map(map)) => map.get("0").cloned().map_or(Found::Unset, Found::Text),
-                None => self.environment(name),
+                Some(Value::Reference(_)) => Found::Unset,
+                None => self.environment(self.scope.referred(name)),
             },
         }
     }
@@ -220,7 +251,13 @@ impl Engine<'_> {
             Operation::Default(_) | Operation::Assign(_) => found,
             Operation::Error(word) => {
                 self.text(script, word);
-                if is_missing { Found::Unknown } else { found }
+                if is_missing {
+                    // Whoever comes here after it has a value.
+                    self.known_to_be_set(&parameter.name);
+                    Found::Unknown
+                } else {
+                    found
+                }
             }
             // An unknown variable may well be set.
             Operation::Alternative(word) => match found {

@@ -1,5 +1,6 @@
 //! Programs that delete files: rm and its relatives.
 
+use super::super::argument::HOLE;
 use super::call::Call;
 use super::options::Grammar;
 
@@ -48,7 +49,12 @@ pub(super) fn rm(call: &mut Call<'_, '_>) {
     let recursive = options.has(&["r", "R", "recursive"]);
     let forced = options.has(&["f", "force", "no-preserve-root"]);
     for path in &options.operands {
-        call.delete(path, recursive, forced, "");
+        // `rm -r "$x"/*` without an `$x` deletes all there is.
+        let all_below = path.text.strip_prefix(HOLE).and_then(|rest| rest.strip_prefix('/'));
+        let may_be_root = path.begins_unset
+            && path.has_glob
+            && all_below.is_some_and(|rest| rest.contains('*') && rest.bytes().all(|b| b"*./?".contains(&b)));
+        call.delete(path, recursive, forced, if may_be_root { "unset variable" } else { "" });
     }
 }
 

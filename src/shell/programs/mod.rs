@@ -257,7 +257,10 @@ fn network_and_services(call: &mut call::Call<'_, '_>) {
             let first = call.arguments().iter().find(|a| !a.text.starts_with('-'));
             network::file_server(call, first);
         }
-        "ssh" | "autossh" | "mosh" => transfer::ssh(call),
+        "ssh" | "autossh" | "mosh" | "plink" => transfer::ssh(call),
+        "ngrok" | "bore" | "cloudflared" | "lt" | "localtunnel" | "chisel" | "tailscale" | "frpc" => {
+            transfer::tunnel(call)
+        }
         "scp" | "pscp" => transfer::scp(call),
         "sftp" | "psftp" => transfer::sftp(call),
         "ftp" | "lftp" | "tftp" | "smbclient" | "ncftp" | "ncftpput" => transfer::ftp(call),
@@ -341,6 +344,7 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
             packages::remove(call);
             packages::hooks(call);
         }
+        "nix" => packages::nix(call),
         "make" | "gmake" | "bmake" => packages::make(call),
         "cpan" => packages::cpan(call),
         "cmake" => packages::cmake(call),

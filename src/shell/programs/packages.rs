@@ -42,7 +42,10 @@ pub(super) fn install(call: &mut Call<'_, '_>) {
     let global = options.has(&["g", "global"]);
     let detail = if global { format!("{} global", call.program()) } else { call.program().to_owned() };
     for package in operands {
-        let remote = package.text.contains("://") || package.text.starts_with("git+");
+        let remote = package.text.contains("://")
+            || ["git+", "github:", "gitlab:", "bitbucket:", "gist:"]
+                .iter()
+                .any(|p| package.text.starts_with(p));
         let target = if remote { network_target(package) } else { name_target(&package.text) };
         call.tell(EffectKind::Install, Some(target), &detail);
     }
@@ -51,6 +54,22 @@ pub(super) fn install(call: &mut Call<'_, '_>) {
         .filter(|v| v.text.contains("://"))
     {
         call.tell(EffectKind::Install, Some(network_target(url)), &detail);
+    }
+}
+
+/// `nix run github:owner/name`: a flake by its address, not by its name in a registry.
+pub(super) fn nix(call: &mut Call<'_, '_>) {
+    let mut words = call.arguments().iter().filter(|a| !a.text.starts_with('-'));
+    if !words.next().is_some_and(|verb| matches!(verb.text.as_str(), "run" | "shell" | "develop" | "profile"))
+    {
+        return;
+    }
+    let is_remote = |text: &str| {
+        text.contains("://")
+            || ["github:", "gitlab:", "sourcehut:", "git+"].iter().any(|p| text.starts_with(p))
+    };
+    if let Some(flake) = words.take(2).find(|word| is_remote(&word.text)) {
+        call.tell(EffectKind::Install, Some(network_target(flake)), "nix");
     }
 }
 

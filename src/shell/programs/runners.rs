@@ -70,7 +70,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             Some((name, value)) => (name, Some(super::options::part(argument, value))),
             None => (text, None),
         };
-        if SOURCES.contains(&name) {
+        if matches!((call.program(), name), ("uv" | "uvx", "--index-url" | "--default-index")) {
+            let source = value.or_else(|| arguments.get(at).cloned().inspect(|_| at += 1));
+            if let Some(source) = source {
+                call.tell(EffectKind::Install, Some(network_target(&source)), "uv");
+            }
+        } else if SOURCES.contains(&name) {
             let source = value.or_else(|| arguments.get(at).cloned().inspect(|_| at += 1));
             if let Some(source) = source.filter(|source| is_remote(&source.text)) {
                 fetched(call, &source);

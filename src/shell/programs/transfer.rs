@@ -30,14 +30,64 @@ fn configured_commands(call: &mut Call<'_, '_>, options: &super::options::Option
     }
 }
 
+/// Ports behind which a machine is controlled: remote shells and desktops, the sockets of container engines, debuggers.
+const CONTROL_PORTS: &[&str] = &[
+    "22", "23", "135", "139", "445", "512", "513", "514", "2222", "2375", "2376", "3389", "5900", "5901",
+    "5985", "5986", "6443", "10250",
+];
+
+/// What `-R [address:]port:host:port` offers to the other host.
+fn offered(forward: &str) -> &'static str {
+    let parts: Vec<&str> = forward.rsplit(':').collect();
+    match parts.as_slice() {
+        // A port alone makes this machine a proxy into its own network.
+        [_] | [_, _] if !forward.contains('/') => "everything",
+        [port, ..] if CONTROL_PORTS.contains(port) => "shell",
+        _ => "service",
+    }
+}
+
+/// Programs that make a local port public: `ngrok tcp 22`, `bore local 22`, `chisel client host R:…`.
+pub(super) fn tunnel(call: &mut Call<'_, '_>) {
+    let arguments = call.arguments();
+    let words: Vec<&str> =
+        arguments.iter().map(|a| a.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+    let local = |text: &str| {
+        let port = text.rsplit([':', '/']).next().unwrap_or(text);
+        if CONTROL_PORTS.contains(&port) { "shell" } else { "service" }
+    };
+    let detail = match (call.program(), words.as_slice()) {
+        ("ngrok", ["tcp" | "tls" | "http" | "start", port, ..]) => local(port),
+        ("bore", ["local", port, ..]) => local(port),
+        ("cloudflared", ["tunnel" | "access", ..]) | ("lt" | "localtunnel", _) => arguments
+            .iter()
+            .map(|a| a.text.rsplit_once('=').map_or(a.text.as_str(), |(_, value)| value))
+            .find(|text| text.contains("://") || text.parse::<u16>().is_ok())
+            .map_or("service", local),
+        ("chisel", ["client", _, remotes @ ..]) => match remotes.iter().find(|r| r.starts_with("R:")) {
+            Some(remote) if remote.ends_with("socks") => "everything",
+            Some(remote) => local(remote),
+            None => return,
+        },
+        ("tailscale", ["funnel", rest @ ..]) if !rest.contains(&"status") => {
+            rest.first().map_or("service", |port| local(port))
+        }
+        ("frpc", _) => "service",
+        _ => return,
+    };
+    call.tell(EffectKind::OpenTunnel, None, detail);
+}
+
 /// `ssh`: what runs on the other host is that host's; what is forwarded here is told.
 pub(super) fn ssh(call: &mut Call<'_, '_>) {
-    let grammar = Grammar { short_values: SSH_VALUES, stops_at_operand: true, ..Grammar::default() };
+    // `autossh -M port` watches the connection; of ssh itself it is a switch.
+    let short_values = if call.program() == "autossh" { "BbcDEeFIiJLlMmOopQRSWw" } else { SSH_VALUES };
+    let grammar = Grammar { short_values, stops_at_operand: true, ..Grammar::default() };
     let options = call.options(&grammar);
     configured_commands(call, &options);
     let Some(host) = options.operands.first() else { return };
-    if options.has(&["R"]) {
-        call.tell(EffectKind::Fetch, Some(network_target(host)), "remote forward");
+    for forward in options.values(&["R"]) {
+        call.tell(EffectKind::OpenTunnel, Some(network_target(host)), offered(&forward.text));
     }
     // Standard input goes to the command on the other side.
     if options.rest.len() > 1 && !matches!(call.invocation.input, Input::None) {

@@ -54,8 +54,15 @@ impl Engine<'_> {
                 self.forget_directory();
                 true
             }
-            "true" | "false" | ":" | "test" | "[" | "exit" | "return" | "break" | "continue" | "wait"
-            | "let" => true,
+            "test" | "[" => {
+                self.tested(arguments);
+                true
+            }
+            "exit" | "return" | "break" | "continue" => {
+                self.left_if_empty();
+                true
+            }
+            "true" | "false" | ":" | "wait" | "let" => true,
             "read" => {
                 self.read(arguments);
                 true
@@ -72,8 +79,8 @@ impl Engine<'_> {
                 self.trap(arguments);
                 true
             }
-            "export" | "declare" | "typeset" | "local" | "readonly" => {
-                self.declare(arguments);
+            "export" | "declare" | "typeset" | "local" | "readonly" | "nameref" => {
+                self.declare(program, arguments);
                 false
             }
             "set" => {
@@ -244,7 +251,7 @@ impl Engine<'_> {
             text: line.to_owned(),
             span: text.span.clone(),
             origin: text.origin.clone(),
-            has_glob: false,
+            ..Argument::default()
         }
     }
 
@@ -307,9 +314,24 @@ impl Engine<'_> {
     }
 
     /// `export name=value` and its like.
-    fn declare(&mut self, arguments: &[Argument]) {
+    fn declare(&mut self, program: &str, arguments: &[Argument]) {
+        let refers = program == "nameref"
+            || !matches!(program, "export" | "readonly")
+                && arguments
+                    .iter()
+                    .map_while(|a| a.text.strip_prefix('-'))
+                    .any(|letters| letters.contains('n') && !letters.starts_with('-'));
         for argument in arguments {
-            if argument.text.starts_with('-') {
+            if argument.text.starts_with(['-', '+']) {
+                continue;
+            }
+            if refers {
+                let (name, other) = argument.text.split_once('=').unwrap_or((&argument.text, ""));
+                if names::is_variable(name) && name != other {
+                    // A name that is not known refers to nothing that is known.
+                    let is_name = other.is_empty() || names::is_variable(other);
+                    self.scope.refer(name, if is_name { other } else { "\0" });
+                }
                 continue;
             }
             if let Some((name, value)) = argument.text.split_once('=') {
@@ -331,6 +353,13 @@ impl Engine<'_> {
 
     /// `set -- a b`: positional parameters.
     fn set(&mut self, arguments: &[Argument]) {
+        let stops = |argument: &Argument| {
+            let letters = argument.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            argument.text == "nounset" || letters.is_some_and(|letters| letters.contains('u'))
+        };
+        if arguments.iter().any(stops) {
+            self.doubts.stop_at_unset();
+        }
         let mut rest = arguments.iter().enumerate();
         while let Some((at, argument)) = rest.next() {
             match argument.text.as_str() {

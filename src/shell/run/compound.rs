@@ -45,9 +45,9 @@ impl Engine<'_> {
                 }
             }
             CommandKind::Test(words) => {
-                for &word in words {
-                    self.text(script, word);
-                }
+                self.doubts.forget();
+                let words: Vec<_> = words.iter().map(|&word| self.text(script, word)).collect();
+                self.tested(&words);
             }
             CommandKind::Arithmetic(word) => {
                 self.arithmetic(script, *word);

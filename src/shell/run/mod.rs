@@ -10,6 +10,7 @@ mod call;
 mod command;
 mod compound;
 mod decode;
+mod doubts;
 mod filters;
 mod interpreters;
 mod io;
@@ -44,6 +45,7 @@ use super::syntax;
 use crate::paths::Place;
 
 pub(in crate::shell) use io::{Io, merge_origin};
+pub(in crate::shell) use names::is_variable;
 pub(in crate::shell) use scope::{Scope, Value};
 
 /// Effects one analysis reports at most.
@@ -146,6 +148,8 @@ pub(in crate::shell) struct Engine<'a> {
     trial: usize,
     facts: io::Facts,
     unseen: unseen::Unseen,
+    /// Variables that may be empty and how far they were looked at.
+    doubts: doubts::Doubts,
     /// Process substitutions that wait for their command.
     sinks: Vec<super::ast::ListId>,
     /// Every command that ran, for tests.
@@ -177,6 +181,7 @@ impl<'a> Engine<'a> {
             trial: 0,
             facts: io::Facts::default(),
             unseen: unseen::Unseen::default(),
+            doubts: doubts::Doubts::default(),
             sinks: Vec::new(),
             #[cfg(test)]
             trace: Vec::new(),

@@ -211,7 +211,7 @@ pub(super) fn base_name(path: &str) -> &str {
 }
 
 /// Whether a text can be the name of a variable.
-pub(super) fn is_variable(text: &str) -> bool {
+pub(in crate::shell) fn is_variable(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')

@@ -147,6 +147,18 @@ impl Engine<'_> {
                 let found = super::super::programs::found(arguments)?;
                 Some(Argument { text: found.text + "\n", ..found })
             }
+            // Names of what a pattern stands for, as they are written.
+            "ls" | "gls" => {
+                let is_option = |a: &&Argument| a.text.starts_with('-');
+                let named = arguments
+                    .iter()
+                    .any(|a| is_option(&a) && a.text.contains('d') && !a.text.starts_with("--"));
+                let listed: Vec<&Argument> =
+                    arguments.iter().filter(|a| !is_option(a) && (named || a.has_glob)).collect();
+                let first = listed.first()?;
+                let text: String = listed.iter().flat_map(|a| [a.text.as_str(), "\n"]).collect();
+                Some(Argument { has_glob: listed.iter().any(|a| a.has_glob), ..first.with_text(text) })
+            }
             "readlink" | "realpath" => Some(line(arguments.iter().rev().find(|a| !a.text.starts_with('-'))?)),
             "basename" => {
                 let mut name = arguments.iter().find(|a| !a.text.starts_with('-'))?.clone();

@@ -9,6 +9,9 @@ use std::rc::Rc;
 use super::super::argument::Argument;
 use super::super::ast::CommandId;
 
+/// References that are followed from one to the next.
+const REFERENCES_MAX: usize = 8;
+
 /// Values of a variable that are remembered beside the last one.
 const ALTERNATIVES_MAX: usize = 4;
 
@@ -23,6 +26,8 @@ pub(in crate::shell) enum Value {
     Array(Rc<Vec<Argument>>),
     /// An array by name.
     Map(Rc<BTreeMap<String, Argument>>),
+    /// Another name of a variable, as `declare -n` makes it; empty while it names none.
+    Reference(Rc<str>),
 }
 
 /// A variable: the value assigned last, and those that branches may have left instead.
@@ -66,6 +71,7 @@ pub(in crate::shell) struct Scope {
     journal: Vec<Undo>,
     marks: usize,
     alternatives: usize,
+    has_references: bool,
     /// How many branches that may not run enclose the current command.
     pub conditional: usize,
 }
@@ -93,7 +99,7 @@ impl Scope {
 
     /// Value of a variable. `choice` selects among those that branches left; 0 is the one assigned last.
     pub fn get(&self, name: &str, choice: usize) -> Option<&Value> {
-        let variable = self.variables.get(name)?;
+        let variable = self.variables.get(self.referred(name))?;
         match choice.checked_sub(1).filter(|_| !variable.others.is_empty()) {
             Some(other) => variable.others.get(other).or(Some(&variable.current)),
             None => Some(&variable.current),
@@ -102,7 +108,11 @@ impl Scope {
 
     /// How many values the variable may have beside the one assigned last.
     pub fn alternatives(&self, name: &str) -> usize {
-        if self.alternatives == 0 { 0 } else { self.variables.get(name).map_or(0, |v| v.others.len()) }
+        if self.alternatives == 0 {
+            0
+        } else {
+            self.variables.get(self.referred(name)).map_or(0, |v| v.others.len())
+        }
     }
 
     /// Whether any variable was ever left with more than one value.
@@ -110,8 +120,43 @@ impl Scope {
         self.alternatives > 0
     }
 
-    /// Sets a variable.
+    /// The name of the variable that a name means: its own, or that of the variable that it refers to.
+    pub fn referred<'n>(&'n self, name: &'n str) -> &'n str {
+        let mut name = name;
+        if self.has_references {
+            for _ in 0..REFERENCES_MAX {
+                match self.variables.get(name).map(|variable| &variable.current) {
+                    Some(Value::Reference(other)) if !other.is_empty() => name = other,
+                    _ => break,
+                }
+            }
+        }
+        name
+    }
+
+    /// Makes a name another one of a variable, as `declare -n` does.
+    pub fn refer(&mut self, name: &str, other: &str) {
+        self.has_references = true;
+        self.put(name, Value::Reference(Rc::from(other)));
+    }
+
+    /// Sets a variable, or the one that it refers to.
     pub fn set(&mut self, name: &str, value: Value) {
+        if !self.has_references {
+            self.put(name, value);
+            return;
+        }
+        let name = self.referred(name).to_owned();
+        // A reference that names no variable yet takes the first value as the name of one.
+        match (self.get(&name, 0), &value) {
+            (Some(Value::Reference(_)), Value::Text(text)) if super::names::is_variable(&text.text) => {
+                self.put(&name, Value::Reference(Rc::from(text.text.as_str())));
+            }
+            _ => self.put(&name, value),
+        }
+    }
+
+    fn put(&mut self, name: &str, value: Value) {
         let (name, old) = match self.variables.remove_entry(name) {
             Some((name, old)) => (name, Some(old)),
             None => (Rc::from(name), None),
@@ -218,6 +263,7 @@ fn put<V>(map: &mut BTreeMap<Rc<str>, V>, name: Rc<str>, value: Option<V>) -> Op
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Unset, Value::Unset) => true,
+        (Value::Reference(a), Value::Reference(b)) => a == b,
         (Value::Text(a), Value::Text(b)) => a.text == b.text && a.origin == b.origin,
         (Value::Array(a), Value::Array(b)) => {
             Rc::ptr_eq(a, b) || a.iter().map(|x| &x.text).eq(b.iter().map(|x| &x.text))

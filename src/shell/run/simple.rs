@@ -117,6 +117,7 @@ impl Engine<'_> {
         let printed = std::mem::take(&mut self.facts.environment);
         // The shell expands the words before it assigns.
         let sinks = self.sinks.len();
+        self.doubts.forget();
         let mut argv = self.words(script, words);
         if argv.is_empty() && words.is_empty() {
             for assignment in assignments {

@@ -522,6 +522,7 @@ pub(super) fn without_brackets(language: Language, name: &str) -> bool {
                 | "reverse"
                 | "sprintf"
                 | "decode_base64"
+                | "glob"
                 | "chr"
         );
     known && !matches!(language, Language::Python | Language::JavaScript)

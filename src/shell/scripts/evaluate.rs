@@ -15,9 +15,6 @@ const DEPTH_MAX: usize = 48;
 /// Scripts inside scripts of the same language (`exec("…")`) that are followed.
 const SCRIPTS_MAX: usize = 6;
 
-/// Elements of comprehensions that are computed in one script.
-const REPEATS_MAX: usize = 4096;
-
 /// Variables that are remembered whatever they hold.
 const VARIABLES_MAX: usize = 1024;
 
@@ -42,6 +39,8 @@ pub(super) struct Facts {
     pub spawns: bool,
     /// It fetches; from where.
     pub fetched: Option<String>,
+    /// It runs code that is not known.
+    pub evaluates: bool,
 }
 
 /// Arguments of a call.
@@ -81,8 +80,8 @@ pub(super) struct Evaluator<'t, 's> {
     pub at: usize,
     depth: usize,
     scripts: usize,
-    /// Elements of comprehensions that may still be computed.
-    repeats: usize,
+    /// Tokens of bodies that may still be run again.
+    pub repeats: usize,
     variables: HashMap<String, Value>,
     /// See [`Facts`].
     pub facts: Facts,
@@ -104,7 +103,7 @@ pub(super) fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) 
         at: 0,
         depth: 0,
         scripts: 0,
-        repeats: REPEATS_MAX,
+        repeats: super::closures::REPEATS_MAX,
         variables: HashMap::new(),
         facts: Facts::default(),
         text,
@@ -142,6 +141,7 @@ impl Evaluator<'_, '_> {
         while self.at < self.tokens.len() {
             let before = self.at;
             self.statement();
+            self.loop_behind(before);
             if self.at == before {
                 self.at += 1;
             }
@@ -175,6 +175,12 @@ impl Evaluator<'_, '_> {
     /// A connection and a shell in one script are a shell for others.
     fn network_shell(&mut self) {
         let facts = &self.facts;
+        // What a callback gets is what was fetched: `get(url, r => r.on('end', () => eval(data)))`.
+        if let Some(text) = facts.fetched.clone().filter(|_| facts.evaluates) {
+            let target = Target { text, has_glob: false, kind: TargetKind::Network };
+            tell(self.sink, EffectKind::FetchAndExecute, Some(target), "script");
+        }
+        let facts = &self.facts;
         let connected = facts.connects.is_some() || facts.listens;
         let serves = facts.shell || (facts.spawns && (facts.redirects || facts.unknown));
         if connected && serves {
@@ -191,6 +197,25 @@ impl Evaluator<'_, '_> {
 
     pub(super) fn peek_at(&self, offset: usize) -> Option<&Token> {
         self.tokens.get(self.at + offset)
+    }
+
+    pub(super) fn token(&self, at: usize) -> Option<&Token> {
+        self.tokens.get(at)
+    }
+
+    pub(super) fn token_is(&self, at: usize, sign: &str) -> bool {
+        matches!(self.tokens.get(at), Some(Token::Sign(s)) if *s == sign)
+    }
+
+    pub(super) fn token_name(&self, at: usize) -> Option<&str> {
+        match self.tokens.get(at) {
+            Some(Token::Name(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.tokens.len()
     }
 
     pub(super) fn is_sign(&self, offset: usize, sign: &str) -> bool {
@@ -231,13 +256,14 @@ impl Evaluator<'_, '_> {
     }
 
     /// One statement, or as much of it as is understood.
-    fn statement(&mut self) -> Value {
+    pub(super) fn statement(&mut self) -> Value {
         match self.peek() {
             Some(Token::Name(name)) => match (self.language, name.as_str()) {
                 (Language::Python, "import") => self.import(),
                 (Language::Python, "from") => self.import_from(),
                 (Language::Python, "for") | (Language::JavaScript, "for") => self.at += 1,
                 (Language::JavaScript, "import") => self.import_js(),
+                (Language::Perl, "for" | "foreach") => self.loop_before(),
                 (_, "const" | "let" | "var" | "my" | "our" | "local" | "return" | "async") => {
                     self.at += 1;
                     return self.statement_after_keyword();
@@ -291,9 +317,7 @@ impl Evaluator<'_, '_> {
         }
         if iterates {
             let value = functions::one_of(&values[0]);
-            for name in &names {
-                self.set(name, value.clone());
-            }
+            self.bind(&names, &value);
             return Value::Unknown;
         }
         if let ([_, _, ..], [Value::List(list)]) = (names.as_slice(), values.as_slice()) {
@@ -408,7 +432,19 @@ impl Evaluator<'_, '_> {
                     "False" | "false" | "FALSE" => Value::Number(0),
                     "None" | "null" | "nil" | "undefined" | "in" | "if" | "is" | "unless" | "while"
                     | "lambda" | "print" | "puts" | "echo" => Value::Unknown,
-                    _ => self.variables.get(&name).cloned().unwrap_or(Value::Name(name)),
+                    // Without an argument it is about the element of the loop.
+                    "unlink" | "rmdir"
+                        if self.language == Language::Perl
+                            && !self.is_sign(0, "(")
+                            && !self.peek().is_some_and(|token| self.begins_argument(token)) =>
+                    {
+                        let positional = self.variables.get("$_").cloned().into_iter().collect();
+                        self.call(Value::Name(name), Arguments { positional, named: Vec::new() })
+                    }
+                    _ => match self.function_first(&name) {
+                        Some(value) => value,
+                        None => self.variables.get(&name).cloned().unwrap_or(Value::Name(name)),
+                    },
                 }
             }
             _ => Value::Unknown,
@@ -544,47 +580,16 @@ impl Evaluator<'_, '_> {
         let value = if braces { return } else { self.expression() };
         if self.at > before {
             let value = self.comprehension(before, value);
+            // PHP's `foreach (list as $key => $value)`.
+            if self.language == Language::Php && self.name_at(0) == Some("as") {
+                self.at += 1 + 2 * usize::from(self.is_sign(2, "=>"));
+                if let Some(name) = self.take_name() {
+                    let one = functions::one_of(&value);
+                    self.set(&name, one);
+                }
+            }
             arguments.positional.push(value);
         }
-    }
-
-    /// `f(x) for x in list` behind its first expression, which began at `start`: the expression once for each element.
-    fn comprehension(&mut self, start: usize, value: Value) -> Value {
-        if self.language != Language::Python || self.name_at(0) != Some("for") {
-            return value;
-        }
-        self.at += 1;
-        let mut names = Vec::new();
-        while let Some(name) = self.name_at(0).filter(|name| *name != "in").map(str::to_owned) {
-            names.push(name);
-            self.at += 1;
-            self.take_sign(",");
-        }
-        if self.name_at(0) != Some("in") {
-            return value;
-        }
-        self.at += 1;
-        let elements = functions::elements_of(&self.expression());
-        let end = self.at;
-        if elements.len() > self.repeats || elements.is_empty() || names.is_empty() {
-            return Value::Unknown;
-        }
-        self.repeats -= elements.len();
-        let mut out = Vec::new();
-        for element in elements {
-            for (index, name) in names.iter().enumerate() {
-                let part = if names.len() == 1 {
-                    element.clone()
-                } else {
-                    functions::element(&element, &Value::Number(index as i64))
-                };
-                self.set(name, part);
-            }
-            self.at = start;
-            out.push(self.expression());
-        }
-        self.at = end;
-        Value::List(out)
     }
 
     fn index(&mut self, value: Value) -> Value {
@@ -619,6 +624,9 @@ impl Evaluator<'_, '_> {
         let Some(name) = self.name_at(1).map(str::to_owned) else { return value };
         self.at += 2;
         let called = self.is_sign(0, "(");
+        if called && let Some(result) = self.closure_argument(&value, &name) {
+            return result;
+        }
         let bare = !called
             && self.peek().is_some_and(|token| self.begins_argument(token))
             && (self.language == Language::Ruby || matches!(self.peek(), Some(Token::Text(_))));
@@ -631,18 +639,24 @@ impl Evaluator<'_, '_> {
         };
         let is_call =
             called || bare || (self.language == Language::Ruby && !name.starts_with(char::is_uppercase));
-        match value {
+        let has_block = self.language == Language::Ruby;
+        let receiver = if has_block { value.clone() } else { Value::Unknown };
+        let result = match value {
             Value::Name(module) => {
                 let full = format!("{module}.{name}");
                 if is_call { self.call(Value::Name(full), arguments) } else { functions::attribute(full) }
             }
-            value if is_call => self.method(value, &name, &arguments),
+            value if is_call => match self.apply_each(&value, &name, &arguments) {
+                Some(result) => result,
+                None => self.method(value, &name, &arguments),
+            },
             value => functions::attribute_of(value, &name),
-        }
+        };
+        if has_block { self.block_of(&receiver, &name, result) } else { result }
     }
 
     /// A method of a value that is no module.
-    fn method(&mut self, value: Value, name: &str, arguments: &Arguments) -> Value {
+    pub(super) fn method(&mut self, value: Value, name: &str, arguments: &Arguments) -> Value {
         // `fetch(u).then(eval)`
         if let (Value::Fetched(_), Value::Name(function)) = (&value, arguments.first())
             && actions::is_eval(self.language, &function)
@@ -655,7 +669,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn call(&mut self, callee: Value, arguments: Arguments) -> Value {
+    pub(super) fn call(&mut self, callee: Value, arguments: Arguments) -> Value {
         let Value::Name(name) = callee else { return Value::Unknown };
         match functions::pure(self.language, &name, &arguments) {
             Some(value) => value,

@@ -75,6 +75,14 @@ fn join_paths(parts: &[String]) -> Value {
     Value::text(out)
 }
 
+/// Something in a folder, whatever its name.
+pub(super) fn below(folder: &Value) -> Value {
+    match folder {
+        Value::Text(text) => Value::text(format!("{}/{HOLE}", text.trim_end_matches('/'))),
+        _ => Value::Unknown,
+    }
+}
+
 /// Any one element of what a loop runs over.
 pub(super) fn one_of(value: &Value) -> Value {
     match value {
@@ -133,6 +141,8 @@ pub(super) fn element(value: &Value, key: &Value) -> Value {
             .and_then(|i| text.chars().nth(i))
             .map_or(Value::Unknown, |c| Value::Text(c.to_string())),
         (Value::Name(name), Value::Text(key)) if is_environment(name) => environment(key),
+        // Ruby's `Dir["*"]`.
+        (Value::Name(name), Value::Text(_)) if name == "Dir" => Value::List(vec![key.clone()]),
         (Value::Fetched(url), _) => Value::Fetched(url.clone()),
         _ => Value::Unknown,
     }
@@ -236,8 +246,7 @@ pub(super) fn pure(language: Language, name: &str, arguments: &Arguments) -> Opt
         | "pathlib.PosixPath" | "Pathname.new" | "Pathname" | "URI" | "URI.parse" | "list" | "tuple"
         | "sorted" | "set" | "iter" | "escapeshellarg" | "trim" | "textwrap.dedent" | "shlex.quote"
         | "path.normalize" | "path.resolve" | "os.path.abspath" | "os.path.realpath" | "os.path.normpath"
-        | "File.expand_path" | "os.path.expanduser" | "Dir.glob" | "glob.glob" | "glob.iglob" | "glob"
-        | "os.fspath" | "os.fsencode" | "new" | "URL" => {
+        | "File.expand_path" | "os.path.expanduser" | "os.fspath" | "os.fsencode" | "new" | "URL" => {
             if arguments.positional.len() > 1 && last == "Path" {
                 let parts: Vec<String> = arguments.positional.iter().map(Value::to_text).collect();
                 join_paths(&parts)
@@ -261,11 +270,29 @@ pub(super) fn pure(language: Language, name: &str, arguments: &Arguments) -> Opt
             let parts: Vec<String> = arguments.positional.iter().map(Value::to_text).collect();
             join_paths(&parts)
         }
-        "os.walk" | "os.scandir" | "os.listdir" | "fs.readdirSync" | "Dir.children" | "Dir.entries"
-        | "scandir" => match first {
-            Value::Text(text) => Value::text(format!("{}/{HOLE}", text.trim_end_matches('/'))),
+        // What fits the pattern, as one path.
+        "Dir.glob" | "glob.glob" | "glob.iglob" | "glob" | "glob.sync" | "globSync" | "fs.globSync"
+        | "fg.sync" | "Pathname.glob" => match first {
+            Value::Text(_) => Value::List(vec![first]),
+            other => other,
+        },
+        "os.walk" => match below(&first) {
+            Value::Text(_) => {
+                let names = || Value::List(vec![Value::Text(HOLE.to_string())]);
+                Value::List(vec![Value::List(vec![first, names(), names()])])
+            }
             _ => Value::Unknown,
         },
+        "os.scandir" | "os.listdir" | "fs.readdirSync" | "readdirSync" | "Dir.children" | "Dir.entries"
+        | "Dir.each_child" | "Dir.foreach" | "Find.find" | "scandir" => match below(&first) {
+            Value::Text(text) => Value::List(vec![Value::Text(text)]),
+            _ => Value::Unknown,
+        },
+        // `File.method(:delete)`
+        _ if language == Language::Ruby && last == "method" && name.len() > last.len() => {
+            let module = &name[..name.len() - last.len()];
+            first.known().map_or(Value::Unknown, |method| Value::Name(format!("{module}{method}")))
+        }
         "base64.b64decode"
         | "base64.standard_b64decode"
         | "base64.urlsafe_b64decode"
@@ -417,20 +444,31 @@ pub(super) fn method(language: Language, value: &Value, name: &str, arguments: &
         (
             Value::Text(_),
             "encode" | "strip" | "lstrip" | "rstrip" | "trim" | "chomp" | "chomp!" | "expanduser" | "resolve"
-            | "absolute" | "as_posix" | "freeze" | "dup" | "b" | "expand_path" | "to_str" | "copy" | "glob"
-            | "rglob" | "iterdir" | "children",
-        ) => Some(match (value, name) {
-            (Value::Text(text), "iterdir" | "rglob" | "glob" | "children") => {
-                Value::text(format!("{}/{HOLE}", text.trim_end_matches('/')))
-            }
-            _ => value.clone(),
-        }),
+            | "absolute" | "as_posix" | "freeze" | "dup" | "b" | "expand_path" | "to_str" | "copy",
+        ) => Some(value.clone()),
+        (Value::Text(_), "iterdir" | "children" | "each_child" | "entries") => {
+            Some(Value::List(vec![below(value)]))
+        }
+        (Value::Text(text), "rglob" | "glob") => {
+            let between = if name == "rglob" { "/**/" } else { "/" };
+            let path = format!("{}{between}{}", text.trim_end_matches('/'), first.to_text());
+            Some(Value::List(vec![Value::text(path)]))
+        }
+        // The same elements, or some of them.
+        (
+            Value::List(_),
+            "sort" | "sorted" | "to_a" | "uniq" | "compact" | "flatten" | "flat" | "lazy" | "select"
+            | "reject" | "filter" | "grep" | "grep_v" | "each" | "forEach" | "reverse_each" | "sort_by"
+            | "each_entry" | "take" | "drop" | "slice" | "toSorted" | "each_with_index",
+        ) => Some(value.clone()),
         (Value::Text(text), "lower" | "toLowerCase" | "downcase") => Some(Value::Text(text.to_lowercase())),
         (Value::Text(text), "upper" | "toUpperCase" | "upcase") => Some(Value::Text(text.to_uppercase())),
         (Value::Text(text), "reverse") => Some(Value::Text(text.chars().rev().collect())),
         (Value::List(list), "reverse" | "reverse!") => {
             Some(Value::List(list.iter().rev().cloned().collect()))
         }
+        // Of a path, not of characters in a text.
+        (Value::Text(_), "delete") if arguments.positional.is_empty() => None,
         (Value::Text(text), "replace" | "replaceAll" | "gsub" | "sub" | "tr" | "delete") => {
             let to = arguments.get(1, &[]).map_or(String::new(), Value::to_text);
             match first.known() {

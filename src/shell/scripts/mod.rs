@@ -7,11 +7,13 @@
 
 mod actions;
 mod awk;
+mod closures;
 mod decode;
 mod evaluate;
 mod functions;
 mod imports;
 mod powershell;
+mod powershell_fold;
 mod sinks;
 mod token;
 mod value;

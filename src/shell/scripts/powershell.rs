@@ -14,11 +14,11 @@ const REMOVERS: &[&str] = &["remove-item", "ri", "rm", "rmdir", "del", "erase", 
 
 /// See [`super::analyse`].
 pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
-    let squeezed: String =
-        text.text.to_ascii_lowercase().chars().filter(|c| !matches!(c, '`' | '^')).collect();
+    let script = super::powershell_fold::fold(&text.text);
+    let squeezed: String = script.to_ascii_lowercase().chars().filter(|c| !matches!(c, '`' | '^')).collect();
     whole(&squeezed, sink);
     let mut listed: Vec<String> = Vec::new();
-    for (index, mut pipeline) in commands(&text.text).into_iter().enumerate() {
+    for (index, mut pipeline) in commands(&script).into_iter().enumerate() {
         if index >= COMMANDS_MAX {
             return;
         }

@@ -69,7 +69,18 @@ fn is_shell(program: &str) -> bool {
 /// A program with its arguments.
 fn run(evaluator: &mut Evaluator<'_, '_>, words: &[Value], via: &'static str) {
     evaluator.facts.spawns = true;
-    let argv: Vec<Argument> = words.iter().map(|word| argument(evaluator, word)).collect();
+    let mut argv: Vec<Argument> = Vec::with_capacity(words.len());
+    for word in words {
+        match word {
+            // What a pattern stands for, put among the words: `[*glob("*")]`.
+            Value::List(list) => argv.extend(list.iter().map(|one| {
+                let mut one = argument(evaluator, one);
+                one.has_glob = one.text.contains('*');
+                one
+            })),
+            word => argv.push(argument(evaluator, word)),
+        }
+    }
     let Some(program) = argv.first() else { return };
     if is_shell(&program.text) && !argv.iter().any(|a| a.text.starts_with("-c") || a.text == "/c") {
         evaluator.facts.shell = true;
@@ -97,6 +108,7 @@ pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
         Value::Opaque => tell(evaluator.sink, EffectKind::OpaqueExecution, None, "script"),
         _ => {
             evaluator.facts.unknown = true;
+            evaluator.facts.evaluates |= fetched.is_none();
             if let Some(url) = fetched {
                 let target = Target { text: url, has_glob: false, kind: TargetKind::Network };
                 tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
@@ -435,7 +447,8 @@ fn delete(evaluator: &mut Evaluator<'_, '_>, paths: &[Value], recursive: bool, f
         // Whatever a folder holds, one after the other.
         let listed =
             matches!(value, Value::Text(text) if text.strip_suffix(HOLE).is_some_and(|t| t.ends_with('/')));
-        let recursive = recursive || listed;
+        let deep = matches!(value, Value::Text(text) if text.contains("**"));
+        let recursive = recursive || listed || deep;
         if matches!(value, Value::Text(_) | Value::Unknown) {
             let attributes = Attributes { recursive, forced, detail: String::new() };
             evaluator.sink.effect(EffectKind::DeletePath, path(value), attributes);
@@ -551,7 +564,7 @@ pub(super) fn method(
     arguments: &Arguments,
 ) -> Value {
     match (value, name) {
-        (Value::Text(_), "unlink" | "rmdir" | "delete!") => {
+        (Value::Text(_), "unlink" | "rmdir" | "delete!") | (Value::Text(_), "delete") => {
             delete(evaluator, std::slice::from_ref(value), false, false)
         }
         (Value::Text(_), "rmtree") => delete(evaluator, std::slice::from_ref(value), true, true),

@@ -143,6 +143,7 @@ impl Lexer<'_> {
                 self.tokens.push(Token::Text(pieces));
             }
             '%' if self.language == Ruby && self.expects_value() => self.percent(),
+            '<' if self.language == Perl && self.expects_value() && self.file_pattern() => {}
             '$' | '@' if self.is(&[Perl, Php, Ruby]) => self.variable(),
             ':' if self.language == Ruby && self.symbol() => {}
             _ if c.is_ascii_digit() => self.number(),
@@ -183,6 +184,10 @@ impl Lexer<'_> {
                         | "puts"
                         | "system"
                         | "exec"
+                        | "unlink"
+                        | "for"
+                        | "foreach"
+                        | "map"
                 )
             }
             Some(_) => false,
@@ -280,7 +285,11 @@ impl Lexer<'_> {
                 {
                     let name = self.take_while(in_name);
                     pieces.push(Piece::Constant(unescape(&std::mem::take(&mut constant))));
-                    pieces.push(Piece::Variable(format!("{c}{name}")));
+                    pieces.push(if name == "ENV" && self.peek() == Some('{') {
+                        self.environment()
+                    } else {
+                        Piece::Variable(format!("{c}{name}"))
+                    });
                 }
                 _ => constant.push(c),
             }
@@ -288,6 +297,17 @@ impl Lexer<'_> {
         pieces.push(Piece::Constant(unescape(&constant)));
         pieces.retain(|piece| *piece != Piece::Constant(String::new()));
         pieces
+    }
+
+    /// Perl's `$ENV{NAME}` in a text; the braces are next.
+    fn environment(&mut self) -> Piece {
+        self.bump();
+        let name = self.take_while(|c| c != '}' && c != '\n');
+        self.bump();
+        match name.trim_matches(['\'', '"']) {
+            "HOME" => Piece::Constant("~".to_owned()),
+            _ => Piece::Hole,
+        }
     }
 
     /// Whether `#{` or `${` begins a placeholder here.
@@ -321,6 +341,22 @@ impl Lexer<'_> {
         }
         let perl = sign == '$' && self.is(&[Language::Perl, Language::Php]) && !inner.starts_with('$');
         Piece::Variable(if perl { format!("${inner}") } else { inner.to_owned() })
+    }
+
+    /// Perl's `<~/*.c>`, which is `glob "~/*.c"`; a name between the signs reads a line instead.
+    fn file_pattern(&mut self) -> bool {
+        let rest = &self.rest()[1..];
+        let Some(length) = rest.find(['>', '\n', ';']).filter(|at| rest[*at..].starts_with('>')) else {
+            return false;
+        };
+        if !rest[..length].contains(['/', '*', '~', '?']) {
+            return false;
+        }
+        self.at += 1;
+        let pieces = self.interpolated('<', '>');
+        self.tokens.push(Token::Name("glob".to_owned()));
+        self.tokens.push(Token::Text(pieces));
+        true
     }
 
     /// Ruby's `%x(…)`, `%w[…]`, `%q{…}`.
@@ -358,7 +394,15 @@ impl Lexer<'_> {
     /// `$name`, `@name`, `$_`; a sigil alone is punctuation.
     fn variable(&mut self) {
         let Some(sigil) = self.bump() else { return };
-        let name = self.take_while(in_name);
+        let mut name = self.take_while(in_name);
+        // `$File::Find::name`
+        while self.language == Language::Perl
+            && !name.is_empty()
+            && self.rest().strip_prefix("::").is_some_and(|rest| rest.starts_with(starts_name))
+        {
+            self.at += 2;
+            name = name + "::" + &self.take_while(in_name);
+        }
         if !name.is_empty() {
             self.tokens.push(Token::Name(format!("{sigil}{name}")));
         } else if sigil == '$' && self.peek().is_some_and(|c| "~/,;!&0".contains(c)) {
