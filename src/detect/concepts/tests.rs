@@ -58,6 +58,11 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(paraphrases), 90);
     let wordings = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/wordings.toml"));
     check(&read(wordings), 85);
+    let readers = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/readers.toml"));
+    check(&read(readers), 85);
+    let unseen =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/readers_held_out.toml"));
+    check(&read(unseen), 35);
     // Never looked at when rules are written, so the share is what unseen wordings can expect.
     let held_out = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/held_out.toml"));
     check(&read(held_out), 25);

@@ -10,6 +10,7 @@ mod bank;
 mod digits;
 mod encoded;
 mod issued;
+mod keccak;
 mod mail;
 mod national;
 mod network;

@@ -227,8 +227,20 @@ fn wallets() {
     );
     check(
         "hex-wallet",
-        &["0x52908400098527886E0F7030069857D2E4169EE7"],
-        &["0x0000000000000000000000000000000000000001", "0x1234"],
+        &[
+            "0x52908400098527886E0F7030069857D2E4169EE7",
+            "0x109031c05318848ba78ba04165baaad1e1cd00da",
+            // The addresses that EIP-55 gives as examples.
+            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+            "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+            "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+        ],
+        &[
+            "0x0000000000000000000000000000000000000001",
+            "0x1234",
+            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD",
+            "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+        ],
     );
 }
 

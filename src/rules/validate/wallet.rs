@@ -2,6 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
+use super::keccak::keccak256;
+
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// Longer text is no address; decoding is quadratic, so it is bounded here.
 const BASE58_CHARS_MAX: usize = 120;
@@ -76,12 +78,26 @@ fn bech32_step(sum: u32, value: u8) -> u32 {
     next
 }
 
-/// Whether `0x` and forty hexadecimal digits hold enough different digits to be an address in use.
+/// Whether `0x` and forty hexadecimal digits can be an address in use: they hold enough different digits, and where
+/// letters of both cases stand among them, these are the checksum of <https://eips.ethereum.org/EIPS/eip-55>.
 pub(super) fn is_hex_wallet(value: &str) -> bool {
     let hex = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")).unwrap_or(value);
     let mut seen = [false; 256];
     for byte in hex.bytes() {
         seen[usize::from(byte.to_ascii_lowercase())] = true;
     }
-    hex.len() == 40 && seen.iter().filter(|seen| **seen).count() >= 8
+    let has_both_cases = hex.bytes().any(|byte| byte.is_ascii_lowercase())
+        && hex.bytes().any(|byte| byte.is_ascii_uppercase());
+    hex.len() == 40
+        && seen.iter().filter(|seen| **seen).count() >= 8
+        && (!has_both_cases || has_address_checksum(hex.as_bytes()))
+}
+
+/// Whether each letter is a capital where the digit of the digest at its place is 8 or more.
+fn has_address_checksum(hex: &[u8]) -> bool {
+    let Some(digest) = keccak256(&hex.to_ascii_lowercase()) else { return false };
+    hex.iter().enumerate().all(|(at, byte)| {
+        let digit = if at % 2 == 0 { digest[at / 2] >> 4 } else { digest[at / 2] & 15 };
+        !byte.is_ascii_alphabetic() || byte.is_ascii_uppercase() == (digit >= 8)
+    })
 }
