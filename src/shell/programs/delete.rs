@@ -54,7 +54,13 @@ pub(super) fn rm(call: &mut Call<'_, '_>) {
         let may_be_root = path.begins_unset
             && path.has_glob
             && all_below.is_some_and(|rest| rest.contains('*') && rest.bytes().all(|b| b"*./?".contains(&b)));
-        call.delete(path, recursive, forced, if may_be_root { "unset variable" } else { "" });
+        // `rm -rf "$x"`: nobody sees what it deletes.
+        let detail = match (may_be_root, path.begins_unset && path.is_unknown()) {
+            (true, _) => "unset variable",
+            (_, true) => "unknown variable",
+            _ => "",
+        };
+        call.delete(path, recursive, forced, detail);
     }
 }
 

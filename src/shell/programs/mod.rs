@@ -105,6 +105,9 @@ pub trait Sink {
 
     /// The program runs text that it decoded itself.
     fn decoded(&mut self) {}
+
+    /// A script was longer than is looked at, or a loop in it.
+    fn limited(&mut self) {}
 }
 
 /// The attributes of an effect.

@@ -49,7 +49,7 @@ pub(in crate::shell) use names::is_variable;
 pub(in crate::shell) use scope::{Scope, Value};
 
 /// Effects one analysis reports at most.
-const EFFECTS_MAX: usize = 2_000;
+const EFFECTS_MAX: usize = 1_024;
 /// Steps that one effect costs.
 const EFFECT_STEPS: usize = 20;
 /// Bytes that cost one step.

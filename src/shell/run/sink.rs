@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::analysis::UnresolvedCause;
 use super::super::argument::Argument;
 use super::super::effect::{EffectKind, Target};
 use super::super::programs::{Attributes, Language, Sink};
@@ -53,6 +54,10 @@ impl Sink for ProgramSink<'_, '_, '_> {
 
     fn unknown_command(&mut self) {
         self.engine.note_unknown_command(self.span);
+    }
+
+    fn limited(&mut self) {
+        self.engine.note(UnresolvedCause::TooMuchWork, self.span.clone());
     }
 
     fn decoded(&mut self) {

@@ -9,7 +9,7 @@ use super::token::Token;
 use super::value::Value;
 
 /// Tokens of bodies that are run again in one script, all elements taken together.
-pub(super) const REPEATS_MAX: usize = 1 << 15;
+pub(super) const REPEATS_MAX: usize = 1 << 14;
 
 /// Clauses of one comprehension that are followed.
 const CLAUSES_MAX: usize = 4;
@@ -95,11 +95,14 @@ impl Evaluator<'_, '_> {
         }
         self.at += 1;
         let list = self.expression();
-        let elements = functions::elements_of(&list);
+        let mut elements = functions::elements_of(&list);
         self.skip_condition();
         let behind = self.at;
         let mut end = behind;
         let nests = self.name_at(0) == Some("for") && depth < CLAUSES_MAX;
+        if elements.is_empty() && nests {
+            elements.push(Value::Unknown);
+        }
         for element in elements {
             if !self.repeat(length) {
                 break;
@@ -138,6 +141,9 @@ impl Evaluator<'_, '_> {
     /// Takes the tokens of one more run from what may still be run again.
     fn repeat(&mut self, length: usize) -> bool {
         let left = self.repeats.checked_sub(length.max(1));
+        if left.is_none() {
+            self.sink.limited();
+        }
         self.repeats = left.unwrap_or(0);
         left.is_some()
     }
@@ -245,52 +251,27 @@ impl Evaluator<'_, '_> {
 
     /// The index behind the bracket that closes the one at `at`.
     fn behind_bracket(&self, at: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for index in at..self.length() {
-            match self.token(index) {
-                Some(Token::Sign("(" | "[" | "{")) => depth += 1,
-                Some(Token::Sign(")" | "]" | "}")) => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        return Some(index + 1);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
+        self.closed_by(at)
     }
 
     /// The index behind the `end` of the block that begins here; the end of the script without one.
     fn behind_end(&self) -> usize {
-        let mut depth = 0_usize;
-        for index in self.at..self.length() {
-            match self.token_name(index) {
-                Some("do" | "begin" | "case" | "def") => depth += 1,
-                // One of these behind an expression has no end of its own.
-                Some("if" | "unless" | "while" | "until") => {
-                    let starts = matches!(self.token(index.wrapping_sub(1)), None | Some(Token::End));
-                    depth += usize::from(starts);
-                }
-                Some("end") => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        return index + 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.length()
+        self.closed_by(self.at).unwrap_or(self.length())
+    }
+
+    fn closed_by(&self, at: usize) -> Option<usize> {
+        let table = self.closes.get_or_init(|| closes(self.all_tokens()));
+        table.get(at).copied().filter(|end| *end > 0).map(|end| end as usize)
     }
 
     /// Runs a body for each element and gives the results.
     fn run_body(&mut self, body: &Body, elements: &[Value]) -> Vec<Value> {
         let back = self.at;
-        let length = body.end.saturating_sub(body.start).max(8);
         let mut results = Vec::new();
-        for element in elements {
-            if !self.repeat(length) {
+        // Nothing is known of an empty list either: the body may run.
+        let elements = if elements.is_empty() { &[Value::Unknown][..] } else { elements };
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 && !self.repeat(8) {
                 break;
             }
             if body.names.is_empty() {
@@ -312,6 +293,11 @@ impl Evaluator<'_, '_> {
                 }
             }
             results.push(last);
+            // A body is paid for once it was read, when its length is known.
+            let length = self.at.saturating_sub(body.start);
+            if index + 1 < elements.len() && !self.repeat(length) {
+                break;
+            }
         }
         self.at = back;
         results
@@ -508,6 +494,41 @@ impl Evaluator<'_, '_> {
             self.set(&name, one);
         }
     }
+}
+
+/// For each bracket and each word that opens a block, the index behind what closes it; 0 where nothing does.
+fn closes(tokens: &[Token]) -> Vec<u32> {
+    let mut table = vec![0; tokens.len()];
+    let (mut brackets, mut blocks) = (Vec::new(), Vec::new());
+    for (index, token) in tokens.iter().enumerate() {
+        let closed = match token {
+            Token::Sign("(" | "[" | "{") => {
+                brackets.push(index);
+                None
+            }
+            Token::Sign(")" | "]" | "}") => brackets.pop(),
+            Token::Name(name) => match name.as_str() {
+                "do" | "begin" | "case" | "def" => {
+                    blocks.push(index);
+                    None
+                }
+                // One of these behind an expression has no end of its own.
+                "if" | "unless" | "while" | "until"
+                    if matches!(index.checked_sub(1).map(|at| &tokens[at]), None | Some(Token::End)) =>
+                {
+                    blocks.push(index);
+                    None
+                }
+                "end" => blocks.pop(),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(open) = closed {
+            table[open] = u32::try_from(index + 1).unwrap_or(0);
+        }
+    }
+    table
 }
 
 /// The elements of a list; a text stands for itself.

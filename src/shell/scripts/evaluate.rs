@@ -1,11 +1,12 @@
 //! Follows a script through its tokens: assignments are kept, constants are computed, calls are told.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::super::argument::{Argument, HOLE};
 use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{Language, Sink};
-use super::token::{Piece, Token, tokens};
+use super::token::{Piece, TOKENS_MAX, Token, tokens};
 use super::value::Value;
 use super::{actions, functions, sinks, tell};
 
@@ -76,6 +77,8 @@ pub(super) struct Evaluator<'t, 's> {
     /// Its language.
     pub language: Language,
     tokens: &'t [Token],
+    /// Where brackets and blocks end, found when it is first asked for.
+    pub closes: OnceCell<Vec<u32>>,
     /// The next token.
     pub at: usize,
     depth: usize,
@@ -94,12 +97,16 @@ pub(super) struct Evaluator<'t, 's> {
 /// See [`super::analyse`].
 pub(super) fn analyse(language: Language, text: &Argument, sink: &mut dyn Sink) {
     let tokens = tokens(language, &text.text);
+    if tokens.len() >= TOKENS_MAX {
+        sink.limited();
+    }
     if forks_without_end(language, &tokens) {
         tell(sink, EffectKind::ForkBomb, None, "script");
     }
     let mut evaluator = Evaluator {
         language,
         tokens: &tokens,
+        closes: OnceCell::new(),
         at: 0,
         depth: 0,
         scripts: 0,
@@ -155,9 +162,13 @@ impl Evaluator<'_, '_> {
             return;
         }
         let inner = tokens(self.language, script);
+        if inner.len() >= TOKENS_MAX {
+            self.sink.limited();
+        }
         let mut evaluator = Evaluator {
             language: self.language,
             tokens: &inner,
+            closes: OnceCell::new(),
             at: 0,
             depth: self.depth,
             scripts: self.scripts + 1,
@@ -212,6 +223,10 @@ impl Evaluator<'_, '_> {
             Some(Token::Name(name)) => Some(name),
             _ => None,
         }
+    }
+
+    pub(super) fn all_tokens(&self) -> &[Token] {
+        self.tokens
     }
 
     pub(super) fn length(&self) -> usize {

@@ -14,7 +14,10 @@ const REMOVERS: &[&str] = &["remove-item", "ri", "rm", "rmdir", "del", "erase", 
 
 /// See [`super::analyse`].
 pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
-    let script = super::powershell_fold::fold(&text.text);
+    let script = super::powershell_fold::fold(&text.text).unwrap_or_else(|| {
+        sink.limited();
+        text.text.as_str().into()
+    });
     let squeezed: String = script.to_ascii_lowercase().chars().filter(|c| !matches!(c, '`' | '^')).collect();
     whole(&squeezed, sink);
     let mut listed: Vec<String> = Vec::new();

@@ -4,7 +4,7 @@ use super::super::argument::HOLE;
 use super::super::programs::Language;
 
 /// Tokens of one script; what follows is not looked at.
-const TOKENS_MAX: usize = 50_000;
+pub(super) const TOKENS_MAX: usize = 16_000;
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
