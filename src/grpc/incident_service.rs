@@ -77,7 +77,7 @@ impl IncidentService for Incidents {
         identity.require_admin().map_err(|error| error.to_status())?;
         let mut request = request.into_inner();
         // Kept for ever, in the incident and in the audit event.
-        if !request.reason.is_empty() && request.reason.len() <= REASON_BYTES_MAX {
+        if KeptIncidents::masks(&request) {
             request.reason = match self.0.live.snapshot() {
                 Some(snapshot) => bundles::mask(snapshot.scanner(), &request.reason),
                 None => "[REDACTED]".to_owned(),
@@ -160,6 +160,12 @@ impl KeptIncidents {
                 .unwrap_or_default(),
             total: found.total,
         })
+    }
+
+    /// Whether a mark holds a reason that must be masked before it is handed to [`KeptIncidents::mark`]: one that will be
+    /// kept. A longer one is refused as it stands.
+    pub fn masks(request: &v1::MarkFalsePositiveRequest) -> bool {
+        !request.reason.is_empty() && request.reason.len() <= REASON_BYTES_MAX
     }
 
     /// Marks one as a false positive, or takes the mark back.

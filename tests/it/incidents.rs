@@ -315,6 +315,10 @@ async fn the_command_line_looks_here_or_at_a_server() {
             marked.err
         );
         assert!(run(&["show", &one]).out.contains("yes: ours"));
+        let told = run(&["mark", &one, "--reason", "seen by mara@tidewater.org herself"]);
+        assert_eq!(told.code, 0, "{}", told.err);
+        let shown = run(&["show", &one]).out;
+        assert!(shown.contains("yes: seen by") && !shown.contains("tidewater"), "{shown}");
         let stats = run(&["stats", "--json"]).json();
         assert_eq!(stats["last7Days"]["falsePositives"], "1");
         assert!(run(&["stats"]).out.contains("all rules"));

@@ -18,6 +18,8 @@ pub enum HostKind {
     Shared,
     /// Top-level domains that are reserved for examples and tests.
     Reserved,
+    /// Repositories lie there under the names of their owners, and a report takes them down.
+    Repositories,
 }
 
 /// What a dangerous command means in a bundle.
@@ -182,7 +184,7 @@ fn is_host(text: &str, kind: HostKind) -> bool {
     host.split('.').all(is_label)
         && match kind {
             HostKind::Installer => path.is_none_or(|path| !path.contains(char::is_whitespace)),
-            HostKind::Shared => path.is_none() && labels > 1,
+            HostKind::Shared | HostKind::Repositories => path.is_none() && labels > 1,
             HostKind::Reserved => path.is_none() && labels == 1,
         }
 }

@@ -36,6 +36,24 @@ pub(super) fn trust_of(rules: &BundleRules, url: &str, text: &str) -> Trust {
     if is_named { Trust::Named } else { Trust::Unknown }
 }
 
+/// Whether an address is that of a repository at a place where its owner's name stands before it: `git+https://`, host,
+/// owner, name.
+pub(super) fn is_repository(rules: &BundleRules, url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("git+").and_then(after_scheme) else {
+        // A name before the revision makes it no plain address; what is asked for is the same.
+        return url.rsplit_once('@').is_some_and(|(before, revision)| {
+            !revision.contains(['/', ':']) && before.starts_with("git+") && is_repository(rules, before)
+        });
+    };
+    let rest = rest.split(['#', '?']).next().unwrap_or_default();
+    let mut parts = rest.trim_end_matches('/').split('/');
+    let is_known =
+        parts.next().is_some_and(|host| rules.hosts(HostKind::Repositories).iter().any(|one| one == host));
+    let is_name = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['%', ':', '\\']);
+    let names: Vec<&str> = parts.collect();
+    is_known && names.len() >= 2 && names.into_iter().all(is_name)
+}
+
 /// How often a word stands in a text on its own: not in an address.
 fn mentions(text: &str, word: &str) -> usize {
     let lower = text.to_ascii_lowercase();
@@ -54,6 +72,25 @@ fn mentions(text: &str, word: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repositories_are_told_from_other_addresses() {
+        for (url, wanted) in [
+            ("git+https://github.com/maker/tool", true),
+            ("git+https://github.com/maker/tool.git@v1.2", true),
+            ("git+https://gitlab.com/group/part/tool#subdirectory=a", true),
+            ("git+https://github.com/maker", false),
+            ("git+https://github.com/maker/../tool", false),
+            ("git+https://github.com.somewhere.example/maker/tool", false),
+            ("git+https://github.com@somewhere.example/maker/tool", false),
+            ("git+http://github.com/maker/tool", false),
+            ("https://github.com/maker/tool", false),
+            ("git+https://192.0.2.7/maker/tool", false),
+            ("", false),
+        ] {
+            assert_eq!(is_repository(BundleRules::builtin(), url), wanted, "{url}");
+        }
+    }
 
     #[test]
     fn trust() {

@@ -241,7 +241,8 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         let trust =
             if is_plain { origin::trust_of(scan.engines.rules, url, scan.text) } else { Trust::Unknown };
         let is_trusted = trust == Trust::Known || trust == Trust::Named && place != Place::Script;
-        if is_trusted {
+        // A list of arguments that names a repository is how servers are started before they are released.
+        if is_trusted || text.is_empty() && origin::is_repository(scan.engines.rules, url) {
             return Some(Severity::Medium);
         }
     }

@@ -1,7 +1,8 @@
 //! Where incidents are: on a server, or in the store of this place.
 
 use super::WhereArguments;
-use crate::cli::context::Context;
+use crate::bundles;
+use crate::cli::context::{self, Context};
 use crate::cli::listing::{existing_store, pages};
 use crate::cli::token::TokenArguments;
 use crate::cli::{Failure, remote};
@@ -77,13 +78,18 @@ impl Source {
     /// Marks one, or takes the mark back. A server wants its admin token; whoever can write the store needs none.
     pub(super) fn mark(
         &self,
-        request: v1::MarkFalsePositiveRequest,
+        mut request: v1::MarkFalsePositiveRequest,
         token: &TokenArguments,
         context: &Context,
     ) -> Result<v1::MarkFalsePositiveResponse, Failure> {
         match self {
             Self::Server(client) => Ok(client.mark_incident(request, &token.read(context)?)?),
             Self::Store(store) => {
+                // A server masks by the rules in force there; here they are those of the settings.
+                if KeptIncidents::masks(&request) {
+                    let snapshot = context::snapshot(&context.settings()?)?;
+                    request.reason = bundles::mask(snapshot.scanner(), &request.reason);
+                }
                 Ok(store.runtime.block_on(store.incidents.mark(&store.identity, request))?)
             }
         }

@@ -63,6 +63,7 @@ pub struct Rig {
     pub place: Place,
     /// What the checks were asked for.
     pub asked: Arc<Mutex<Vec<Asked>>>,
+    pub gate: Arc<Gate>,
 }
 
 /// What one question is answered with.
@@ -119,8 +120,16 @@ impl Judge for Model {
     }
 }
 
-/// Checks that read the outcome from the bytes: `BLOCK`, `PARTIAL`, `UNJUDGED`, `PANIC` or anything else.
-struct Scripted(Arc<Mutex<Vec<Asked>>>);
+/// Where checks wait that are told to.
+#[derive(Default)]
+pub struct Gate {
+    pub reached: Notify,
+    pub go: Notify,
+}
+
+/// Checks that read the outcome from the bytes: `BLOCK`, `PARTIAL`, `UNJUDGED`, `PANIC` or anything else. `WAIT` makes them
+/// wait at the gate first.
+struct Scripted(Arc<Mutex<Vec<Asked>>>, Arc<Gate>);
 
 impl Inspect for Scripted {
     fn inspect(
@@ -134,6 +143,10 @@ impl Inspect for Scripted {
         source.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string())?;
         let has = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
         assert!(!has("PANIC"), "a check breaks off");
+        if has("WAIT") {
+            self.1.reached.notify_one();
+            tokio::runtime::Handle::current().block_on(self.1.go.notified());
+        }
         let mut inspection = Inspection {
             bundle_sha256: repack(source, ArchiveLimits::default(), Cursor::new(Vec::new()))
                 .ok()
@@ -208,6 +221,7 @@ fn parts(
     judge: Arc<Model>,
     now: Arc<Mutex<Timestamp>>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    gate: Arc<Gate>,
 ) -> Submissions {
     let folder = place.folder.path();
     Submissions::new(Parts {
@@ -215,7 +229,7 @@ fn parts(
         audit: stores.audit.clone(),
         bytes: crate::store::open_bytes(&place.config, &folder.join("bundles")).expect("it opens"),
         spool: Spool::open(folder.join("uploads")).expect("it opens"),
-        inspect: Arc::new(Scripted(asked)),
+        inspect: Arc::new(Scripted(asked, gate)),
         judge: setup.has_key.then_some(judge as Arc<dyn Judge>),
         bundles: BundlesConfig { stray_grace: Duration::ZERO, ..BundlesConfig::default() },
         guardrails: setup.guardrails,
@@ -236,14 +250,24 @@ impl Rig {
         let stores = opened(&place).await;
         let judge = Arc::new(Model::default());
         let asked = Arc::<Mutex<Vec<Asked>>>::default();
-        let submissions = parts(&place, &stores, setup, judge.clone(), now.clone(), asked.clone());
-        Self { submissions, judge, stores, now, place, asked }
+        let gate = Arc::<Gate>::default();
+        let submissions =
+            parts(&place, &stores, setup, judge.clone(), now.clone(), asked.clone(), gate.clone());
+        Self { submissions, judge, stores, now, place, asked, gate }
     }
 
     /// The service of another process beside this one.
     pub async fn beside(&self, setup: Setup) -> Submissions {
         let stores = opened(&self.place).await;
-        parts(&self.place, &stores, setup, self.judge.clone(), self.now.clone(), self.asked.clone())
+        parts(
+            &self.place,
+            &stores,
+            setup,
+            self.judge.clone(),
+            self.now.clone(),
+            self.asked.clone(),
+            self.gate.clone(),
+        )
     }
 
     /// Lets time pass.
@@ -267,9 +291,20 @@ impl Rig {
         entity: Option<&str>,
         dry_run: bool,
     ) -> Result<Reviewed, SubmissionError> {
+        self.upload_by(&self.submissions, text, entity, dry_run).await
+    }
+
+    /// The same by the service of one of several processes.
+    pub async fn upload_by(
+        &self,
+        service: &Submissions,
+        text: &str,
+        entity: Option<&str>,
+        dry_run: bool,
+    ) -> Result<Reviewed, SubmissionError> {
         // A moment passes between any two uploads.
         self.wait(SignedDuration::from_millis(1));
-        let mut spooling = self.submissions.spool().begin().expect("a file");
+        let mut spooling = service.spool().begin().expect("a file");
         spooling.write(&archive(text)).expect("written");
         let upload = Upload {
             spooled: spooling.finish(),
@@ -281,7 +316,7 @@ impl Rig {
             dry_run,
             decision_id: "decision-1".to_owned(),
         };
-        self.submissions.submit(&owner(), upload).await
+        service.submit(&owner(), upload).await
     }
 
     /// Lets workers do everything that waits; answers how many steps that took.

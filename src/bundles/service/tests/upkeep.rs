@@ -50,17 +50,26 @@ async fn the_quota_is_never_exceeded_however_many_come_at_once(place: Place) {
 
 async fn good_and_bad_at_once_never_exceed_the_quota(place: Place) {
     let rig = Rig::new(place, limited(3)).await;
-    let texts: Vec<String> =
-        (0..12).map(|n| if n % 2 == 0 { format!("BLOCK {n}") } else { format!("fine {n}") }).collect();
-    let answers = join_all(texts.iter().map(|text| rig.upload(text))).await;
-    let blocked = answers.iter().flatten().filter(|one| one.status == S::BlockedInline);
-    assert_eq!(blocked.count(), 3);
-    let taken = answers.iter().flatten().count();
-    assert_eq!(rig.kept().await.len(), taken, "bytes of what was refused are gone");
-    // Whatever waits for its review was there before the quota was used up; nothing is taken now.
+    let other = rig.beside(limited(3)).await;
+    rig.upload("fine, and there before").await.expect("taken");
+    // Let in while the quota is untouched, and checked while others use it up.
+    let late = rig.upload("WAIT fine");
+    let rush = async {
+        rig.gate.reached.notified().await;
+        for n in 0..3 {
+            rig.upload_by(&other, &format!("BLOCK {n}"), None, false).await.expect("taken");
+        }
+        rig.gate.go.notify_one();
+    };
+    let (late, ()) = tokio::join!(late, rush);
+    let is_refused = |answer: &Result<_, _>| {
+        matches!(answer, Err(SubmissionError::QuotaExceeded { limit: 3, found: 3, .. }))
+    };
+    assert!(is_refused(&late), "{late:?}");
+    assert_eq!(rig.kept().await.len(), 4, "bytes of what was refused are gone");
     for text in ["fine", "BLOCK"] {
         let refused = rig.upload(text).await;
-        assert!(matches!(refused, Err(SubmissionError::QuotaExceeded { found: 3, .. })), "{refused:?}");
+        assert!(is_refused(&refused), "{refused:?}");
     }
 }
 

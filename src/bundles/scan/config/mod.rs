@@ -1,0 +1,260 @@
+//! Configuration as an execution surface: hooks, servers, permissions, scripts, environment. Read by structure, so that a
+//! setting counts wherever it stands: in a file of its own, in a manifest, in front matter, in a block of a document.
+
+mod commands;
+mod environment;
+mod names;
+mod permissions;
+mod read;
+
+use serde_json::{Map, Value};
+
+use super::{Rule, Scan, package, server, shell};
+use crate::bundles::coverage::Unscanned;
+use crate::bundles::manifest;
+use crate::decision::Severity;
+use names::{is_data, is_looked_at};
+use read::{commands_of_broken, parse_json};
+
+/// Deepest nesting that is followed.
+const DEPTH_MAX: usize = 40;
+/// Largest file that is read as JSON, in bytes. A tree of it takes twenty times as much.
+const JSON_BYTES_MAX: usize = 1 << 20;
+/// Largest file that is read as YAML, in bytes.
+const YAML_BYTES_MAX: usize = 256 << 10;
+
+/// Most bytes of settings of which trees are made in one bundle. Real bundles have a hundredth of it.
+const PARSED_BYTES_MAX: usize = 8 << 20;
+
+/// Where settings stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A file that a client may load.
+    File,
+    /// A block in a document: an example, or what the reader is told to write.
+    Block,
+}
+
+/// A walk over settings.
+struct Walk<'w, 'e, 't> {
+    scan: &'w mut Scan<'e, 't>,
+    origin: Origin,
+    /// The text to find lines in, and the line that it begins in.
+    text: &'w str,
+    line: u32,
+    /// Where the last text was found: the next one mostly stands behind it.
+    cursor: usize,
+    /// Bytes that were looked through for lines.
+    searched: usize,
+}
+
+/// Bytes of settings that are looked through for the lines of what is found in them.
+const SEARCHED_BYTES_MAX: usize = 16 << 20;
+
+/// A file of JSON.
+pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    if text.len() <= JSON_BYTES_MAX && is_data(text, "\\u") && !is_package(scan.path) {
+        scan.engine("config");
+    } else if text.len() > JSON_BYTES_MAX || !scan.may_parse(text.len()) {
+        commands_of_broken(scan, text, 1, Origin::File);
+    } else if let Some(value) = parse_json(text) {
+        scan.engine("config");
+        walk(scan, &value, Origin::File, text, 1);
+        package::package_json(scan, &value);
+    } else {
+        commands_of_broken(scan, text, 1, Origin::File);
+    }
+}
+
+/// A block of JSON in a document.
+pub(super) fn json_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    match parse_json(text) {
+        Some(value) => walk(scan, &value, Origin::Block, text, line),
+        None => commands_of_broken(scan, text, line, Origin::Block),
+    }
+}
+
+/// A file of YAML, of several documents.
+pub(super) fn yaml_file(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") {
+        scan.engine("config");
+    } else if text.len() > YAML_BYTES_MAX || !scan.may_parse(text.len()) {
+        commands_of_broken(scan, text, 1, Origin::File);
+    } else {
+        scan.engine("config");
+        yaml(scan, text, 1, Origin::File);
+    }
+}
+
+/// A block of YAML in a document.
+pub(super) fn yaml_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    yaml(scan, text, line, Origin::Block);
+}
+
+fn yaml(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Origin) {
+    let mut start = line;
+    for part in text.split("\n---") {
+        match manifest::read_yaml(part) {
+            Ok(value) => walk(scan, &value, origin, part, start),
+            Err(_) => commands_of_broken(scan, part, start, origin),
+        }
+        start += part.matches('\n').count() as u32 + 1;
+    }
+}
+
+/// A file of TOML.
+pub(super) fn toml_file(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") && !is_package(scan.path) {
+        scan.engine("config");
+    } else if text.len() <= YAML_BYTES_MAX
+        && scan.may_parse(text.len())
+        && let Ok(value) = toml::from_str::<Value>(text)
+    {
+        scan.engine("config");
+        walk(scan, &value, Origin::File, text, 1);
+        package::pyproject(scan, &value);
+    }
+}
+
+/// The front matter of a document.
+pub(super) fn front_matter(scan: &mut Scan<'_, '_>, value: &Value) {
+    let text = scan.text;
+    if let Some(tools) = value.get("allowed-tools").or_else(|| value.get("tools")) {
+        let line = scan.lines.line_with("tools");
+        let list = match tools {
+            Value::String(text) => text.clone(),
+            Value::Array(tools) => tools.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            _ => String::new(),
+        };
+        scan.can("allowed_tools", line, &list);
+    }
+    walk(scan, value, Origin::File, text, 1);
+}
+
+fn walk(scan: &mut Scan<'_, '_>, value: &Value, origin: Origin, text: &str, line: u32) {
+    Walk { scan, origin, text, line, cursor: 0, searched: 0 }.value(value, "", 0);
+}
+
+/// Whether dependencies stand in a file as well.
+fn is_package(path: &str) -> bool {
+    path.ends_with("package.json") || path.ends_with("pyproject.toml")
+}
+
+impl Scan<'_, '_> {
+    /// Whether a tree may be made of so many bytes of settings more; counts them if so, and notes it if not.
+    fn may_parse(&mut self, bytes: usize) -> bool {
+        let fits = self.found.parsed + bytes <= PARSED_BYTES_MAX;
+        self.found.parsed += if fits { bytes } else { 0 };
+        if !fits {
+            self.done.cut = Some(Unscanned::TooComplex);
+        }
+        fits
+    }
+}
+
+impl Walk<'_, '_, '_> {
+    fn value(&mut self, value: &Value, key: &str, depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.value(item, key, depth + 1)),
+            Value::Object(fields) => {
+                self.object(fields, key);
+                for (key, value) in fields {
+                    self.value(value, key, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The line of a text in the settings; that of their beginning when it is not found as it stands.
+    fn line_of(&mut self, text: &str) -> u32 {
+        let first = text.lines().next().unwrap_or_default();
+        if first.is_empty() {
+            return self.line;
+        }
+        let found = self.find(first).or_else(|| {
+            let quoted = serde_json::to_string(first).ok()?;
+            let escaped = quoted.trim_matches('"');
+            if escaped == first { None } else { self.find(escaped) }
+        });
+        let Some(at) = found else { return self.line };
+        self.cursor = at;
+        match self.origin {
+            Origin::File if self.text.len() == self.scan.text.len() => self.scan.lines.line_of(at),
+            _ => {
+                self.searched += at;
+                self.line + memchr::memchr_iter(b'\n', &self.text.as_bytes()[..at]).count() as u32
+            }
+        }
+    }
+
+    /// Where a text stands: behind the last one, else anywhere.
+    fn find(&mut self, text: &str) -> Option<usize> {
+        if self.searched > SEARCHED_BYTES_MAX {
+            return None;
+        }
+        let behind = self.text[self.cursor..].find(text).map(|at| self.cursor + at);
+        self.searched += behind.map_or(self.text.len(), |at| at - self.cursor);
+        behind.or_else(|| self.text.find(text))
+    }
+
+    fn finding(&mut self, rule: &Rule<'_>, at: &str) {
+        let line = self.line_of(at);
+        let severity = match (self.origin, rule.severity) {
+            // What a document shows is not in force.
+            (Origin::Block, Severity::High) => Severity::Medium,
+            (_, severity) => severity,
+        };
+        self.scan.add(&Rule { severity, ..*rule }, line);
+    }
+
+    fn can(&mut self, kind: &str, at: &str, detail: &str) {
+        if self.origin == Origin::File {
+            let line = self.line_of(at);
+            self.scan.can(kind, line, detail);
+        }
+    }
+
+    fn run(&mut self, command: &str) {
+        let line = self.line_of(command);
+        match self.origin {
+            Origin::File => shell::command(self.scan, command, line),
+            Origin::Block => shell::script(self.scan, command, line, shell::Place::Fence),
+        }
+    }
+
+    fn object(&mut self, fields: &Map<String, Value>, key: &str) {
+        // Nearly all objects are data. Looking at each name once is quicker than asking for every member.
+        if !fields.keys().any(|name| is_looked_at(name)) {
+            return;
+        }
+        self.commands(fields, key);
+        self.permissions(fields);
+        if let Some(env) = fields.get("env").and_then(Value::as_object) {
+            self.environment(env);
+        }
+        if let Some(url) = fields.get("url").and_then(Value::as_str) {
+            self.remote(url, fields);
+        }
+        self.servers(fields);
+        let is_at_open = fields.get("runOn").and_then(Value::as_str) == Some("folderOpen");
+        if is_at_open {
+            self.finding(
+                &Rule {
+                    id: "bundle.run-at-open",
+                    category: "persistence",
+                    severity: Severity::High,
+                    reason: "A task of the editor runs as soon as the folder is opened.",
+                    fix: "Let the user start the task.",
+                },
+                "folderOpen",
+            );
+        }
+    }
+}
