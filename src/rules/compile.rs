@@ -17,6 +17,7 @@ use super::lazy::LazyRegex;
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
+use super::relax::FirstLook;
 use super::scan::ScratchPool;
 use super::schema::{Concept, OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::Kind;
@@ -107,6 +108,7 @@ pub struct CompiledRule {
     /// The rule as written, for examples and for showing it.
     pub def: RuleDef,
     pub(super) regex: LazyRegex,
+    pub(super) first_look: FirstLook,
     /// Known when it is first needed, as the regex is; see [`super::lazy`].
     shape: OnceLock<Shape>,
     pub(super) validators: Vec<Validator>,
@@ -522,6 +524,7 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
             file: rule.file.as_str().into(),
             line: rule.line,
         }),
+        first_look: FirstLook::default(),
         shape,
         validators,
         exclude,
@@ -581,7 +584,7 @@ impl Shape {
     }
 }
 
-fn parse(pattern: &str) -> Result<Hir, String> {
+pub(super) fn parse(pattern: &str) -> Result<Hir, String> {
     regex_syntax::ParserBuilder::new()
         .unicode(false)
         .utf8(false)

@@ -19,6 +19,7 @@ mod model;
 mod phrase_rule;
 mod phrases;
 mod problem;
+pub mod relax;
 mod scan;
 mod schema;
 mod selfcheck;

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
-use super::compile::{CompiledRule, RuleSet};
+use super::compile::{self, CompiledRule, RuleSet};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
@@ -205,7 +205,7 @@ impl RuleSet {
             let index = *index as usize;
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
-            let cache = scratch.caches[index].get_or_insert_with(|| Box::new(rule.regex.create_cache()));
+            let cache = &mut scratch.caches[index];
             settle(candidates);
             let mut search =
                 Search { rule, index: index as u32, text, cache, budget, retries: 64 + text.len() / 64 };
@@ -318,7 +318,8 @@ struct Search<'s, 't> {
     rule: &'s CompiledRule,
     index: u32,
     text: &'t str,
-    cache: &'s mut Cache,
+    /// Made when the regex is first needed.
+    cache: &'s mut Option<Box<Cache>>,
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
     retries: usize,
@@ -364,13 +365,19 @@ impl Search<'_, '_> {
         let bytes = self.text.as_bytes();
         let edge = window.end;
         let input = Input::new(bytes).range(window).anchored(anchored);
-        let found = self.rule.regex.search_with(self.cache, &input)?.range();
+        let parse = || compile::parse(&self.rule.def.pattern).ok();
+        if !self.rule.first_look.may_match(parse, &input) {
+            return None;
+        }
+        let regex = &self.rule.regex;
+        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
+        let found = regex.search_with(cache, &input)?.range();
         if found.end < edge || edge == bytes.len() {
             return Some(found);
         }
         let far = (found.start + FOLLOW_BYTES_MAX).min(bytes.len());
         let input = Input::new(bytes).range(found.start..far.max(edge)).anchored(Anchored::Yes);
-        Some(self.rule.regex.search_with(self.cache, &input).map_or(found, |m| m.range()))
+        Some(regex.search_with(cache, &input).map_or(found, |m| m.range()))
     }
 
     /// Pushes the match unless the rule's own conditions reject it.
@@ -415,9 +422,11 @@ impl Search<'_, '_> {
     /// Range of the group `value`, or the whole match for a rule without that group.
     fn value_of(&mut self, whole: &Range<usize>) -> Option<Range<usize>> {
         let Some(group) = self.rule.shape().value_group else { return Some(whole.clone()) };
-        let mut captures = self.rule.regex.create_captures();
+        let regex = &self.rule.regex;
+        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
+        let mut captures = regex.create_captures();
         let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
-        self.rule.regex.search_captures_with(self.cache, &input, &mut captures);
+        regex.search_captures_with(cache, &input, &mut captures);
         let span = captures.get_group(group)?;
         (!span.is_empty()).then(|| span.range())
     }

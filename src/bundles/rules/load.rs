@@ -12,7 +12,7 @@ use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, T
 use crate::bundles::code::Taint;
 use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
-use crate::rules::{RuleProblem, RuleProblems};
+use crate::rules::{RuleProblem, RuleProblems, relax};
 use crate::text::line_of;
 
 /// A file of bundle rules.
@@ -360,10 +360,23 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
 /// engine ten times slower without.
 const LAZY_DFA_BYTES_MAX: usize = 4 << 20;
 
+/// Most bytes of lazily built states of one pattern that only says whether another cannot match.
+const RELAXED_BYTES_MAX: usize = 1 << 20;
+
+/// What says quickly that a pattern which compiles does not match, where there is such.
+fn relaxed(text: &str) -> Option<Regex> {
+    let hir = regex_syntax::parse(&ascii_borders(text)).ok()?;
+    relax::compile(&relax::relaxed(&hir)?, RELAXED_BYTES_MAX).ok()
+}
+
+/// Borders of words are those of ASCII: the fast engines know no others.
+fn ascii_borders(text: &str) -> String {
+    text.replace(r"\b", r"(?-u:\b)")
+}
+
 fn pattern(text: &str, field: &str, wrong: &mut Vec<String>) -> Option<Regex> {
-    // Borders of words are those of ASCII: the fast engines know no others.
     let config = Regex::config().hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
-    let compiled = Regex::builder().configure(config).build(&text.replace(r"\b", r"(?-u:\b)"));
+    let compiled = Regex::builder().configure(config).build(&ascii_borders(text));
     compiled.map_err(|error| wrong.push(format!("{field}: {error}"))).ok()
 }
 
@@ -414,6 +427,7 @@ fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition
     let compiled = pattern(&def.pattern, "text.pattern", wrong)?;
     Some(TextCondition {
         surfaces: def.surfaces,
+        relaxed: relaxed(&def.pattern),
         pattern: compiled,
         pattern_text: def.pattern,
         unless: unless.flatten(),

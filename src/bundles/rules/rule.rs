@@ -113,6 +113,8 @@ pub struct TextCondition {
     pub surfaces: Vec<String>,
     /// The pattern.
     pub pattern: Regex,
+    /// What says quickly that the pattern does not match; none where that is no quicker.
+    pub relaxed: Option<Regex>,
     /// The pattern as written.
     pub pattern_text: String,
     /// A pattern that takes the finding back where it matches the same line.
@@ -129,7 +131,9 @@ pub struct TextCondition {
 impl TextCondition {
     /// Every place in a text where the condition holds.
     pub fn find<'c>(&'c self, text: &'c str) -> impl Iterator<Item = Range<usize>> + 'c {
-        self.pattern.find_iter(text).map(|found| found.range()).filter(move |found| {
+        let may_match = self.relaxed.as_ref().is_none_or(|relaxed| relaxed.is_match(text));
+        let found = may_match.then(|| self.pattern.find_iter(text)).into_iter().flatten();
+        found.map(|found| found.range()).filter(move |found| {
             let start = text.floor_char_boundary(found.start.saturating_sub(self.within));
             let end = text.ceil_char_boundary((found.end + self.within).min(text.len()));
             self.near.iter().all(|near| near.is_match(&text[start..end]))

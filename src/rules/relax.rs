@@ -1,0 +1,117 @@
+//! Patterns without their long bounded repeats, which say quickly that a pattern cannot match.
+//!
+//! `send[^.]{0,140}secret` makes a lazy automaton count: what it has built for one text is of no use to the next, so that
+//! states are made, thrown away and at last replaced by an engine thirty times slower. `send[^.]*secret` has a handful of
+//! states and holds wherever the other does. It is asked first; nearly always it says no.
+//!
+//! Invariant: every text that a pattern matches in, its relaxed form matches in, from the same place.
+
+use std::sync::OnceLock;
+
+use regex_automata::{Input, meta};
+use regex_syntax::hir::{Hir, HirKind};
+
+/// Repeats of at least so many are counted no more.
+const COUNTED_MAX: u32 = 8;
+/// What is left of the least number of such a repeat.
+const LEAST_MAX: u32 = 3;
+
+/// Most bytes of lazily built states of one relaxed pattern of a rule.
+const STATES_BYTES_MAX: usize = 512 * 1024;
+
+/// The relaxed form of one rule's pattern, made when it is first asked.
+#[derive(Debug, Default)]
+pub(super) struct FirstLook(OnceLock<Option<meta::Regex>>);
+
+impl FirstLook {
+    /// Whether the pattern, read by `parse`, may match in a place of a text. False is certain.
+    pub(super) fn may_match(&self, parse: impl FnOnce() -> Option<Hir>, input: &Input<'_>) -> bool {
+        let made = self.0.get_or_init(|| compile(&relaxed(&parse()?)?, STATES_BYTES_MAX).ok());
+        made.as_ref().is_none_or(|relaxed| relaxed.is_match(input.clone()))
+    }
+}
+
+/// A pattern with long bounded repeats made unbounded; none when there is none in it.
+pub fn relaxed(hir: &Hir) -> Option<Hir> {
+    let mut is_changed = false;
+    let relaxed = relax(hir, &mut is_changed);
+    is_changed.then_some(relaxed)
+}
+
+/// Compiles what [`relaxed`] made, for asking only whether it matches, in at most so many bytes of lazily built states.
+///
+/// # Errors
+/// It is too large.
+pub fn compile(hir: &Hir, states_bytes_max: usize) -> Result<meta::Regex, String> {
+    let config = meta::Regex::config()
+        .utf8_empty(false)
+        // Without the implicit ones, engines that step in for the automaton find nothing.
+        .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit)
+        .hybrid_cache_capacity(states_bytes_max)
+        .auto_prefilter(false)
+        .dfa(false);
+    meta::Regex::builder().configure(config).build_from_hir(hir).map_err(|error| error.to_string())
+}
+
+fn relax(hir: &Hir, is_changed: &mut bool) -> Hir {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            let mut repetition = repetition.clone();
+            repetition.sub = Box::new(relax(&repetition.sub, is_changed));
+            if repetition.max.is_some_and(|max| max >= COUNTED_MAX) {
+                repetition.max = None;
+                repetition.min = repetition.min.min(LEAST_MAX);
+                *is_changed = true;
+            }
+            Hir::repetition(repetition)
+        }
+        HirKind::Capture(capture) => relax(&capture.sub, is_changed),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(|part| relax(part, is_changed)).collect()),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(|part| relax(part, is_changed)).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regex_automata::Anchored;
+
+    use super::*;
+
+    fn parse(pattern: &str) -> Hir {
+        let mut parser = regex_syntax::ParserBuilder::new();
+        parser.unicode(false).utf8(false).build().parse(pattern).expect("test patterns are valid")
+    }
+
+    #[test]
+    fn what_has_no_long_repeat_stays() {
+        for (pattern, wanted) in
+            [("ab?c{2,7}d*", false), ("[a-f]{32}", true), ("a.{0,8}b", true), ("(?:a(b{9})|c)", true)]
+        {
+            assert_eq!(relaxed(&parse(pattern)).is_some(), wanted, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_matches_still_matches_from_the_same_place() {
+        for (pattern, text, is_match, is_relaxed_match) in [
+            ("send[^.]{0,9}key", "send the key", true, true),
+            ("send[^.]{0,9}key", "send it all, and then the key", false, true),
+            ("send[^.]{0,9}key", "send it. The key", false, false),
+            (r"\b[a-f]{32}\b", "abcdefabcdefabcdefabcdefabcdefab", true, true),
+            (r"\b[a-f]{32}\b", "ab", false, false),
+            ("a(?P<value>.{2,20}?)b$", "a..b", true, true),
+        ] {
+            let hir = parse(pattern);
+            let loose = compile(&relaxed(&hir).expect("it is long"), 1 << 20).expect("it is small");
+            let exact = compile(&hir, 1 << 20).expect("it is small");
+            for anchored in [Anchored::No, Anchored::Yes] {
+                let input = Input::new(text).anchored(anchored).earliest(true);
+                assert_eq!(exact.search_half(&input).is_some(), is_match, "{pattern} {text}");
+                assert_eq!(loose.search_half(&input).is_some(), is_relaxed_match, "{pattern} {text}");
+            }
+        }
+    }
+}
