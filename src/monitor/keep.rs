@@ -41,8 +41,9 @@ pub struct Keeper {
 }
 
 impl Drop for Keeper {
+    /// A session that panics has its decisions recorded all the same.
     fn drop(&mut self) {
-        self.wake_writer();
+        self.record_decided();
     }
 }
 

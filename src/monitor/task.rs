@@ -29,7 +29,7 @@ const PIECE_BYTES: usize = 32 * 1024;
 /// What one message costs besides its bytes, in bytes.
 const MESSAGE_COST: usize = 512;
 /// How long records of an incident wait, so that their threads do not take the processor from those that carry the
-/// verdict to the client, nor from a client on the same machine that kills.
+/// verdict to the client, nor from a client on the same machine that kills. Scanning goes on meanwhile.
 const GRACE_OF_CLIENT: Duration = Duration::from_millis(1);
 /// What the judge may take beyond its time-out before it is given up: it keeps to it by itself.
 const JUDGE_GRACE: Duration = Duration::from_millis(250);
@@ -127,6 +127,7 @@ where
         effects,
         held_ack: None,
         untold: HashSet::new(),
+        record_at: None,
         received: Instant::now(),
         judged: Duration::ZERO,
         summary: None,
@@ -145,7 +146,7 @@ where
     while driver.ending.is_none() {
         let idle_at = idle_timeout.filter(|_| is_open).map(|timeout| heard + timeout);
         let timer = driver.session.next_deadline().map(|at| *EPOCH + at);
-        let next = [idle_at, timer, deadline].into_iter().flatten().min();
+        let next = [idle_at, timer, deadline, driver.record_at].into_iter().flatten().min();
         if let Some(next) = next.filter(|next| wake_at.is_none_or(|at| *next < at)) {
             wake.as_mut().reset(next);
             wake_at = Some(next);
@@ -168,6 +169,7 @@ where
             () = &mut wake, if wake_at.is_some() => {
                 let now = Instant::now();
                 wake_at = None;
+                driver.record_in_time(now);
                 if deadline.is_some_and(|at| at <= now) {
                     own_ending = Some(Ending::DeadlineExceeded);
                     driver.feed(Event::Broken).await;
@@ -245,6 +247,8 @@ struct Driver<'a, X> {
     held_ack: Option<Message>,
     /// Incidents whose verdict the client could not be told.
     untold: HashSet<Arc<str>>,
+    /// When what is told about incidents is recorded, if any waits for that.
+    record_at: Option<Instant>,
     /// When the last message came.
     received: Instant,
     /// How long the judge took that answered last.
@@ -299,18 +303,30 @@ impl<X> Driver<'_, X> {
         let mut effects = std::mem::take(&mut self.effects);
         effects.sort_by_key(turn);
         let urgent = effects.partition_point(|effect| turn(effect) < LATER);
-        let tells_incident = effects[..urgent].iter().any(|effect| matches!(effect, Effect::Incident(_)));
+        let is_told = effects[..urgent].iter().any(|effect| matches!(effect, Effect::Incident(_)));
+        let keeps = is_told || effects[..urgent].iter().any(|effect| matches!(effect, Effect::Save(_)));
         let outbox = self.outbox;
         outbox.gathered(|| effects.drain(..urgent).for_each(|effect| self.perform_one(effect)));
-        if tells_incident {
-            tokio::time::sleep(GRACE_OF_CLIENT).await;
-        }
-        self.keeper.record_decided();
         for effect in effects.drain(..) {
             self.perform_one(effect);
         }
         // The room is used again.
         self.effects = effects;
+        if is_told {
+            tokio::task::yield_now().await;
+        }
+        if keeps && self.record_at.is_none() {
+            self.record_at = Some(Instant::now() + GRACE_OF_CLIENT);
+        }
+        self.record_in_time(Instant::now());
+    }
+
+    /// Records what waits for it, if its time has come.
+    fn record_in_time(&mut self, now: Instant) {
+        if self.record_at.is_some_and(|at| at <= now) {
+            self.record_at = None;
+            self.keeper.record_decided();
+        }
     }
 
     fn perform_one(&mut self, effect: Effect) {
