@@ -4,6 +4,7 @@
 //! long tokens or single separators, each found by a loop that skips most of a text. Phrases written backwards or in
 //! ROT13 stand among the literals too, so that those two views of a text are made only where they can pay.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use memchr::memchr_iter;
@@ -28,10 +29,10 @@ const DISGUISED_LITERAL_MIN: usize = 8;
 pub(super) const TOKEN_MIN: usize = 12;
 
 /// What one literal stands for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sense {
-    /// Literal of these rules.
-    Rules(Range<u32>),
+    /// Literal of the rules from the first number up to the second.
+    Rules(u32, u32),
     /// A phrase literal in ROT13.
     Rot13,
     /// A phrase literal backwards.
@@ -77,7 +78,13 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Self {
-        let mut by_literal: std::collections::BTreeMap<Literal, (Vec<u32>, bool, bool)> = Default::default();
+        // Numbered in the order in which they first come, which depends on the rules alone.
+        let mut numbers: HashMap<Literal, usize> = HashMap::new();
+        let mut number_of = |literal: Literal| {
+            let next = numbers.len();
+            *numbers.entry(literal).or_insert(next)
+        };
+        let (mut of_rules, mut disguised) = (Vec::new(), Vec::new());
         let (mut digits, mut tokens, mut separators) = (None, None, Vec::new());
         let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
@@ -87,13 +94,10 @@ impl Gate {
                 let lower = literal.to_ascii_lowercase().into_bytes();
                 if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN && lower.is_ascii() {
                     let backwards: Vec<u8> = lower.iter().rev().copied().collect();
-                    by_literal.entry(Literal::anywhere(rot13(&lower))).or_default().1 = true;
-                    by_literal.entry(Literal::anywhere(backwards)).or_default().2 = true;
+                    disguised.push((number_of(Literal::anywhere(rot13(&lower))), Sense::Rot13));
+                    disguised.push((number_of(Literal::anywhere(backwards)), Sense::Reversed));
                 }
-                let of = &mut by_literal.entry(Literal { text: lower.into(), bounds }).or_default().0;
-                if !of.contains(&rule.index) {
-                    of.push(rule.index);
-                }
+                of_rules.push((number_of(Literal { text: lower.into(), bounds }), rule.index));
             }
             match rule.trigger {
                 Some(Trigger::Digits) => least(&mut digits, rule.trigger_min),
@@ -104,25 +108,21 @@ impl Gate {
         }
         separators.sort_unstable();
         separators.dedup();
-        let mut patterns = Vec::new();
-        let mut senses = Vec::new();
-        let mut flat = Vec::new();
-        for (literal, (of, rot13, reversed)) in by_literal {
-            if !of.is_empty() {
-                let start = flat.len() as u32;
-                flat.extend(of);
-                patterns.push(literal.clone());
-                senses.push(Sense::Rules(start..flat.len() as u32));
-            }
-            if rot13 {
-                patterns.push(literal.clone());
-                senses.push(Sense::Rot13);
-            }
-            if reversed {
-                patterns.push(literal);
-                senses.push(Sense::Reversed);
-            }
+        let mut flat = Vec::with_capacity(of_rules.len());
+        of_rules.sort_unstable();
+        of_rules.dedup();
+        let mut senses = disguised;
+        for alike in of_rules.chunk_by(|(one, _), (other, _)| one == other) {
+            let start = flat.len() as u32;
+            flat.extend(alike.iter().map(|(_, rule)| *rule));
+            senses.push((alike[0].0, Sense::Rules(start, flat.len() as u32)));
         }
+        senses.sort_unstable();
+        senses.dedup();
+        let mut literals: Vec<(Literal, usize)> = numbers.into_iter().collect();
+        literals.sort_unstable_by_key(|(_, number)| *number);
+        let patterns = senses.iter().map(|(number, _)| literals[*number].0.clone()).collect();
+        let senses = senses.into_iter().map(|(_, sense)| sense).collect();
         Self { literals: Literals::new(patterns), senses, rules: flat, digits, tokens, separators }
     }
 
@@ -133,9 +133,9 @@ impl Gate {
 
     /// Reports every literal that is seen from `slice`; slices that follow on each other see each literal once.
     pub(super) fn literals(&self, text: &[u8], slice: Range<usize>, sink: &mut impl Sink) {
-        self.literals.find(text, slice, |literal, at| match &self.senses[literal] {
-            Sense::Rules(of) => {
-                for rule in &self.rules[of.start as usize..of.end as usize] {
+        self.literals.find(text, slice, |literal, at| match self.senses[literal] {
+            Sense::Rules(from, to) => {
+                for rule in &self.rules[from as usize..to as usize] {
                     sink.candidate(*rule, at.clone());
                 }
             }

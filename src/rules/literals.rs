@@ -34,7 +34,7 @@ const fn first(bytes: u64, len: usize) -> u64 {
 }
 
 /// What may stand on either side of a literal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Bounds {
     /// A literal that begins with an ASCII letter or digit has none before it.
     pub starts_word: bool,
@@ -43,7 +43,7 @@ pub(super) struct Bounds {
 }
 
 /// Bytes to be found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Literal {
     /// At least three bytes, ASCII letters in lower case.
     pub text: Box<[u8]>,

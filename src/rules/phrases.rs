@@ -11,8 +11,10 @@
 //!
 //! Work at one candidate is bounded: by the words of the phrase, the size of its fillers and [`BYTES_MAX`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::literals::Bounds;
 
@@ -60,24 +62,30 @@ struct Phrase {
 
 #[derive(Debug)]
 struct Element {
-    words: Words,
+    /// Shared by all elements that are written alike.
+    words: Arc<Words>,
     /// Most words of any kind before it.
     filler: usize,
     is_optional: bool,
 }
 
-/// Alternatives as a tree of bytes.
-#[derive(Debug, Default)]
+/// Alternatives as a tree of bytes, level by level: the edge with index `e` leads to the node `e + 1`, so that the edges
+/// of a node and the nodes they lead to lie side by side.
+#[derive(Debug)]
 struct Words {
-    nodes: Vec<Node>,
+    nodes: Box<[Node]>,
+    /// Byte of each edge; those of one node are sorted. [`GAP`] stands for a gap.
+    edges: Box<[u8]>,
     /// Bytes with which an alternative begins, one bit each: nearly every look ends here.
     first: [u64; 4],
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Next node by byte, sorted; [`GAP`] stands for a gap.
-    edges: Vec<(u8, u32)>,
+    /// Index of its first edge.
+    first: u32,
+    /// Number of its edges.
+    count: u16,
     /// A word may end here.
     ends: bool,
     /// A word may end here in any further letters.
@@ -86,6 +94,15 @@ struct Node {
 
 /// The edge of a gap inside an alternative. No text holds this byte in a word.
 const GAP: u8 = 0;
+
+/// The edge that a byte of an alternative stands for.
+fn edge_of(byte: u8) -> u8 {
+    match byte {
+        b'~' => GAP,
+        b'+' => b' ',
+        _ => byte.to_ascii_lowercase(),
+    }
+}
 
 /// Reads phrases; answers them and the literals of which each match holds one.
 ///
@@ -99,12 +116,15 @@ pub(super) fn compile(
     if phrases.is_empty() {
         return Err("name at least one phrase".to_owned());
     }
-    let (mut anchors, mut all_words) = (BTreeSet::new(), BTreeSet::new());
-    let read = |phrase: &String| {
-        read_phrase(phrase, words, is_spaced, &mut anchors, &mut all_words)
-            .map_err(|message| format!("`{phrase}`: {message}"))
-    };
-    let phrases = phrases.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut reader = Reader { lists: words, is_spaced, read: HashMap::new(), anchors: BTreeSet::new() };
+    let mut all = Vec::with_capacity(phrases.len());
+    for phrase in phrases {
+        all.push(reader.phrase(phrase).map_err(|message| format!("`{phrase}`: {message}"))?);
+    }
+    let phrases = all;
+    let Reader { read, anchors, .. } = reader;
+    let all_words =
+        read.values().flat_map(|list| &list.alternatives).map(|word| (*word).to_owned()).collect();
     // A word that may go on covers the same word that ends there.
     let lax = |literal: &String| {
         let ends_word = false;
@@ -123,77 +143,116 @@ pub(super) fn compile(
     Ok((Phrases { by_byte, phrases, is_spaced, anchors, words: all_words }, literals))
 }
 
-fn read_phrase(
-    phrase: &str,
-    words: &BTreeMap<String, Vec<String>>,
+/// What reads the phrases of one concept.
+struct Reader<'w> {
+    lists: &'w BTreeMap<String, Vec<String>>,
     is_spaced: bool,
-    anchors: &mut BTreeSet<(String, Bounds)>,
-    all_words: &mut BTreeSet<String>,
-) -> Result<Phrase, String> {
-    let written: Vec<&str> = phrase.split_ascii_whitespace().collect();
-    let anchor = match written.iter().position(|e| e.starts_with('^')) {
-        Some(anchor) => anchor,
-        None if is_spaced => rarest(&written, words)?,
-        None => 0,
-    };
-    let mut elements = Vec::new();
-    let mut filler = 0;
-    for (at, element) in written.iter().enumerate() {
-        if let Some(count) = element.strip_prefix('_') {
-            filler = count.parse().map_err(|_| format!("`{element}` is no number of words"))?;
-            if filler == 0 || filler > FILLER_MAX || at == 0 || at + 1 == written.len() {
-                return Err(format!("`{element}` must stand between two words and be at most {FILLER_MAX}"));
-            }
-            continue;
-        }
-        let element = element.strip_prefix('^').unwrap_or(element);
-        let (element, is_optional) = match element.strip_suffix('?') {
-            Some(element) => (element, true),
-            None => (element, false),
-        };
-        if is_optional && at == anchor {
-            return Err("the anchor must not be optional".to_owned());
-        }
-        let alternatives = alternatives(element, words)?;
-        if at == anchor {
-            for alternative in &alternatives {
-                anchors.insert((literal_of(alternative)?, bounds_of(alternative, is_spaced)));
-            }
-        }
-        all_words.extend(alternatives.iter().map(|alternative| (*alternative).to_owned()));
-        let words = Words::new(&alternatives);
-        elements.push(Element { words, filler: std::mem::take(&mut filler), is_optional });
-    }
-    // Fillers are no elements.
-    let anchor = written[..anchor].iter().filter(|element| !element.starts_with('_')).count();
-    Ok(Phrase { elements, anchor })
+    /// What was read, by how it is written: the same lists stand in phrase after phrase.
+    read: HashMap<&'w str, List<'w>>,
+    anchors: BTreeSet<(String, Bounds)>,
 }
 
-/// Index of the element that anchors a phrase which marks none: of the first few, the one whose shortest literal is the
-/// longest. Long words are rare, and each place where an anchor stands costs a look.
-fn rarest(written: &[&str], words: &BTreeMap<String, Vec<String>>) -> Result<usize, String> {
-    let (mut best, mut best_len, mut before) = (0, 0, 0);
-    for (at, element) in written.iter().enumerate() {
-        if let Some(count) = element.strip_prefix('_') {
-            before += count.parse::<usize>().unwrap_or(BEFORE_MAX);
-            continue;
-        }
-        let (element, is_optional) = match element.strip_suffix('?') {
-            Some(element) => (element, true),
-            None => (*element, false),
-        };
-        let alternatives = alternatives(element, words)?;
-        let shortest = alternatives.iter().map(|alternative| rarity(alternative)).min().unwrap_or(0);
-        if !is_optional && shortest > best_len {
-            (best, best_len) = (at, shortest);
-        }
+/// The alternatives of one element.
+struct List<'w> {
+    alternatives: Vec<&'w str>,
+    words: Arc<Words>,
+    /// Rarity of the least rare alternative.
+    rarity: usize,
+    /// Most words that an alternative counts as on the way back from an anchor.
+    parts: usize,
+    /// Whether its literals stand among the anchors.
+    is_anchor: bool,
+}
+
+impl<'w> List<'w> {
+    fn new(alternatives: Vec<&'w str>) -> Self {
         let parts = |alternative: &&str| alternative.split(['~', '+', '\'', '-']).count();
-        before += alternatives.iter().map(parts).max().unwrap_or(1);
-        if before > REACH_MAX || best_len >= RARE_LEN {
-            break;
+        Self {
+            words: Arc::new(Words::new(&alternatives)),
+            rarity: alternatives.iter().map(|alternative| rarity(alternative)).min().unwrap_or(0),
+            parts: alternatives.iter().map(parts).max().unwrap_or(1),
+            alternatives,
+            is_anchor: false,
         }
     }
-    Ok(best)
+}
+
+impl<'w> Reader<'w> {
+    fn phrase(&mut self, phrase: &'w str) -> Result<Phrase, String> {
+        let written: Vec<&str> = phrase.split_ascii_whitespace().collect();
+        let anchor = match written.iter().position(|e| e.starts_with('^')) {
+            Some(anchor) => anchor,
+            None if self.is_spaced => self.rarest(&written)?,
+            None => 0,
+        };
+        let mut elements = Vec::with_capacity(written.len());
+        let mut filler = 0;
+        for (at, element) in written.iter().enumerate() {
+            if let Some(count) = element.strip_prefix('_') {
+                filler = count.parse().map_err(|_| format!("`{element}` is no number of words"))?;
+                if filler == 0 || filler > FILLER_MAX || at == 0 || at + 1 == written.len() {
+                    return Err(format!(
+                        "`{element}` must stand between two words and be at most {FILLER_MAX}"
+                    ));
+                }
+                continue;
+            }
+            let (element, is_optional) = bare(element);
+            if is_optional && at == anchor {
+                return Err("the anchor must not be optional".to_owned());
+            }
+            let is_spaced = self.is_spaced;
+            let list = self.list(element)?;
+            let words = list.words.clone();
+            if at == anchor && !std::mem::replace(&mut list.is_anchor, true) {
+                let anchor_of = |alternative: &&str| {
+                    literal_of(alternative).map(|literal| (literal, bounds_of(alternative, is_spaced)))
+                };
+                let found = list.alternatives.iter().map(anchor_of).collect::<Result<Vec<_>, _>>()?;
+                self.anchors.extend(found);
+            }
+            elements.push(Element { words, filler: std::mem::take(&mut filler), is_optional });
+        }
+        // Fillers are no elements.
+        let anchor = written[..anchor].iter().filter(|element| !element.starts_with('_')).count();
+        Ok(Phrase { elements, anchor })
+    }
+
+    /// Index of the element that anchors a phrase which marks none: of the first few, the one whose shortest literal is
+    /// the longest. Long words are rare, and each place where an anchor stands costs a look.
+    fn rarest(&mut self, written: &[&'w str]) -> Result<usize, String> {
+        let (mut best, mut best_len, mut before) = (0, 0, 0);
+        for (at, element) in written.iter().enumerate() {
+            if let Some(count) = element.strip_prefix('_') {
+                before += count.parse::<usize>().unwrap_or(BEFORE_MAX);
+                continue;
+            }
+            let (element, is_optional) = bare(element);
+            let list = self.list(element)?;
+            if !is_optional && list.rarity > best_len {
+                (best, best_len) = (at, list.rarity);
+            }
+            before += list.parts;
+            if before > REACH_MAX || best_len >= RARE_LEN {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The alternatives of one element, its word lists put in.
+    fn list(&mut self, element: &'w str) -> Result<&mut List<'w>, String> {
+        match self.read.entry(element) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(List::new(alternatives(element, self.lists)?))),
+        }
+    }
+}
+
+/// An element without its marks, and whether it is optional.
+fn bare(element: &str) -> (&str, bool) {
+    let element = element.strip_prefix('^').unwrap_or(element);
+    element.strip_suffix('?').map_or((element, false), |element| (element, true))
 }
 
 /// How rare the literal of an alternative is: its length, unless it is one of the words that stand in every text.
@@ -243,44 +302,49 @@ fn bounds_of(alternative: &str, is_spaced: bool) -> Bounds {
 
 impl Words {
     fn new(alternatives: &[&str]) -> Self {
-        let mut words = Self { nodes: vec![Node::default()], first: [0; 4] };
-        for alternative in alternatives {
-            let (word, goes_on) = match alternative.strip_suffix('*') {
-                Some(word) => (word, true),
-                None => (*alternative, false),
-            };
-            let mut at = 0;
-            let first = usize::from(word.as_bytes()[0].to_ascii_lowercase());
-            words.first[first >> 6] |= 1 << (first & 63);
-            for byte in word.to_ascii_lowercase().bytes() {
-                at = words.step(
-                    at,
-                    if byte == b'~' {
-                        GAP
-                    } else if byte == b'+' {
-                        b' '
-                    } else {
-                        byte
-                    },
-                );
-            }
-            let node = &mut words.nodes[at];
-            node.ends = true;
-            node.goes_on |= goes_on;
+        let mut written: Vec<(Vec<u8>, bool)> = alternatives
+            .iter()
+            .map(|alternative| {
+                let (word, goes_on) = match alternative.strip_suffix('*') {
+                    Some(word) => (word, true),
+                    None => (*alternative, false),
+                };
+                (word.bytes().map(edge_of).collect(), goes_on)
+            })
+            .collect();
+        written.sort_unstable();
+        let mut first = [0; 4];
+        for byte in written.iter().filter_map(|(word, _)| word.first()) {
+            first[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
-        words
+        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+        // For each node that is to be made: the words that go through it, and how far they are read.
+        let mut open = VecDeque::from([(0..written.len(), 0)]);
+        while let Some((words, depth)) = open.pop_front() {
+            let whole = written[words.clone()].iter().take_while(|(word, _)| word.len() == depth).count();
+            let (ended, mut rest) = (words.start..words.start + whole, words.start + whole..words.end);
+            let from = edges.len();
+            while let Some(byte) = written[rest.clone()].first().map(|(word, _)| word[depth]) {
+                let alike = written[rest.clone()].iter().take_while(|(word, _)| word[depth] == byte).count();
+                edges.push(byte);
+                open.push_back((rest.start..rest.start + alike, depth + 1));
+                rest.start += alike;
+            }
+            nodes.push(Node {
+                first: from as u32,
+                count: (edges.len() - from) as u16,
+                ends: !ended.is_empty(),
+                goes_on: written[ended].iter().any(|(_, goes_on)| *goes_on),
+            });
+        }
+        Self { nodes: nodes.into(), edges: edges.into(), first }
     }
 
-    fn step(&mut self, from: usize, byte: u8) -> usize {
-        let next = self.nodes.len() as u32;
-        match self.nodes[from].edges.binary_search_by_key(&byte, |edge| edge.0) {
-            Ok(at) => self.nodes[from].edges[at].1 as usize,
-            Err(at) => {
-                self.nodes[from].edges.insert(at, (byte, next));
-                self.nodes.push(Node::default());
-                next as usize
-            }
-        }
+    /// The node that follows on a byte.
+    fn next(&self, node: &Node, byte: u8) -> Option<&Node> {
+        let (from, to) = (node.first as usize, node.first as usize + usize::from(node.count));
+        let at = self.edges[from..to].iter().position(|edge| *edge >= byte)?;
+        (self.edges[from + at] == byte).then(|| &self.nodes[from + at + 1])
     }
 
     /// Whether an alternative begins with a byte, in lower case.
@@ -305,12 +369,12 @@ impl Words {
                 found = Some(end);
             }
             let byte = text.get(position).map(u8::to_ascii_lowercase);
-            if let Some(next) = byte.and_then(|byte| node.next(byte)) {
-                node = &self.nodes[next];
+            if let Some(next) = byte.and_then(|byte| self.next(node, byte)) {
+                node = next;
                 position += 1;
-            } else if let Some(next) = node.next(GAP) {
+            } else if let Some(next) = self.next(node, GAP) {
                 let Some(after) = skip_gap(text, position, is_spaced) else { return found };
-                node = &self.nodes[next];
+                node = next;
                 position = after;
             } else {
                 return found;
@@ -320,10 +384,6 @@ impl Words {
 }
 
 impl Node {
-    fn next(&self, byte: u8) -> Option<usize> {
-        self.edges.binary_search_by_key(&byte, |edge| edge.0).ok().map(|at| self.edges[at].1 as usize)
-    }
-
     /// Where a word that ends at this node ends, if it may end at `at`.
     fn end(&self, text: &[u8], at: usize) -> Option<usize> {
         if self.goes_on {
