@@ -26,8 +26,12 @@ pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked 
         Some(value) => text.replace(value, "[SECRET]"),
         None => text.to_owned(),
     };
-    let excerpt = redact(scanner, &hidden(&hit.excerpt), &mut placeholders);
-    let matched = redact(scanner, &hidden(&hit.matched), &mut placeholders);
+    let whole = hidden(&hit.excerpt);
+    let excerpt = redact(scanner, &whole, &mut placeholders);
+    let matched = hidden(&hit.matched);
+    // Where nothing is hidden of the excerpt, nothing would be by hiding a part of it.
+    let is_told = excerpt == whole && excerpt.contains(&matched);
+    let matched = if is_told { matched } else { redact(scanner, &matched, &mut placeholders) };
     Masked { matched: shortened(matched), excerpt }
 }
 

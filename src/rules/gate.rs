@@ -121,7 +121,13 @@ impl Gate {
         senses.dedup();
         let mut literals: Vec<(Literal, usize)> = numbers.into_iter().collect();
         literals.sort_unstable_by_key(|(_, number)| *number);
-        let patterns = senses.iter().map(|(number, _)| literals[*number].0.clone()).collect();
+        // Nearly every literal has one sense, and then it need not be copied.
+        let mut patterns = Vec::with_capacity(senses.len());
+        for alike in senses.chunk_by(|(one, _), (other, _)| one == other) {
+            let literal = std::mem::take(&mut literals[alike[0].0].0);
+            patterns.extend(alike[1..].iter().map(|_| literal.clone()));
+            patterns.push(literal);
+        }
         let senses = senses.into_iter().map(|(_, sense)| sense).collect();
         Self { literals: Literals::new(patterns), senses, rules: flat, digits, tokens, separators }
     }

@@ -43,7 +43,7 @@ pub(super) struct Bounds {
 }
 
 /// Bytes to be found.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Literal {
     /// At least three bytes, ASCII letters in lower case.
     pub text: Box<[u8]>,

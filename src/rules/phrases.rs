@@ -12,7 +12,7 @@
 //! Work at one candidate is bounded: by the words of the phrase, the size of its fillers and [`BYTES_MAX`].
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,6 +37,19 @@ const COMMONEST: [&str; 64] = [
     "been", "into", "more", "other", "some", "than", "them", "then", "these", "were", "only", "also", "make",
     "need", "should", "could", "each", "just", "like", "must", "here", "does", "used",
 ];
+/// Length of the longest of them.
+const COMMONEST_LEN: usize = {
+    let (mut at, mut longest) = (0, 0);
+    while at < COMMONEST.len() {
+        if COMMONEST[at].len() > longest {
+            longest = COMMONEST[at].len();
+        }
+        at += 1;
+    }
+    longest
+};
+/// Shortest literal of an anchor, in bytes.
+const LITERAL_MIN: usize = 3;
 /// Longest gap between two words, in bytes.
 const GAP_MAX: usize = 6;
 
@@ -48,9 +61,9 @@ pub(super) struct Phrases {
     by_byte: Vec<(u8, u32)>,
     is_spaced: bool,
     /// What the gate looks for, and whether it is a whole word.
-    anchors: BTreeSet<(String, Bounds)>,
-    /// Every word of every phrase.
-    words: BTreeSet<String>,
+    anchors: Vec<(String, Bounds)>,
+    /// Every word of every phrase, some more than once.
+    words: Vec<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -116,31 +129,24 @@ pub(super) fn compile(
     if phrases.is_empty() {
         return Err("name at least one phrase".to_owned());
     }
-    let mut reader = Reader { lists: words, is_spaced, read: HashMap::new(), anchors: BTreeSet::new() };
+    let mut reader = Reader { lists: words, is_spaced, read: HashMap::new(), anchors: Vec::new() };
     let mut all = Vec::with_capacity(phrases.len());
     for phrase in phrases {
         all.push(reader.phrase(phrase).map_err(|message| format!("`{phrase}`: {message}"))?);
     }
-    let phrases = all;
-    let Reader { read, anchors, .. } = reader;
-    let all_words =
-        read.values().flat_map(|list| &list.alternatives).map(|word| (*word).to_owned()).collect();
-    // A word that may go on covers the same word that ends there.
-    let lax = |literal: &String| {
-        let ends_word = false;
-        anchors.contains(&(literal.clone(), Bounds { starts_word: true, ends_word }))
-    };
-    let anchors: BTreeSet<_> =
-        anchors.iter().filter(|(literal, bounds)| !bounds.ends_word || !lax(literal)).cloned().collect();
+    let Reader { read, mut anchors, .. } = reader;
+    let words = read.values().flat_map(|list| &list.alternatives).map(|word| (*word).into()).collect();
+    anchors.sort_unstable();
+    // A word that may go on comes first, and covers the same word that ends there.
+    anchors.dedup_by(|(one, _), (before, _)| one == before);
     let literals = anchors.iter().map(|(literal, _)| literal.clone()).collect();
-    let begins = |phrase: &Phrase, byte: &u8| phrase.elements[phrase.anchor].words.may_begin(*byte);
-    let by_byte = (0..=u8::MAX)
-        .flat_map(|byte| {
-            let indexed = (0..).zip(&phrases);
-            indexed.filter(move |(_, phrase)| begins(phrase, &byte)).map(move |(index, _)| (byte, index))
-        })
-        .collect();
-    Ok((Phrases { by_byte, phrases, is_spaced, anchors, words: all_words }, literals))
+    let mut by_byte = Vec::new();
+    for (index, phrase) in (0..).zip(&all) {
+        let first = &phrase.elements[phrase.anchor].words;
+        by_byte.extend((0..=u8::MAX).filter(|byte| first.may_begin(*byte)).map(|byte| (byte, index)));
+    }
+    by_byte.sort_unstable();
+    Ok((Phrases { by_byte, phrases: all, is_spaced, anchors, words }, literals))
 }
 
 /// What reads the phrases of one concept.
@@ -149,7 +155,7 @@ struct Reader<'w> {
     is_spaced: bool,
     /// What was read, by how it is written: the same lists stand in phrase after phrase.
     read: HashMap<&'w str, List<'w>>,
-    anchors: BTreeSet<(String, Bounds)>,
+    anchors: Vec<(String, Bounds)>,
 }
 
 /// The alternatives of one element.
@@ -255,10 +261,14 @@ fn bare(element: &str) -> (&str, bool) {
     element.strip_suffix('?').map_or((element, false), |element| (element, true))
 }
 
-/// How rare the literal of an alternative is: its length, unless it is one of the words that stand in every text.
+/// How rare the literal of an alternative is: its length, unless it is one of the words that stand in every text. 0 where
+/// it is too short to be one.
 fn rarity(alternative: &str) -> usize {
-    literal_of(alternative)
-        .map_or(0, |literal| if COMMONEST.contains(&&*literal) { 1 } else { literal.len() })
+    match written_literal(alternative) {
+        literal if literal.len() < LITERAL_MIN => 0,
+        literal if literal.len() <= COMMONEST_LEN && COMMONEST.contains(&literal) => 1,
+        literal => literal.len(),
+    }
 }
 
 /// The alternatives of one element, its word lists put in.
@@ -282,12 +292,17 @@ fn alternatives<'w>(
     Ok(out)
 }
 
+/// The part of an alternative that the gate looks for, as it is written.
+fn written_literal(alternative: &str) -> &str {
+    alternative.trim_end_matches('*').split('~').next().unwrap_or_default()
+}
+
 /// The part of an alternative that the gate looks for.
 fn literal_of(alternative: &str) -> Result<String, String> {
-    let literal = alternative.trim_end_matches('*').split('~').next().unwrap_or_default();
-    if literal.len() < 3 {
+    let literal = written_literal(alternative);
+    if literal.len() < LITERAL_MIN {
         return Err(format!(
-            "`{literal}` is shorter than 3 bytes and cannot anchor the phrase; put `^` before a longer word"
+            "`{literal}` is shorter than {LITERAL_MIN} bytes and cannot anchor the phrase; put `^` before a longer word"
         ));
     }
     Ok(literal.replace('+', " "))
@@ -302,16 +317,20 @@ fn bounds_of(alternative: &str, is_spaced: bool) -> Bounds {
 
 impl Words {
     fn new(alternatives: &[&str]) -> Self {
-        let mut written: Vec<(Vec<u8>, bool)> = alternatives
-            .iter()
-            .map(|alternative| {
-                let (word, goes_on) = match alternative.strip_suffix('*') {
-                    Some(word) => (word, true),
-                    None => (*alternative, false),
-                };
-                (word.bytes().map(edge_of).collect(), goes_on)
-            })
-            .collect();
+        // All words in one piece, and where each stands.
+        let mut bytes = Vec::with_capacity(alternatives.iter().map(|alternative| alternative.len()).sum());
+        let mut places = Vec::with_capacity(alternatives.len());
+        for alternative in alternatives {
+            let (word, goes_on) = match alternative.strip_suffix('*') {
+                Some(word) => (word, true),
+                None => (*alternative, false),
+            };
+            let start = bytes.len();
+            bytes.extend(word.bytes().map(edge_of));
+            places.push((start..bytes.len(), goes_on));
+        }
+        let mut written: Vec<(&[u8], bool)> =
+            places.into_iter().map(|(at, goes_on)| (&bytes[at], goes_on)).collect();
         written.sort_unstable();
         let mut first = [0; 4];
         for byte in written.iter().filter_map(|(word, _)| word.first()) {
@@ -417,7 +436,7 @@ fn skip_word(text: &[u8], at: usize) -> Option<usize> {
 impl Phrases {
     /// Every word, as it is written in the phrases.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(String::as_str)
+        self.words.iter().map(|word| &**word)
     }
 
     /// The literals of which each match holds one, and what may stand around them.

@@ -7,6 +7,7 @@
 //! - `UserPromptSubmit`: the message hook and the check of messages, whichever is stricter.
 //! - Every other event passes: there is nothing to judge in it.
 
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -193,7 +194,8 @@ impl Hook<'_> {
             }
         }
         let here = Interception::here(&self.own_context(), self.arguments.policy_path.as_deref())?;
-        ask(&here)
+        // The process ends with the answer. To give its rules back piece by piece would only hold the agent up.
+        ask(&ManuallyDrop::new(here))
     }
 
     /// Where settings are looked for: with the user, since whatever lies in the project is the agent's to write.
