@@ -92,26 +92,33 @@ fn run(evaluator: &mut Evaluator<'_, '_>, words: &[Value], via: &'static str) {
     }
 }
 
+/// Code from the network that is run.
+fn tell_fetched(evaluator: &mut Evaluator<'_, '_>, url: String) {
+    let target = Target { text: url, has_glob: false, kind: TargetKind::Network };
+    tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
+}
+
 /// Code that is made at run time.
 pub(super) fn evaluate(evaluator: &mut Evaluator<'_, '_>, code: &Value) {
     let fetched = evaluator.facts.fetched.clone();
     match code {
+        // Filled where this reading does not follow it: by a callback that collects what comes, for instance.
+        Value::Text(text) if text.trim().is_empty() => match fetched {
+            Some(url) => tell_fetched(evaluator, url),
+            None => evaluator.facts.evaluates = true,
+        },
         Value::Text(text) if !text.contains(HOLE) => {
             let text = text.clone();
             tell_decoded(evaluator, &text);
             evaluator.nested(&text);
         }
-        Value::Fetched(url) => {
-            let target = Target { text: url.clone(), has_glob: false, kind: TargetKind::Network };
-            tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
-        }
+        Value::Fetched(url) => tell_fetched(evaluator, url.clone()),
         Value::Opaque => tell(evaluator.sink, EffectKind::OpaqueExecution, None, "script"),
         _ => {
             evaluator.facts.unknown = true;
             evaluator.facts.evaluates |= fetched.is_none();
             if let Some(url) = fetched {
-                let target = Target { text: url, has_glob: false, kind: TargetKind::Network };
-                tell(evaluator.sink, EffectKind::FetchAndExecute, Some(target), "script");
+                tell_fetched(evaluator, url);
             } else if decodes(evaluator) {
                 tell(evaluator.sink, EffectKind::OpaqueExecution, None, "b64decode");
             } else {
