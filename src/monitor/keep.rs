@@ -85,6 +85,11 @@ impl Keeper {
         }
     }
 
+    /// Decisions that are not recorded yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.decided.len()
+    }
+
     /// Has written what was saved, and records what was decided: a log line, a record and a count each.
     pub(super) fn record_decided(&mut self) {
         self.wake_writer();

@@ -28,9 +28,11 @@ use crate::telemetry::Metrics;
 const PIECE_BYTES: usize = 32 * 1024;
 /// What one message costs besides its bytes, in bytes.
 const MESSAGE_COST: usize = 512;
-/// How long records of an incident wait, so that their threads do not take the processor from those that carry the
-/// verdict to the client, nor from a client on the same machine that kills. Scanning goes on meanwhile.
-const GRACE_OF_CLIENT: Duration = Duration::from_millis(1);
+/// How long records of incidents wait, so that their threads do not take the processor from those that carry verdicts to
+/// the client, nor from a client on the same machine that kills. Scanning goes on meanwhile.
+const RECORDS_WAIT: Duration = Duration::from_millis(25);
+/// Records that wait at most: what is kept of an incident may take 8 KiB.
+const RECORDS_MAX: usize = 256;
 /// What the judge may take beyond its time-out before it is given up: it keeps to it by itself.
 const JUDGE_GRACE: Duration = Duration::from_millis(250);
 
@@ -316,9 +318,12 @@ impl<X> Driver<'_, X> {
             tokio::task::yield_now().await;
         }
         if keeps && self.record_at.is_none() {
-            self.record_at = Some(Instant::now() + GRACE_OF_CLIENT);
+            self.record_at = Some(Instant::now() + RECORDS_WAIT);
         }
-        self.record_in_time(Instant::now());
+        if self.keeper.waiting() >= RECORDS_MAX {
+            self.record_at = None;
+            self.keeper.record_decided();
+        }
     }
 
     /// Records what waits for it, if its time has come.

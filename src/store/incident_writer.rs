@@ -23,7 +23,7 @@ const QUEUE_MAX: usize = 4_096;
 /// Incidents in one transaction at most.
 const BATCH_MAX: usize = 256;
 /// How long the first incident of a transaction waits for others.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(25);
 /// How often one batch is tried.
 const ATTEMPTS_MAX: u32 = 10;
 /// Pause after the first failure; it doubles with each further one.
@@ -97,7 +97,7 @@ impl IncidentWriter {
     /// Takes an incident as it stands now. It is written once [`wake`](Self::wake) is called, by whomever: waking a task
     /// is work that somebody in a hurry may leave for later. Never waits.
     pub fn put(&self, incident: KeptIncident) {
-        let is_full = {
+        let (is_full, is_batch) = {
             let mut state = self.queue.lock();
             let id = incident.incident.id.clone();
             if let Some(earlier) = state.waiting.get_mut(&id) {
@@ -110,10 +110,14 @@ impl IncidentWriter {
                 state.waiting.insert(id, incident);
                 state.entered += 1;
             }
-            is_full
+            (is_full, state.order.len() == BATCH_MAX)
         };
         if is_full {
             (self.queue.hooks.on_lost)(1, &"too many wait to be written");
+        } else if is_batch {
+            // A flood does not fill the queue while others are waited for.
+            self.queue.filled.notify_one();
+            self.queue.hurry.notify_one();
         }
     }
 
