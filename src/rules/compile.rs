@@ -129,8 +129,13 @@ pub struct CompiledRule {
 impl CompiledRule {
     pub(super) fn shape(&self) -> &Shape {
         self.shape.get_or_init(|| {
-            Shape::of(&self.def)
-                .unwrap_or_else(|(_, message)| panic!("a test looks at every built-in pattern: {message}"))
+            let (shape, hir) = Shape::of(&self.def)
+                .unwrap_or_else(|(_, message)| panic!("a test looks at every built-in pattern: {message}"));
+            // A rule with a literal is asked for its shape where that stands, and for its first look next.
+            if self.def.trigger.is_none() {
+                self.first_look.make(&hir);
+            }
+            shape
         })
     }
 
@@ -283,17 +288,13 @@ impl RuleSet {
     /// Whether phrases of prompt injection have a word that begins as `word` does. False for words of three letters.
     pub fn is_phrase_word(&self, word: &[u8]) -> bool {
         let vocabulary = self.vocabulary.get_or_init(|| {
-            let mut words = Vocabulary::default();
-            for rule in self.rules.iter().filter(|rule| &*rule.info.plugin == super::INJECTION) {
-                match &rule.def.phrases {
-                    Some(phrases) => phrases.words().for_each(|word| words.add(word)),
-                    None => {
-                        words.add(&rule.def.pattern);
-                        rule.def.literals.iter().for_each(|literal| words.add(literal));
-                    }
-                }
-            }
-            words
+            let rules = self.rules.iter().filter(|rule| &*rule.info.plugin == super::INJECTION);
+            Vocabulary::of(rules.flat_map(|rule| {
+                let phrases = rule.def.phrases.iter().flat_map(|phrases| phrases.words());
+                let is_plain = rule.def.phrases.is_none();
+                let own = std::iter::once(&rule.def.pattern).chain(&rule.def.literals);
+                phrases.chain(own.filter(move |_| is_plain).map(String::as_str))
+            }))
         });
         vocabulary.holds(word)
     }
@@ -508,7 +509,7 @@ fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RuleProblem>> {
     // Reading every pattern takes most of a start, and those of built-in rules are known to be in order.
     if !rule.is_builtin && main.is_some() && def.phrases.is_none() {
         match Shape::of(def) {
-            Ok(known) => shape.get_or_init(|| known),
+            Ok((known, _)) => shape.get_or_init(|| known),
             Err((field, message)) => {
                 problems.push(problem_at(rule, field, message));
                 return Err(problems);
@@ -582,13 +583,13 @@ fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
 }
 
 impl Shape {
-    /// The shape of a rule's pattern, or the field that is wrong and what is wrong with it.
-    fn of(def: &RuleDef) -> Result<Self, (&'static str, String)> {
+    /// The shape of a rule's pattern and the pattern as it was read, or the field that is wrong and what is wrong with it.
+    fn of(def: &RuleDef) -> Result<(Self, Hir), (&'static str, String)> {
         let hir = parse(&def.pattern).map_err(|message| ("pattern", message))?;
         let (before, after, is_prefix) =
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
         let begin = window::begin(&hir);
-        Ok(Self { value_group: group_named(&hir, "value"), before, after, is_prefix, begin })
+        Ok((Self { value_group: group_named(&hir, "value"), before, after, is_prefix, begin }, hir))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Hints {
 
 /// Shortest literal that is also looked for in ROT13 and backwards; shorter ones are seen by chance.
 const DISGUISED_LITERAL_MIN: usize = 8;
+/// Literals that a set of rules has, about.
+const LITERALS_USUAL: usize = 24_000;
 /// Shortest run of token characters that a token rule may ask for.
 pub(super) const TOKEN_MIN: usize = 12;
 
@@ -79,7 +81,7 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn build<'r>(rules: impl Iterator<Item = GateRule<'r>>) -> Self {
         // Numbered in the order in which they first come, which depends on the rules alone.
-        let mut numbers: HashMap<Literal, usize> = HashMap::new();
+        let mut numbers: HashMap<Literal, usize> = HashMap::with_capacity(LITERALS_USUAL);
         let mut number_of = |literal: Literal| {
             let next = numbers.len();
             *numbers.entry(literal).or_insert(next)

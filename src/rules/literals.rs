@@ -116,7 +116,6 @@ struct Table {
 
 impl Table {
     fn new(mut entries: Vec<Entry>, len: usize) -> Self {
-        entries.sort_by_key(|e: &Entry| (bucket_of(e.piece), e.piece, e.literal));
         let mut bitmap = Box::new([0u64; BITMAP_WORDS]);
         let mut buckets = vec![0u32; (1 << BUCKET_BITS) + 1];
         for entry in &entries {
@@ -126,6 +125,17 @@ impl Table {
         }
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
+        }
+        // Each goes to the next place of its bucket; sorting all of them would take longer than all the rest.
+        let (mut next, unsorted) = (buckets.clone(), entries.clone());
+        for entry in unsorted {
+            let place = &mut next[bucket_of(entry.piece)];
+            entries[*place as usize] = entry;
+            *place += 1;
+        }
+        for bucket in buckets.windows(2) {
+            let bucket = &mut entries[bucket[0] as usize..bucket[1] as usize];
+            bucket.sort_unstable_by_key(|entry| (entry.piece, entry.literal));
         }
         Self { bitmap, buckets: buckets.into(), entries: entries.into(), len }
     }

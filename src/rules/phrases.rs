@@ -14,7 +14,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::literals::Bounds;
 
@@ -62,8 +62,6 @@ pub(super) struct Phrases {
     is_spaced: bool,
     /// What the gate looks for, and whether it is a whole word.
     anchors: Vec<(String, Bounds)>,
-    /// Every word of every phrase, some more than once.
-    words: Vec<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -82,15 +80,24 @@ struct Element {
     is_optional: bool,
 }
 
+/// The alternatives of an element.
+#[derive(Debug)]
+struct Words {
+    /// As they are written, with `|` between them.
+    written: Box<str>,
+    /// Bytes with which an alternative begins, one bit each: nearly every look ends here.
+    first: [u64; 4],
+    /// Made when a text first comes this far: most never do, and trees are most of what reading phrases takes.
+    tree: OnceLock<Tree>,
+}
+
 /// Alternatives as a tree of bytes, level by level: the edge with index `e` leads to the node `e + 1`, so that the edges
 /// of a node and the nodes they lead to lie side by side.
 #[derive(Debug)]
-struct Words {
+struct Tree {
     nodes: Box<[Node]>,
     /// Byte of each edge; those of one node are sorted. [`GAP`] stands for a gap.
     edges: Box<[u8]>,
-    /// Bytes with which an alternative begins, one bit each: nearly every look ends here.
-    first: [u64; 4],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,8 +141,7 @@ pub(super) fn compile(
     for phrase in phrases {
         all.push(reader.phrase(phrase).map_err(|message| format!("`{phrase}`: {message}"))?);
     }
-    let Reader { read, mut anchors, .. } = reader;
-    let words = read.values().flat_map(|list| &list.alternatives).map(|word| (*word).into()).collect();
+    let mut anchors = reader.anchors;
     anchors.sort_unstable();
     // A word that may go on comes first, and covers the same word that ends there.
     anchors.dedup_by(|(one, _), (before, _)| one == before);
@@ -146,7 +152,7 @@ pub(super) fn compile(
         by_byte.extend((0..=u8::MAX).filter(|byte| first.may_begin(*byte)).map(|byte| (byte, index)));
     }
     by_byte.sort_unstable();
-    Ok((Phrases { by_byte, phrases: all, is_spaced, anchors, words }, literals))
+    Ok((Phrases { by_byte, phrases: all, is_spaced, anchors }, literals))
 }
 
 /// What reads the phrases of one concept.
@@ -158,28 +164,28 @@ struct Reader<'w> {
     anchors: Vec<(String, Bounds)>,
 }
 
-/// The alternatives of one element.
+/// An element that was read.
 struct List<'w> {
     alternatives: Vec<&'w str>,
     words: Arc<Words>,
-    /// Rarity of the least rare alternative.
-    rarity: usize,
-    /// Most words that an alternative counts as on the way back from an anchor.
-    parts: usize,
     /// Whether its literals stand among the anchors.
     is_anchor: bool,
 }
 
 impl<'w> List<'w> {
     fn new(alternatives: Vec<&'w str>) -> Self {
+        Self { words: Arc::new(Words::new(&alternatives)), alternatives, is_anchor: false }
+    }
+
+    /// Rarity of the least rare alternative.
+    fn rarity(&self) -> usize {
+        self.alternatives.iter().map(|alternative| rarity(alternative)).min().unwrap_or(0)
+    }
+
+    /// Most words that an alternative counts as on the way back from an anchor.
+    fn parts(&self) -> usize {
         let parts = |alternative: &&str| alternative.split(['~', '+', '\'', '-']).count();
-        Self {
-            words: Arc::new(Words::new(&alternatives)),
-            rarity: alternatives.iter().map(|alternative| rarity(alternative)).min().unwrap_or(0),
-            parts: alternatives.iter().map(parts).max().unwrap_or(1),
-            alternatives,
-            is_anchor: false,
-        }
+        self.alternatives.iter().map(parts).max().unwrap_or(1)
     }
 }
 
@@ -235,10 +241,11 @@ impl<'w> Reader<'w> {
             }
             let (element, is_optional) = bare(element);
             let list = self.list(element)?;
-            if !is_optional && list.rarity > best_len {
-                (best, best_len) = (at, list.rarity);
+            let rarity = list.rarity();
+            if !is_optional && rarity > best_len {
+                (best, best_len) = (at, rarity);
             }
-            before += list.parts;
+            before += list.parts();
             if before > REACH_MAX || best_len >= RARE_LEN {
                 break;
             }
@@ -317,13 +324,45 @@ fn bounds_of(alternative: &str, is_spaced: bool) -> Bounds {
 
 impl Words {
     fn new(alternatives: &[&str]) -> Self {
+        let mut first = [0; 4];
+        for byte in alternatives.iter().filter_map(|alternative| alternative.bytes().next()) {
+            let byte = edge_of(byte);
+            first[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        Self { written: alternatives.join("|").into(), first, tree: OnceLock::new() }
+    }
+
+    /// The alternatives, as they are written.
+    fn alternatives(&self) -> impl Iterator<Item = &str> {
+        self.written.split('|')
+    }
+
+    /// Whether an alternative begins with a byte, in lower case.
+    fn may_begin(&self, byte: u8) -> bool {
+        self.first[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    }
+
+    /// Where the longest alternative that begins at `at` ends.
+    fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+        let first = *text.get(at)?;
+        if !self.may_begin(first.to_ascii_lowercase()) {
+            return None;
+        }
+        if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
+            return None;
+        }
+        self.tree.get_or_init(|| Tree::new(self.alternatives())).end_of(text, at, is_spaced)
+    }
+}
+
+impl Tree {
+    fn new<'w>(alternatives: impl Iterator<Item = &'w str>) -> Self {
         // All words in one piece, and where each stands.
-        let mut bytes = Vec::with_capacity(alternatives.iter().map(|alternative| alternative.len()).sum());
-        let mut places = Vec::with_capacity(alternatives.len());
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
         for alternative in alternatives {
             let (word, goes_on) = match alternative.strip_suffix('*') {
                 Some(word) => (word, true),
-                None => (*alternative, false),
+                None => (alternative, false),
             };
             let start = bytes.len();
             bytes.extend(word.bytes().map(edge_of));
@@ -332,10 +371,6 @@ impl Words {
         let mut written: Vec<(&[u8], bool)> =
             places.into_iter().map(|(at, goes_on)| (&bytes[at], goes_on)).collect();
         written.sort_unstable();
-        let mut first = [0; 4];
-        for byte in written.iter().filter_map(|(word, _)| word.first()) {
-            first[usize::from(byte >> 6)] |= 1 << (byte & 63);
-        }
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         // For each node that is to be made: the words that go through it, and how far they are read.
         let mut open = VecDeque::from([(0..written.len(), 0)]);
@@ -356,7 +391,7 @@ impl Words {
                 goes_on: written[ended].iter().any(|(_, goes_on)| *goes_on),
             });
         }
-        Self { nodes: nodes.into(), edges: edges.into(), first }
+        Self { nodes: nodes.into(), edges: edges.into() }
     }
 
     /// The node that follows on a byte.
@@ -366,20 +401,8 @@ impl Words {
         (self.edges[from + at] == byte).then(|| &self.nodes[from + at + 1])
     }
 
-    /// Whether an alternative begins with a byte, in lower case.
-    fn may_begin(&self, byte: u8) -> bool {
-        self.first[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
-    }
-
     /// Where the longest alternative that begins at `at` ends.
     fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
-        let first = *text.get(at)?;
-        if !self.may_begin(first.to_ascii_lowercase()) {
-            return None;
-        }
-        if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
-            return None;
-        }
         let (mut node, mut position, mut found) = (&self.nodes[0], at, None);
         loop {
             if node.ends
@@ -434,9 +457,10 @@ fn skip_word(text: &[u8], at: usize) -> Option<usize> {
 }
 
 impl Phrases {
-    /// Every word, as it is written in the phrases.
+    /// Every word, as it is written in the phrases, some more than once.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(|word| &**word)
+        let elements = self.phrases.iter().flat_map(|phrase| &phrase.elements);
+        elements.flat_map(|element| element.words.alternatives())
     }
 
     /// The literals of which each match holds one, and what may stand around them.

@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 
 use regex_automata::{Input, meta};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Repeats of at least so many are counted no more.
 const COUNTED_MAX: u32 = 8;
@@ -24,18 +24,39 @@ const STATES_BYTES_MAX: usize = 512 * 1024;
 pub(super) struct FirstLook(OnceLock<Option<meta::Regex>>);
 
 impl FirstLook {
+    /// Makes it of a pattern that was read for something else, as reading one takes longer than this.
+    pub(super) fn make(&self, hir: &Hir) {
+        self.0.get_or_init(|| Self::of(hir));
+    }
+
     /// Whether the pattern, read by `parse`, may match in a place of a text. False is certain.
     pub(super) fn may_match(&self, parse: impl FnOnce() -> Option<Hir>, input: &Input<'_>) -> bool {
-        let made = self.0.get_or_init(|| compile(&relaxed(&parse()?)?, STATES_BYTES_MAX).ok());
+        let made = self.0.get_or_init(|| Self::of(&parse()?));
         made.as_ref().is_none_or(|relaxed| relaxed.is_match(input.clone()))
+    }
+
+    fn of(hir: &Hir) -> Option<meta::Regex> {
+        compile(&relaxed(hir)?, STATES_BYTES_MAX).ok()
     }
 }
 
 /// A pattern with long bounded repeats made unbounded; none when there is none in it.
 pub fn relaxed(hir: &Hir) -> Option<Hir> {
-    let mut is_changed = false;
-    let relaxed = relax(hir, &mut is_changed);
-    is_changed.then_some(relaxed)
+    counts(hir).then(|| relax(hir))
+}
+
+/// Whether a long bounded repeat stands in a pattern.
+fn counts(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => false,
+        HirKind::Repetition(repetition) => is_counted(repetition) || counts(&repetition.sub),
+        HirKind::Capture(capture) => counts(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(counts),
+    }
+}
+
+fn is_counted(repetition: &Repetition) -> bool {
+    repetition.max.is_some_and(|max| max >= COUNTED_MAX)
 }
 
 /// Compiles what [`relaxed`] made, for asking only whether it matches, in at most so many bytes of lazily built states.
@@ -53,24 +74,20 @@ pub fn compile(hir: &Hir, states_bytes_max: usize) -> Result<meta::Regex, String
     meta::Regex::builder().configure(config).build_from_hir(hir).map_err(|error| error.to_string())
 }
 
-fn relax(hir: &Hir, is_changed: &mut bool) -> Hir {
+fn relax(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
         HirKind::Repetition(repetition) => {
-            let mut repetition = repetition.clone();
-            repetition.sub = Box::new(relax(&repetition.sub, is_changed));
-            if repetition.max.is_some_and(|max| max >= COUNTED_MAX) {
-                repetition.max = None;
-                repetition.min = repetition.min.min(LEAST_MAX);
-                *is_changed = true;
-            }
-            Hir::repetition(repetition)
+            let (min, max) = match is_counted(repetition) {
+                true => (repetition.min.min(LEAST_MAX), None),
+                false => (repetition.min, repetition.max),
+            };
+            let sub = Box::new(relax(&repetition.sub));
+            Hir::repetition(Repetition { min, max, greedy: repetition.greedy, sub })
         }
-        HirKind::Capture(capture) => relax(&capture.sub, is_changed),
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(|part| relax(part, is_changed)).collect()),
-        HirKind::Alternation(parts) => {
-            Hir::alternation(parts.iter().map(|part| relax(part, is_changed)).collect())
-        }
+        HirKind::Capture(capture) => relax(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(relax).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(relax).collect()),
     }
 }
 
