@@ -7,7 +7,7 @@
 //! with the widest window.
 
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 /// How far before a literal a match may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,9 +196,8 @@ fn fold_ascii_case(hir: &Hir) -> Hir {
         HirKind::Literal(lit) => Hir::literal(lit.0.to_ascii_lowercase()),
         HirKind::Class(class) => single_letter(class).map_or_else(|| hir.clone(), |b| Hir::literal([b])),
         HirKind::Repetition(rep) => {
-            let mut rep = rep.clone();
-            rep.sub = Box::new(fold_ascii_case(&rep.sub));
-            Hir::repetition(rep)
+            let sub = Box::new(fold_ascii_case(&rep.sub));
+            Hir::repetition(Repetition { min: rep.min, max: rep.max, greedy: rep.greedy, sub })
         }
         // A group changes nothing about where literals stand, and looking through it joins its parts with its neighbours.
         HirKind::Capture(capture) => fold_ascii_case(&capture.sub),
