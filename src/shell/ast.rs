@@ -290,6 +290,8 @@ pub struct Parameter<'s> {
     pub index: Option<WordId>,
     /// What is done to the value.
     pub operation: Operation,
+    /// Whether the operation takes an empty value for none: `:-`, `:=`, `:?`, `:+`.
+    pub empty_is_none: bool,
     /// Whether it stands in double quotes.
     pub quoted: bool,
 }

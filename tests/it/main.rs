@@ -82,6 +82,7 @@ mod reviews;
 mod rules_import;
 mod server;
 mod shell_syntax;
+mod shell_words;
 mod stream;
 mod submissions;
 mod watch;

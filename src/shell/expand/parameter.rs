@@ -237,7 +237,7 @@ impl Engine<'_> {
         }
         let is_missing = match &found {
             Found::Unset | Found::Unknown => true,
-            Found::Text(text) => text.text.is_empty(),
+            Found::Text(text) => parameter.empty_is_none && text.text.is_empty(),
             Found::List(items, _) => items.is_empty(),
         };
         match parameter.operation {
@@ -262,7 +262,7 @@ impl Engine<'_> {
             // An unknown variable may well be set.
             Operation::Alternative(word) => match found {
                 Found::Unset => Found::Unset,
-                Found::Text(value) if value.text.is_empty() => Found::Unset,
+                Found::Text(value) if parameter.empty_is_none && value.text.is_empty() => Found::Unset,
                 _ => Found::Text(self.text(script, word)),
             },
             Operation::Other if parameter.indirect => found,

@@ -257,6 +257,8 @@ pub(super) struct ParameterFrame<'s> {
     pub(super) name: Cow<'s, str>,
     pub(super) indirect: bool,
     pub(super) length: bool,
+    /// Whether the operator begins with a colon that makes an empty value count as none.
+    pub(super) empty_is_none: bool,
     pub(super) index: Option<WordId>,
     pub(super) quoted: bool,
     pub(super) awaits: ParameterAwaits,

@@ -19,7 +19,15 @@ impl<'s> Machine<'_, 's> {
         self.pos = end + 1;
         let name = Cow::Borrowed(self.name(start, end));
         let operation = Operation::None;
-        let parameter = Parameter { name, indirect: false, length: false, index: None, operation, quoted };
+        let parameter = Parameter {
+            name,
+            indirect: false,
+            length: false,
+            index: None,
+            operation,
+            empty_is_none: false,
+            quoted,
+        };
         Some(Part::Parameter(Box::new(parameter)))
     }
 
@@ -30,6 +38,7 @@ impl<'s> Machine<'_, 's> {
             name: Cow::Borrowed(""),
             indirect: false,
             length: false,
+            empty_is_none: false,
             index: None,
             quoted,
             awaits: ParameterAwaits::Operator,
@@ -146,7 +155,10 @@ impl<'s> Machine<'_, 's> {
                 frame.awaits = ParameterAwaits::Index;
                 return Some(Ends::Index);
             }
-            (b':', b'-' | b'=' | b'?' | b'+') => (conditional(after), second + 1),
+            (b':', b'-' | b'=' | b'?' | b'+') => {
+                frame.empty_is_none = true;
+                (conditional(after), second + 1)
+            }
             (b'-' | b'=' | b'?' | b'+', _) => (conditional(byte), self.pos + 1),
             (b':', _) => (Operator::Substring, self.pos + 1),
             (b'#', _) => {
@@ -193,6 +205,7 @@ impl<'s> Machine<'_, 's> {
             length: frame.length,
             index: frame.index,
             operation,
+            empty_is_none: frame.empty_is_none,
             quoted: frame.quoted,
         }));
     }

@@ -96,6 +96,7 @@ impl<'s> Machine<'_, 's> {
             name: self.joined_slice(at, end),
             indirect: false,
             length: false,
+            empty_is_none: false,
             index: None,
             operation: Operation::None,
             quoted,
@@ -333,7 +334,14 @@ const fn is_backtick_escape(byte: u8, in_double: bool) -> bool {
 /// Stands for a parameter that was not read.
 fn unknown<'s>(quoted: bool) -> Part<'s> {
     let name = std::borrow::Cow::Borrowed("");
-    let parameter =
-        Parameter { name, indirect: false, length: false, index: None, operation: Operation::Other, quoted };
+    let parameter = Parameter {
+        name,
+        indirect: false,
+        length: false,
+        index: None,
+        operation: Operation::Other,
+        empty_is_none: false,
+        quoted,
+    };
     Part::Parameter(Box::new(parameter))
 }
