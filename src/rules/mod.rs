@@ -43,7 +43,7 @@ pub const CODE: &str = "code";
 pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
 pub use gate::Hints;
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
-pub use model::{MODEL_FORMAT, Model, ModelDef, probability};
+pub use model::{Bounds, MODEL_FORMAT, Model, ModelDef, Speaker, probability};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};

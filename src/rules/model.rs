@@ -13,8 +13,45 @@ pub const MODEL_FORMAT: u32 = 1;
 const WINDOW_MIN: usize = 200;
 /// Most bytes of a window.
 const WINDOW_MAX: usize = 16 * 1024;
+/// Most bounds of kinds of text.
+const BOUNDS_MAX: usize = 16;
 /// Most weights. The families of the built-in concepts are a few dozen.
 const WEIGHTS_MAX: usize = 4096;
+
+/// Who speaks, as bounds of a model tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The user.
+    User,
+    /// A tool, or what it returned.
+    Tool,
+}
+
+impl Speaker {
+    /// The word for it in a model.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// From which probability texts of one kind warn and block, where that differs from what holds for all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// Shortest text that is meant, in bytes. Of several bounds the one with the most bytes holds.
+    #[serde(default)]
+    pub from_bytes: usize,
+    /// Probability from which such a text warns.
+    pub warn: f64,
+    /// Probability from which such a text blocks.
+    pub block: f64,
+}
 
 /// A model as written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +71,10 @@ pub struct ModelDef {
     pub warn: f64,
     /// Probability from which a text blocks.
     pub block: f64,
+    /// Probabilities of kinds of text of their own. What gives an attack away in what a user writes at length stands in
+    /// every manual that a tool returns.
+    #[serde(default)]
+    pub bounds: Vec<Bounds>,
     /// Weight of each feature: the families of concepts, and the features named in [`crate::detect::concepts`].
     pub weights: BTreeMap<String, i8>,
 }
@@ -42,6 +83,8 @@ impl ModelDef {
     /// What is wrong with it: the field and the reason.
     pub(super) fn problem(&self) -> Option<(&'static str, String)> {
         let is_probability = |p: f64| p > 0.0 && p < 1.0;
+        let is_in_order =
+            |warn: f64, block: f64| is_probability(warn) && is_probability(block) && warn < block;
         if self.format != MODEL_FORMAT {
             return Some(("format", format!("must be {MODEL_FORMAT}; train the model with this version")));
         }
@@ -59,6 +102,22 @@ impl ModelDef {
         }
         if !is_probability(self.block) || self.block <= self.warn {
             return Some(("block", "must lie between `warn` and 1.0".to_owned()));
+        }
+        if self.bounds.len() > BOUNDS_MAX {
+            return Some(("bounds", format!("at most {BOUNDS_MAX}")));
+        }
+        if let Some(wrong) = self.bounds.iter().find(|bounds| !is_in_order(bounds.warn, bounds.block)) {
+            let who = wrong.speaker.as_str();
+            let message =
+                format!("those of {who} from {} bytes: must have 0.0 < warn < block < 1.0", wrong.from_bytes);
+            return Some(("bounds", message));
+        }
+        let mut kinds: Vec<_> =
+            self.bounds.iter().map(|bounds| (bounds.speaker, bounds.from_bytes)).collect();
+        kinds.sort_unstable();
+        if let Some(&[(speaker, bytes), _]) = kinds.array_windows::<2>().find(|[one, next]| one == next) {
+            let message = format!("two are of {} from {bytes} bytes; keep one", speaker.as_str());
+            return Some(("bounds", message));
         }
         if self.weights.len() > WEIGHTS_MAX {
             return Some(("weights", format!("at most {WEIGHTS_MAX}")));
@@ -80,6 +139,13 @@ impl Model {
     /// Weight of a feature in units; zero for one that the model does not know.
     pub fn weight(&self, feature: &str) -> f64 {
         self.def.weights.get(feature).map_or(0.0, |weight| f64::from(*weight))
+    }
+
+    /// The probabilities from which a text warns and blocks, by who speaks and its length in bytes.
+    pub fn bounds(&self, speaker: Option<Speaker>, text_len: usize) -> (f64, f64) {
+        let fits = |bounds: &&Bounds| Some(bounds.speaker) == speaker && bounds.from_bytes <= text_len;
+        let own = self.def.bounds.iter().filter(fits).max_by_key(|bounds| bounds.from_bytes);
+        own.map_or((self.def.warn, self.def.block), |bounds| (bounds.warn, bounds.block))
     }
 
     /// Probability of an attack, from the sum of weights (without the bias).
@@ -130,6 +196,10 @@ mod tests {
             bias: -60,
             warn: 0.4,
             block: 0.8,
+            bounds: vec![
+                Bounds { speaker: Speaker::User, from_bytes: 0, warn: 0.3, block: 0.7 },
+                Bounds { speaker: Speaker::User, from_bytes: 100, warn: 0.2, block: 0.6 },
+            ],
             weights: BTreeMap::from([("override".to_owned(), 100)]),
         };
         assert_eq!(good.problem(), None);
@@ -144,5 +214,20 @@ mod tests {
         assert_eq!(wrong(&|m| m.warn = 0.0), Some("warn"));
         assert_eq!(wrong(&|m| m.block = 0.4), Some("block"));
         assert_eq!(wrong(&|m| m.bias = i32::MIN), Some("bias"));
+        assert_eq!(wrong(&|m| m.bounds[1].warn = 0.6), Some("bounds"));
+        assert_eq!(wrong(&|m| m.bounds[1].block = f64::NAN), Some("bounds"));
+        assert_eq!(wrong(&|m| m.bounds[1].from_bytes = 0), Some("bounds"));
+        assert_eq!(wrong(&|m| m.bounds = vec![m.bounds[0]; BOUNDS_MAX + 1]), Some("bounds"));
+        assert_eq!(wrong(&|m| m.bounds[1].speaker = Speaker::Tool), None);
+
+        let model = Model { def: good, file: "m.toml".to_owned() };
+        for (speaker, len, wanted) in [
+            (Some(Speaker::User), 99, (0.3, 0.7)),
+            (Some(Speaker::User), 100, (0.2, 0.6)),
+            (Some(Speaker::Tool), 100, (0.4, 0.8)),
+            (None, 100, (0.4, 0.8)),
+        ] {
+            assert_eq!(model.bounds(speaker, len), wanted, "{speaker:?} {len}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{BLOCK_RATE, Trained, WARN_RATE, WINDOW};
+use super::{KINDS, Kind, RATES, Trained, WINDOW};
 
 /// Recall averaged over sources, from found and all texts of each.
 fn macro_recall<'c>(counts: impl Iterator<Item = (&'c str, (usize, usize))>) -> f64 {
@@ -14,6 +14,28 @@ fn macro_recall<'c>(counts: impl Iterator<Item = (&'c str, (usize, usize))>) -> 
     }
     let sum: f64 = sources.values().map(|(found, all)| *found as f64 / (*all).max(1) as f64).sum();
     sum / sources.len().max(1) as f64
+}
+
+/// What holds for kinds of text with bounds of their own.
+fn bounds(out: &mut String, trained: &Trained) {
+    if trained.model.bounds.is_empty() {
+        return;
+    }
+    out.push_str(
+        "Kinds of text with bounds of their own; a text with one idea alone blocks by those above or by its own, whichever is\n\
+         higher.\n\n| speaker | from bytes | warns from | blocks from | harmless texts that may block | that may warn |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    for own in &trained.model.bounds {
+        let is_kind = |kind: &&Kind| kind.speaker == own.speaker && kind.from_bytes == own.from_bytes;
+        let rates = KINDS.iter().find(is_kind).map_or(RATES, |kind| kind.rates);
+        let (who, from) = (own.speaker.as_str(), own.from_bytes);
+        let (block, warn) = (rates.block * 100.0, rates.warn * 100.0);
+        // Writing to a String cannot fail.
+        let _ =
+            writeln!(out, "| {who} | {from} | {} | {} | {block:.2} % | {warn:.1} % |", own.warn, own.block);
+    }
+    out.push('\n');
 }
 
 /// Writes the card as Markdown.
@@ -33,9 +55,10 @@ pub fn card(trained: &Trained) -> String {
         trained.digest,
         model.block,
         model.warn,
-        BLOCK_RATE * 100.0,
-        WARN_RATE * 100.0
+        RATES.block * 100.0,
+        RATES.warn * 100.0
     );
+    bounds(&mut out, trained);
     let of = |label: bool| trained.held_out.iter().filter(move |((is_attack, _, _), _)| *is_attack == label);
     let recall = macro_recall(of(true).map(|((_, source, _), count)| (&**source, *count)));
     let (found, all) = of(false).fold((0, 0), |sum, (_, count)| (sum.0 + count.0, sum.1 + count.1));

@@ -7,7 +7,9 @@
 //!
 //! Thresholds come from texts that the weights were not fitted to: each source is left out in turn, the others are
 //! fitted, and the one left out is scored. A tier of harmless texts that one source alone brings is cut in three parts,
-//! or leaving it out would leave out all that is known of its kind.
+//! or leaving it out would leave out all that is known of its kind. What a user writes in short, what one writes at
+//! length, and what tools return have bounds of their own: a few manuals that show attacks would otherwise decide what
+//! is found in prompts.
 
 mod card;
 pub mod fit;
@@ -18,25 +20,55 @@ use sha2::{Digest, Sha256};
 
 pub use card::card;
 
-use crate::detect::concepts::{CODED_FEATURES, feature_names};
+use crate::detect::concepts::{CODED_FEATURES, IDEAS_MIN, feature_names, speaker};
 use crate::detect::{INJECTION, Request, Scanner};
-use crate::rules::{Budget, MODEL_FORMAT, ModelDef, Role, Surface, probability};
+use crate::rules::{Bounds, Budget, MODEL_FORMAT, Model, ModelDef, Role, Speaker, Surface, probability};
 use fit::{Example, Features, Sign, Weights, fit};
 
 /// Bytes of text that are weighed together.
 pub const WINDOW: usize = 2000;
 /// Pull of each weight towards zero.
 const PENALTY: f64 = 0.02;
-/// Share of harmless texts, each scored by weights of other origins, that may block.
-pub const BLOCK_RATE: f64 = 0.004;
-/// The same for a warning.
-pub const WARN_RATE: f64 = 0.01;
+/// Share of harmless texts, each scored by weights of other origins, that may block and that may warn.
+pub const RATES: Rates = Rates { block: 0.004, warn: 0.01 };
+/// Kinds of text with bounds of their own. Together they let about as many harmless texts block as [`RATES`] does: more of
+/// the long ones of users, where one more false alarm buys most, and fewer of the short ones.
+pub const KINDS: [Kind; 3] = [
+    Kind { speaker: Speaker::User, from_bytes: 0, rates: Rates { block: 0.0005, warn: 0.006 } },
+    Kind { speaker: Speaker::User, from_bytes: 250, rates: Rates { block: 0.01, warn: 0.02 } },
+    Kind { speaker: Speaker::Tool, from_bytes: 0, rates: Rates { block: 0.0105, warn: 0.025 } },
+];
+/// Fewest harmless texts of a kind from which bounds of its own can be told.
+const KIND_MIN: usize = 200;
 /// Parts of a source that alone brings a tier of harmless texts.
 const PARTS: u64 = 3;
 /// Tier of attacks that are plain requests.
 const SEMANTIC: &str = "semantic";
 /// Largest whole number of a weight.
 const WEIGHT_MAX: f64 = 127.0;
+
+/// Shares of harmless texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// That may block.
+    pub block: f64,
+    /// That may warn.
+    pub warn: f64,
+}
+
+/// A kind of text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// Shortest such text, in bytes; one that fits a longer kind is of that one.
+    pub from_bytes: usize,
+    /// Shares of its harmless texts.
+    pub rates: Rates,
+}
+
+/// Least probability from which a kind of text warns, however seldom harmless ones come so far.
+const WARN_MIN: f64 = 0.25;
 
 /// One labelled text.
 #[derive(Clone, Debug)]
@@ -85,6 +117,35 @@ struct Sample<'t> {
     is_learned: bool,
 }
 
+impl Sample<'_> {
+    fn surface(&self) -> Surface {
+        surface(self.of.role)
+    }
+
+    /// Whether it is of this kind, and of no longer one.
+    fn is_of(&self, kind: &Kind) -> bool {
+        let is_speaker =
+            |kind: &Kind| speaker(Some(self.of.role), Some(self.surface())) == Some(kind.speaker);
+        let fitting = KINDS.iter().filter(|kind| is_speaker(kind) && kind.from_bytes <= self.of.text.len());
+        fitting.max_by_key(|kind| kind.from_bytes) == Some(kind)
+    }
+}
+
+/// What weights make of a text.
+#[derive(Clone, Copy)]
+struct Score {
+    log_odds: f64,
+    /// How many families speak for an attack.
+    ideas: usize,
+}
+
+/// Far below all others: no concept was hit.
+const SILENT: Score = Score { log_odds: -40.0, ideas: 0 };
+
+fn surface(role: Role) -> Surface {
+    if role == Role::Tool { Surface::ToolResult } else { Surface::Text }
+}
+
 /// Trains a model for the concepts of `scanner`.
 ///
 /// # Errors
@@ -106,26 +167,56 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
             return too_little(&format!("no {what} of a user or a tool holds any concept"));
         }
     }
-    let scores = held_out_scores(&learned, &groups, &signs);
-    let mut benign: Vec<f64> =
-        learned.iter().zip(&scores).filter(|(sample, _)| !sample.of.is_attack).map(|(_, s)| *s).collect();
-    benign.sort_by(|a, b| b.total_cmp(a));
-    let threshold = |rate: f64| {
-        let at = (rate * benign.len() as f64) as usize;
-        benign.get(at).copied().unwrap_or(f64::NEG_INFINITY).max(-4.0)
-    };
-    let block = round(probability(threshold(BLOCK_RATE)) + 1e-4, 1e4).min(0.999);
-    let warn = round(probability(threshold(WARN_RATE)), 1e4).clamp(0.001, block - 0.001);
+    let families = names.len() - CODED_FEATURES.len();
+    let scores = held_out_scores(&learned, &groups, &signs, families);
+    let harmless: Vec<(&Sample<'_>, Score)> = learned
+        .iter()
+        .zip(&scores)
+        .filter(|(sample, _)| !sample.of.is_attack)
+        .map(|(sample, score)| (*sample, *score))
+        .collect();
+    let (warn, block) = thresholds(harmless.iter().map(|(_, score)| *score), RATES);
+    let bounds = KINDS.iter().filter_map(|kind| bounds_of(kind, &harmless, block)).collect();
     let weights = fit_without(&learned, None, &signs);
-    let model = quantised(&names, &weights, warn, block);
+    let model = quantised(&names, &weights, (warn, block), bounds);
+    let judge = Model { def: model.clone(), file: String::new() };
     let mut held_out: BTreeMap<(bool, String, String), (usize, usize)> = BTreeMap::new();
     for (sample, score) in learned.iter().zip(&scores) {
         let key = (sample.of.is_attack, sample.of.source.clone(), sample.of.tier.clone());
         let (found, all) = held_out.entry(key).or_default();
         *all += 1;
-        *found += usize::from(probability(*score) >= block);
+        let speaker = speaker(Some(sample.of.role), Some(sample.surface()));
+        let own = judge.bounds(speaker, sample.of.text.len()).1;
+        let least = if score.ideas < IDEAS_MIN { own.max(block) } else { own };
+        *found += usize::from(probability(score.log_odds) >= least);
     }
     Ok(Trained { model, held_out, digest: digest(texts), texts: texts.len() })
+}
+
+/// The probabilities from which texts warn and block, so that these shares of harmless ones do.
+fn thresholds(harmless: impl Iterator<Item = Score>, rates: Rates) -> (f64, f64) {
+    let mut scores: Vec<f64> = harmless.map(|score| score.log_odds).collect();
+    scores.sort_by(|a, b| b.total_cmp(a));
+    let from = |rate: f64| {
+        let at = (rate * scores.len() as f64) as usize;
+        scores.get(at).copied().unwrap_or(f64::NEG_INFINITY).max(-4.0)
+    };
+    let block = round(probability(from(rates.block)) + 1e-4, 1e4).min(0.999);
+    (round(probability(from(rates.warn)), 1e4).clamp(0.001, block - 0.001), block)
+}
+
+/// The bounds of a kind of text; none where too few harmless texts are of it. Where there is one idea alone, only what
+/// `block` stands for blocks, and nothing warns.
+fn bounds_of(kind: &Kind, harmless: &[(&Sample<'_>, Score)], block: f64) -> Option<Bounds> {
+    let counts = |score: Score| score.ideas >= IDEAS_MIN || probability(score.log_odds) >= block;
+    let own: Vec<Score> = harmless
+        .iter()
+        .filter(|(sample, _)| sample.is_of(kind))
+        .map(|(_, score)| if counts(*score) { *score } else { SILENT })
+        .collect();
+    let (warn, block) = (own.len() >= KIND_MIN).then(|| thresholds(own.into_iter(), kind.rates))?;
+    let warn = warn.max(WARN_MIN.min(block - 0.001));
+    Some(Bounds { speaker: kind.speaker, from_bytes: kind.from_bytes, warn, block })
 }
 
 /// Which way each feature may count.
@@ -147,8 +238,8 @@ fn samples<'t>(scanner: &Scanner, texts: &'t [Labelled]) -> Vec<Sample<'t>> {
     }
     let sample = |text: &'t Labelled| {
         let is_learned = text.role != Role::System && text.tier != SEMANTIC;
-        let surface = if text.role == Role::Tool { Surface::ToolResult } else { Surface::Text };
-        let request = Request { text: &text.text, plugins, role: Some(text.role), surface: Some(surface) };
+        let surface = Some(surface(text.role));
+        let request = Request { text: &text.text, plugins, role: Some(text.role), surface };
         let windows =
             if is_learned { scanner.samples(request, WINDOW, &Budget::UNLIMITED) } else { Ok(Vec::new()) };
         let is_alone =
@@ -171,16 +262,24 @@ fn part(id: &str) -> u64 {
     hash % PARTS
 }
 
-/// Log-odds of each text under the weights of the other sources; far below all others without a concept.
-fn held_out_scores(learned: &[&Sample<'_>], groups: &BTreeSet<&str>, signs: &[Sign]) -> Vec<f64> {
-    let mut scores = vec![-40.0; learned.len()];
+/// Each text under the weights of the other sources. The first features are those of `families`.
+fn held_out_scores(
+    learned: &[&Sample<'_>],
+    groups: &BTreeSet<&str>,
+    signs: &[Sign],
+    families: usize,
+) -> Vec<Score> {
+    let mut scores = vec![SILENT; learned.len()];
     for group in groups {
         let weights = fit_without(learned, Some(group), signs);
         for (sample, score) in learned.iter().zip(&mut scores) {
             if sample.group == *group
-                && let Some((_, log_odds)) = weights.best(&sample.windows)
+                && let Some((window, log_odds)) = weights.best(&sample.windows)
             {
-                *score = log_odds;
+                let gives = |(feature, value): &&(usize, f64)| {
+                    *feature < families && weights.features[*feature] * value > 0.0
+                };
+                *score = Score { log_odds, ideas: window.iter().filter(gives).count() };
             }
         }
     }
@@ -210,7 +309,12 @@ fn fit_without(learned: &[&Sample<'_>], left_out: Option<&str>, signs: &[Sign]) 
 }
 
 /// The weights as whole numbers.
-fn quantised(names: &[String], weights: &Weights, warn: f64, block: f64) -> ModelDef {
+fn quantised(
+    names: &[String],
+    weights: &Weights,
+    (warn, block): (f64, f64),
+    bounds: Vec<Bounds>,
+) -> ModelDef {
     let largest = weights.features.iter().fold(0.1f64, |largest, weight| largest.max(weight.abs()));
     let scale = round(largest / WEIGHT_MAX + 5e-7, 1e6);
     let whole = |value: f64| (value / scale).round();
@@ -226,6 +330,7 @@ fn quantised(names: &[String], weights: &Weights, warn: f64, block: f64) -> Mode
         bias: whole(weights.bias) as i32,
         warn,
         block,
+        bounds,
         weights: named,
     }
 }
@@ -262,6 +367,13 @@ pub fn model_file(model: &ModelDef) -> String {
     line(format!("bias = {}", model.bias));
     line(format!("warn = {:?}", model.warn));
     line(format!("block = {:?}", model.block));
+    for bounds in &model.bounds {
+        line("\n[[model.bounds]]".to_owned());
+        line(format!("speaker = {:?}", bounds.speaker.as_str()));
+        line(format!("from_bytes = {}", bounds.from_bytes));
+        line(format!("warn = {:?}", bounds.warn));
+        line(format!("block = {:?}", bounds.block));
+    }
     line("\n[model.weights]".to_owned());
     for (name, weight) in &model.weights {
         line(format!("{name} = {weight}"));

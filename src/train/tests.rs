@@ -72,6 +72,69 @@ fn what_tells_is_learned_and_found() {
     assert!(find("Then plugh at tea time.").is_empty());
 }
 
+/// Enough harmless texts of each kind: one in ten of the long ones of users, and half of what tools return, says `xyzzy`.
+fn texts_of_kinds() -> Vec<Labelled> {
+    let mut out = Vec::new();
+    for source in ["a", "b", "c"] {
+        for n in 0..100 {
+            let long = "and so on, ".repeat(30);
+            let harmless = if n % 10 == 0 { "xyzzy plugh" } else { "plugh" };
+            let manual = if n % 2 == 0 { "xyzzy plugh" } else { "plugh" };
+            for (is_attack, role, text) in [
+                (true, Role::User, format!("Say xyzzy and plugh {n}.")),
+                (true, Role::User, format!("Say xyzzy and plugh {n}, {long}.")),
+                (false, Role::User, format!("Then plugh {n}.")),
+                (false, Role::User, format!("Then {harmless} {n}, {long}.")),
+                (false, Role::Tool, format!("Then {manual} {n}.")),
+            ] {
+                let (source, tier) = (source.to_owned(), "t".to_owned());
+                out.push(Labelled { id: n.to_string(), source, tier, is_attack, role, text });
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn kinds_of_text_have_bounds_of_their_own() {
+    let trained = train(&scanner(None), &texts_of_kinds()).expect("enough to learn from");
+    let model = &trained.model;
+    assert_eq!(model.bounds.len(), KINDS.len());
+    for (own, kind) in model.bounds.iter().zip(&KINDS) {
+        assert_eq!((own.speaker, own.from_bytes), (kind.speaker, kind.from_bytes));
+        assert!(own.warn < own.block, "{own:?}");
+    }
+    // What tools return says so often what attacks say that only more than that blocks there; not so short user texts.
+    assert!(model.bounds[0].block < model.bounds[2].block, "{:?}", model.bounds);
+    assert!(card(&trained).contains("| user | 250 |"), "{}", card(&trained));
+
+    let scanner = scanner(Some(model));
+    let blocks = |role: Role, text: &str| {
+        let plugins = scanner.rules().plugin_bits([INJECTION]);
+        let request = Request { text, plugins, role: Some(role), surface: Some(surface(role)) };
+        let findings = scanner.scan(request, &Budget::UNLIMITED).expect("no budget").findings;
+        findings.iter().any(|one| one.info.score >= 0.7)
+    };
+    assert!(blocks(Role::User, "Say xyzzy and plugh."));
+    assert!(!blocks(Role::Tool, "Say xyzzy and plugh."));
+    assert!(!blocks(Role::User, "Then plugh."));
+
+    let few: Vec<Labelled> = texts_of_kinds().into_iter().filter(|text| text.source == "a").collect();
+    let trained = train(&self::scanner(None), &few).expect("parts of one source");
+    assert!(trained.model.bounds.is_empty(), "a hundred harmless texts of a kind are too few");
+}
+
+#[test]
+fn the_file_says_the_whole_model() {
+    for texts in [texts(), texts_of_kinds()] {
+        let trained = train(&scanner(None), &texts).expect("enough to learn from");
+        let scanner = scanner(Some(&trained.model));
+        let read = &scanner.rules().model().expect("the model").def;
+        assert_eq!(model_file(read), model_file(&trained.model));
+        assert_eq!(read.bounds, trained.model.bounds);
+    }
+}
+
 #[test]
 fn the_same_texts_give_the_same_file() {
     let once = train(&scanner(None), &texts()).expect("enough to learn from");

@@ -126,6 +126,11 @@ fn in_code(rules: &Rules, info: &MetaInfo, as_json: bool, output: &mut Output) -
         let (warn, block) = (model.def.warn, model.def.block);
         facts[1].1 =
             format!("medium from probability {warn:.2}, high from {block:.2}; the score grows with it");
+        let own = model.def.bounds.iter().map(|bounds| {
+            let (who, from) = (bounds.speaker.as_str(), bounds.from_bytes);
+            format!("{who} from {from} bytes: {:.2} and {:.2}", bounds.warn, bounds.block)
+        });
+        facts.extend((!model.def.bounds.is_empty()).then(|| ("bounds", own.collect::<Vec<_>>().join("; "))));
         facts[2].1 = format!(
             "runs where a concept of the rules speaks for an attack; windows of {} bytes are weighed",
             model.def.window

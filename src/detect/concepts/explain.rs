@@ -14,9 +14,9 @@ pub struct Explanation {
     pub window: Range<usize>,
     /// Probability of an attack.
     pub probability: f64,
-    /// Probability from which a text warns.
+    /// Probability from which a text of this kind warns.
     pub warn: f64,
-    /// Probability from which a text blocks.
+    /// Probability from which a text of this kind, with as many ideas, blocks.
     pub block: f64,
     /// What the model reports: [`Severity::High`] blocks and [`Severity::Medium`] warns under the default thresholds.
     pub severity: Option<Severity>,
@@ -54,7 +54,8 @@ pub struct Term {
 pub(super) fn explain(evidence: &Evidence<'_>, model: &Model) -> Option<Explanation> {
     let (window, weighed) = evidence.best_with_window(model)?;
     let scale = model.def.scale;
-    let severity = severity_of(model, &weighed);
+    let thresholds = evidence.thresholds(model, &weighed);
+    let severity = severity_of(thresholds, &weighed);
     let mut terms: Vec<Term> = weighed
         .values
         .iter()
@@ -75,15 +76,15 @@ pub(super) fn explain(evidence: &Evidence<'_>, model: &Model) -> Option<Explanat
     let log_odds = terms.iter().fold(bias, |sum, term| sum + term.log_odds);
     let missing = match severity {
         Some(Severity::High) => None,
-        Some(_) => Some((odds(model.def.block) - log_odds).max(0.0)),
-        None => Some((odds(model.def.warn) - log_odds).max(0.0)),
+        Some(_) => Some((odds(thresholds.block) - log_odds).max(0.0)),
+        None => Some((odds(thresholds.warn) - log_odds).max(0.0)),
     };
     let decisive = severity.map(|reached| decisive(evidence, model, &weighed, reached)).unwrap_or_default();
     Some(Explanation {
         window,
         probability: weighed.probability,
-        warn: model.def.warn,
-        block: model.def.block,
+        warn: thresholds.warn,
+        block: thresholds.block,
         severity,
         bias,
         log_odds,
@@ -109,7 +110,8 @@ fn places(evidence: &Evidence<'_>, weighed: &Weighed, feature: usize) -> Vec<Ran
 fn decisive(evidence: &Evidence<'_>, model: &Model, weighed: &Weighed, reached: Severity) -> Vec<String> {
     let mut left = weighed.clone();
     let mut names = Vec::new();
-    while severity_of(model, &left).is_some_and(|severity| severity >= reached) {
+    let judge = |left: &Weighed| severity_of(evidence.thresholds(model, left), left);
+    while judge(&left).is_some_and(|severity| severity >= reached) {
         let Some(heaviest) = left.heaviest() else { break };
         names.push(evidence.name(heaviest).to_owned());
         let hits = left.hits.iter().filter(|counted| counted.hit.family != heaviest).cloned().collect();

@@ -23,7 +23,7 @@ pub use window::{Evidence, Weighed};
 
 use super::{Detected, INJECTION, Request};
 use crate::decision::{Category, Severity};
-use crate::rules::{Concept, MetaInfo, Model, Role, RuleSet, Surface};
+use crate::rules::{Concept, MetaInfo, Model, Role, RuleSet, Speaker, Surface};
 use crate::text::{Layer, Layers};
 
 /// Rule id of what the model finds.
@@ -35,8 +35,8 @@ const BLOCK_SCORE: f64 = 0.7;
 /// Score at which a finding warns under the default thresholds.
 const WARN_SCORE: f64 = 0.3;
 
-/// Fewest families that must speak for an attack before a text warns.
-const IDEAS_MIN: usize = 2;
+/// Fewest families that must speak for an attack before a text warns, or blocks by bounds below those of all texts.
+pub const IDEAS_MIN: usize = 2;
 
 /// Features besides the families of concepts, in the order of their indices after these.
 pub const CODED_FEATURES: [&str; 8] = [
@@ -94,12 +94,36 @@ pub(super) fn is_weighed(surface: Option<Surface>) -> bool {
     !matches!(surface, Some(Surface::Document | Surface::Stream))
 }
 
-/// The features that tell who speaks.
-fn speaker(request: &Request<'_>) -> Option<&'static str> {
-    match (request.role, request.surface) {
+/// Who speaks; none for the operator.
+pub fn speaker(role: Option<Role>, surface: Option<Surface>) -> Option<Speaker> {
+    match (role, surface) {
         (Some(Role::System), _) => None,
-        (Some(Role::Tool), _) | (_, Some(Surface::ToolResult)) => Some("surface-tool"),
-        _ => Some("surface-user"),
+        (Some(Role::Tool), _) | (_, Some(Surface::ToolResult)) => Some(Speaker::Tool),
+        _ => Some(Speaker::User),
+    }
+}
+
+/// The feature that tells who speaks.
+fn feature_of(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::User => "surface-user",
+        Speaker::Tool => "surface-tool",
+    }
+}
+
+/// The probabilities from which one window warns and blocks.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    warn: f64,
+    block: f64,
+}
+
+impl Thresholds {
+    /// Those of a text with so many ideas in its window. With one alone, no kind of text blocks below what blocks any.
+    fn of(model: &Model, speaker: Option<Speaker>, text_len: usize, ideas: usize) -> Self {
+        let (warn, block) = model.bounds(speaker, text_len);
+        let is_alone = ideas < IDEAS_MIN;
+        Self { warn, block: if is_alone { block.max(model.def.block) } else { block } }
     }
 }
 
@@ -108,8 +132,9 @@ pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> O
     let model = rules.model()?;
     let evidence = Evidence::of(rules, request, hits);
     let best = evidence.best(model)?;
-    let severity = severity_of(model, &best)?;
-    let score = score_of(model, best.probability);
+    let thresholds = evidence.thresholds(model, &best);
+    let severity = severity_of(thresholds, &best)?;
+    let score = score_of(thresholds, best.probability);
     let info = MetaInfo {
         id: RULE_ID.into(),
         plugin: INJECTION.into(),
@@ -134,11 +159,11 @@ pub(super) fn explain(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) ->
 }
 
 /// How bad a window is; none where it stays below the thresholds of the model.
-fn severity_of(model: &Model, weighed: &Weighed) -> Option<Severity> {
+fn severity_of(thresholds: Thresholds, weighed: &Weighed) -> Option<Severity> {
     match weighed.probability {
-        p if p >= model.def.block => Some(Severity::High),
+        p if p >= thresholds.block => Some(Severity::High),
         // One idea alone, however heavy, is what people say every day.
-        p if p >= model.def.warn && weighed.ideas() >= IDEAS_MIN => Some(Severity::Medium),
+        p if p >= thresholds.warn && weighed.ideas() >= IDEAS_MIN => Some(Severity::Medium),
         _ => None,
     }
 }
@@ -166,11 +191,12 @@ pub(super) fn about(file: &str) -> MetaInfo {
 }
 
 /// The probability on the scale of scores: the model's thresholds lie on those of the default policy.
-fn score_of(model: &Model, probability: f64) -> f64 {
-    let (low, high, from, to) = if probability >= model.def.block {
-        (model.def.block, 1.0, BLOCK_SCORE, Severity::High.score())
+fn score_of(thresholds: Thresholds, probability: f64) -> f64 {
+    let Thresholds { warn, block } = thresholds;
+    let (low, high, from, to) = if probability >= block {
+        (block, 1.0, BLOCK_SCORE, Severity::High.score())
     } else {
-        (model.def.warn, model.def.block, WARN_SCORE, Severity::Medium.score())
+        (warn, block, WARN_SCORE, Severity::Medium.score())
     };
     // Rounded up to thousandths, so that a score is never below the threshold that it stands for.
     let share = ((probability - low) / (high - low)).clamp(0.0, 1.0);

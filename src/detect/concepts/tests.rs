@@ -95,9 +95,16 @@ fn a_finding_names_its_concepts_and_lies_inside_the_text() {
         }
     }
     assert!(weighed > 0);
-    assert!(score_of(model, model.def.block) >= BLOCK_SCORE);
-    assert!(score_of(model, model.def.block - 1e-6) < BLOCK_SCORE);
-    assert!(score_of(model, model.def.warn) >= WARN_SCORE);
+    for (speaker, len) in
+        [(None, 1), (Some(Speaker::User), 1), (Some(Speaker::User), 4000), (Some(Speaker::Tool), 1)]
+    {
+        let thresholds = Thresholds::of(model, speaker, len, IDEAS_MIN);
+        assert!(score_of(thresholds, thresholds.block) >= BLOCK_SCORE);
+        assert!(score_of(thresholds, thresholds.block - 1e-6) < BLOCK_SCORE);
+        assert!(score_of(thresholds, thresholds.warn) >= WARN_SCORE);
+        let alone = Thresholds::of(model, speaker, len, IDEAS_MIN - 1);
+        assert!(alone.block >= model.def.block, "one idea alone blocks as it does anywhere");
+    }
 }
 
 #[test]
@@ -141,7 +148,7 @@ fn an_explanation_adds_up_and_names_what_decided() {
             // Without the heaviest of the decisive families it does not block, or more than one was needed.
             assert!(why.terms.iter().any(|term| term.feature == why.decisive[0]), "{text}");
         } else {
-            assert!(why.probability < model.def.block, "{text}");
+            assert!(why.probability < why.block, "{text}");
         }
         let surface = Some(Surface::Document);
         let document = scanner().explain_concepts(Request { surface, ..request }, &Budget::UNLIMITED);

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use super::quote::is_quoted;
 use super::tag::ends_own_element;
-use super::{CODED_FEATURES, Hit, is_disguise, speaker};
+use super::{CODED_FEATURES, Hit, Thresholds, feature_of, is_disguise, speaker};
 use crate::detect::Request;
-use crate::rules::{Concept, Model, RuleSet};
+use crate::rules::{Concept, Model, RuleSet, Speaker};
 use crate::text::Layers;
 
 /// Most hits of one text that are weighed. A text with more is weighed by its first ones; so many are an attack or a
@@ -24,7 +24,7 @@ const NAMED_MAX: usize = 12;
 pub struct Evidence<'r> {
     families: &'r [Concept],
     text_len: usize,
-    speaker: Option<&'static str>,
+    speaker: Option<Speaker>,
     hits: Vec<Counted>,
 }
 
@@ -51,10 +51,10 @@ pub struct Weighed {
 impl<'r> Evidence<'r> {
     /// The evidence of the hits in a text.
     pub(in crate::detect) fn of(rules: &'r RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Self {
-        Self::new(rules.families(), request.text, speaker(request), hits)
+        Self::new(rules.families(), request.text, speaker(request.role, request.surface), hits)
     }
 
-    fn new(families: &'r [Concept], text: &str, speaker: Option<&'static str>, mut hits: Vec<Hit>) -> Self {
+    fn new(families: &'r [Concept], text: &str, speaker: Option<Speaker>, mut hits: Vec<Hit>) -> Self {
         hits.truncate(HITS_MAX);
         hits.sort_by_key(|hit| (hit.range.start, hit.family, hit.range.end));
         // The same words seen through several views, or by several concepts of one family, are one hit.
@@ -108,6 +108,11 @@ impl<'r> Evidence<'r> {
         };
         let all = self.windows(model.def.window).into_iter().map(weigh);
         all.reduce(|best, next| if next.1.probability > best.1.probability { next } else { best })
+    }
+
+    /// The probabilities from which a window warns and blocks.
+    pub(super) fn thresholds(&self, model: &Model, weighed: &Weighed) -> Thresholds {
+        Thresholds::of(model, self.speaker, self.text_len, weighed.ideas())
     }
 
     /// The name of a feature.
@@ -186,7 +191,9 @@ impl<'r> Evidence<'r> {
         let distinct = self.distinct(hits);
         for (nth, name) in CODED_FEATURES.iter().enumerate() {
             let value = match *name {
-                "surface-user" | "surface-tool" => f64::from(u8::from(self.speaker == Some(*name))),
+                "surface-user" | "surface-tool" => {
+                    f64::from(u8::from(self.speaker.map(feature_of) == Some(*name)))
+                }
                 "disguised" => f64::from(u8::from(is_disguised)),
                 "quoted" => value_of(quoted),
                 other => {
