@@ -191,11 +191,13 @@ fn digit_clusters(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>, u
         let mut probe = start;
         // A cluster goes on over at most two separators in a row, as in `(020) 7946`.
         while probe < text.len() {
-            if text[probe].is_ascii_digit() {
-                count += 1;
-                end = probe + 1;
-            } else if probe - end >= 2 || !is_digit_separator(text[probe]) {
-                break;
+            match IN_NUMBER[usize::from(text[probe])] {
+                InNumber::Digit => {
+                    count += 1;
+                    end = probe + 1;
+                }
+                InNumber::Separator if probe - end < 2 => {}
+                _ => break,
             }
             probe += 1;
         }
@@ -206,10 +208,30 @@ fn digit_clusters(text: &[u8], min: usize, mut found: impl FnMut(Range<usize>, u
     }
 }
 
-/// What may stand between digits of one number; the last two are the middle dot in UTF-8.
-fn is_digit_separator(b: u8) -> bool {
-    matches!(b, b' ' | b'\t' | b'.' | b',' | b'-' | b'/' | b'(' | b')' | b'+' | b':' | b'_' | 0xC2 | 0xB7)
+/// What a byte is in a number.
+#[derive(Clone, Copy)]
+enum InNumber {
+    Digit,
+    Separator,
+    Nothing,
 }
+
+/// What each byte is in a number; the last two separators are the middle dot in UTF-8.
+static IN_NUMBER: [InNumber; 256] = {
+    let mut table = [InNumber::Nothing; 256];
+    let separators = b" \t.,-/()+:_\xC2\xB7";
+    let mut at = 0;
+    while at < separators.len() {
+        table[separators[at] as usize] = InNumber::Separator;
+        at += 1;
+    }
+    let mut digit = b'0';
+    while digit <= b'9' {
+        table[digit as usize] = InNumber::Digit;
+        digit += 1;
+    }
+    table
+};
 
 /// The first digit at or after `from`.
 fn next_digit(text: &[u8], from: usize) -> Option<usize> {

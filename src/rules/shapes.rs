@@ -80,8 +80,6 @@ pub(super) struct ShapeSet {
     rules: Vec<(u32, Begin)>,
     /// Whether patterns are tried from the bytes between tokens only.
     is_anchored: bool,
-    /// Bytes that may stand before a token, one of each kind that the patterns tell apart.
-    edges: Vec<u8>,
 }
 
 /// What one worker keeps for one automaton.
@@ -91,37 +89,71 @@ pub(super) struct Memory {
     openings: Openings,
 }
 
-/// With which two bytes the token of a match may begin, as far as texts have asked.
+/// Where the automaton stands after the first three bytes from which texts had it start lately: the one between tokens
+/// and two of a token. Nearly all starts end there.
 struct Openings {
-    asked: Box<[u64; PAIR_WORDS]>,
-    open: Box<[u64; PAIR_WORDS]>,
+    slots: Box<[Opening]>,
+    /// How often the states had been thrown away when the first of these was noted.
+    cleared: usize,
 }
 
-/// Words of a bitmap of all pairs of bytes.
-const PAIR_WORDS: usize = 1 << 10;
+#[derive(Clone, Copy)]
+struct Opening {
+    /// The three bytes, and a bit that none of them has; 0 where nothing is noted.
+    bytes: u32,
+    /// None where nothing that begins with them matches.
+    state: Option<LazyStateID>,
+}
+
+/// Bits of the number of openings that are noted.
+const OPENING_BITS: u32 = 12;
 
 impl std::fmt::Debug for Openings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Openings").field(&self.open.iter().map(|word| word.count_ones()).sum::<u32>()).finish()
+        f.debug_tuple("Openings").field(&self.slots.iter().filter(|slot| slot.bytes != 0).count()).finish()
     }
 }
 
 impl Openings {
+    const EMPTY: Opening = Opening { bytes: 0, state: None };
+
     fn new() -> Self {
-        Self { asked: Box::new([0; PAIR_WORDS]), open: Box::new([0; PAIR_WORDS]) }
+        Self { slots: vec![Self::EMPTY; 1 << OPENING_BITS].into(), cleared: 0 }
     }
 
-    fn get(&self, pair: [u8; 2]) -> Option<bool> {
-        let at = usize::from(u16::from_be_bytes(pair));
-        let is_set = |bits: &[u64; PAIR_WORDS]| bits[at >> 6] >> (at & 63) & 1 != 0;
-        is_set(&self.asked).then(|| is_set(&self.open))
+    /// Whether it is known that nothing matches that begins with three bytes.
+    fn is_closed(&self, opening: [u8; 3], cleared: usize) -> bool {
+        let bytes = Self::key(opening);
+        let slot = &self.slots[Self::place(bytes)];
+        slot.bytes == bytes && slot.state.is_none() && self.cleared == cleared
     }
 
-    fn set(&mut self, pair: [u8; 2], is_open: bool) {
-        let at = usize::from(u16::from_be_bytes(pair));
-        self.asked[at >> 6] |= 1 << (at & 63);
-        self.open[at >> 6] |= u64::from(is_open) << (at & 63);
+    /// The slot of three bytes, and what it holds when it is theirs. States are worth nothing once they were thrown away.
+    fn slot(&mut self, opening: [u8; 3], cleared: usize) -> (&mut Opening, u32) {
+        if self.cleared != cleared {
+            self.slots.fill(Self::EMPTY);
+            self.cleared = cleared;
+        }
+        let bytes = Self::key(opening);
+        (&mut self.slots[Self::place(bytes)], bytes)
     }
+
+    fn key([edge, first, second]: [u8; 3]) -> u32 {
+        u32::from_be_bytes([1, edge, first, second])
+    }
+
+    /// By multiplicative hashing (Knuth, TAOCP 3, 6.4).
+    fn place(bytes: u32) -> usize {
+        (bytes.wrapping_mul(0x9E37_79B1) >> (32 - OPENING_BITS)) as usize
+    }
+}
+
+/// How a search from one byte begins.
+enum Beginning {
+    /// Nothing matches from there.
+    Nowhere,
+    /// In this state, after so many bytes.
+    In(LazyStateID, usize),
 }
 
 impl ShapeSet {
@@ -148,8 +180,6 @@ impl ShapeSet {
             )
             .build_many(&texts)
             .ok()?;
-        let bytes = nfa.byte_classes().representatives(..).filter_map(|unit| unit.as_u8());
-        let edges = bytes.filter(|byte| !byte.is_ascii_alphanumeric()).collect();
         let dfa = DFA::builder()
             .configure(
                 DFA::config()
@@ -161,7 +191,7 @@ impl ShapeSet {
             )
             .build_from_nfa(nfa)
             .ok()?;
-        Some(Self { dfa, rules, is_anchored, edges })
+        Some(Self { dfa, rules, is_anchored })
     }
 
     /// Memory for one worker.
@@ -169,24 +199,38 @@ impl ShapeSet {
         Memory { cache: self.dfa.create_cache(), openings: Openings::new() }
     }
 
-    /// Whether a token that begins with `pair` may be the beginning of a match, whatever stands before it.
-    fn is_opening(&self, memory: &mut Memory, pair: [u8; 2]) -> Result<bool, GaveUp> {
-        if let Some(known) = memory.openings.get(pair) {
-            return Ok(known);
-        }
-        let mut is_open = false;
-        for edge in &self.edges {
-            // The blank stands for what is before the edge; patterns begin with the edge and ask no further.
-            let text = [b' ', *edge];
-            let input = Input::new(&text).range(1..).anchored(Anchored::Yes);
-            let mut state = self.dfa.start_state_forward(&mut memory.cache, &input).map_err(|_| GaveUp)?;
-            for byte in [*edge, pair[0], pair[1]] {
-                state = self.dfa.next_state(&mut memory.cache, state, byte).map_err(|_| GaveUp)?;
+    /// How a search from `range.start` begins. What stands before it makes no difference but at the beginning of the text:
+    /// patterns begin with the byte there and ask no further.
+    fn begin(&self, memory: &mut Memory, text: &[u8], range: &Range<usize>) -> Result<Beginning, GaveUp> {
+        let Memory { cache, openings } = memory;
+        let input = || Input::new(text).range(range.clone()).anchored(Anchored::Yes);
+        let opening = text[range.clone()].first_chunk::<3>().filter(|_| range.start > 0);
+        let Some(opening) = opening else {
+            let state = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
+            return Ok(Beginning::In(state, 0));
+        };
+        let cleared = cache.clear_count();
+        let (slot, bytes) = openings.slot(*opening, cleared);
+        if slot.bytes != bytes {
+            let start = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
+            let mut state = start;
+            for byte in opening {
+                state = self.dfa.next_state(cache, state, *byte).map_err(|_| GaveUp)?;
+                if state.is_tagged() {
+                    break;
+                }
             }
-            is_open |= !state.is_dead();
+            if cache.clear_count() != cleared {
+                // The start may be among what was thrown away.
+                let start = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
+                return Ok(Beginning::In(start, 0));
+            }
+            if state.is_tagged() && !state.is_dead() {
+                return Ok(Beginning::In(start, 0));
+            }
+            *slot = Opening { bytes, state: (!state.is_dead()).then_some(state) };
         }
-        memory.openings.set(pair, is_open);
-        Ok(is_open)
+        Ok(slot.state.map_or(Beginning::Nowhere, |state| Beginning::In(state, opening.len())))
     }
 
     /// Calls `found(rule, spot)` for every match of at most `bytes_max` bytes that stands in `window`, and of patterns
@@ -208,14 +252,14 @@ impl ShapeSet {
         // A token that begins with the window has the byte before it outside.
         let first = window.start.saturating_sub(1);
         for start in first..window.end {
-            let is_tried = match text[start..] {
-                _ if start == 0 => true,
-                [edge, ..] if edge.is_ascii_alphanumeric() => false,
-                [_, first, second, ..] => self.is_opening(memory, [first, second])?,
-                // The end of the text leaves no pair.
-                _ => true,
-            };
-            if is_tried {
+            if start > 0
+                && let Some(opening) = text[start..].first_chunk::<3>()
+                && (opening[0].is_ascii_alphanumeric()
+                    || memory.openings.is_closed(*opening, memory.cache.clear_count()))
+            {
+                continue;
+            }
+            if start == 0 || !text[start].is_ascii_alphanumeric() {
                 self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
             }
         }
@@ -230,13 +274,19 @@ impl ShapeSet {
         range: Range<usize>,
         found: &mut impl FnMut(u32, Spot),
     ) -> Result<(), GaveUp> {
-        let cache = &mut memory.cache;
         let start = range.start;
-        let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
-        let mut state = self.dfa.start_state_forward(cache, &input).map_err(|_| GaveUp)?;
+        let Beginning::In(mut state, skipped) = self.begin(memory, text, &range)? else { return Ok(()) };
+        let cache = &mut memory.cache;
         cache.search_start(start);
-        for at in range.clone() {
-            state = self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?;
+        for at in start + skipped..range.end {
+            let mut next = match state.is_tagged() {
+                false => self.dfa.next_state_untagged(cache, state, text[at]),
+                true => self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?,
+            };
+            if next.is_unknown() {
+                next = self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?;
+            }
+            state = next;
             if state.is_tagged() {
                 if state.is_match() {
                     self.tell(cache, state, start, found);

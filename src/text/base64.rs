@@ -12,16 +12,12 @@ pub(super) struct Decoded {
 }
 
 /// Decodes the base64 characters in `range`, passing over everything else in it, such as line breaks and padding.
-/// At most `bytes_max` bytes are decoded, rounded up to whole groups.
-pub(super) fn decode(text: &[u8], range: Range<usize>, bytes_max: usize) -> Decoded {
-    let symbols_max = range.len().min(bytes_max.div_ceil(3).saturating_mul(4));
-    let mut decoded = Decoded {
-        bytes: Vec::with_capacity(symbols_max / 4 * 3 + 3),
-        quads: Vec::with_capacity(symbols_max / 4 + 1),
-    };
+pub(super) fn decode(text: &[u8], range: Range<usize>) -> Decoded {
+    let groups = range.len() / 4 + 1;
+    let mut decoded = Decoded { bytes: Vec::with_capacity(groups * 3), quads: Vec::with_capacity(groups) };
     let (mut bits, mut count, mut start) = (0_u32, 0, range.start);
     let mut end = range.start;
-    for (position, value) in range.clone().filter_map(|at| Some((at, symbol(text[at])?))).take(symbols_max) {
+    for (position, value) in range.clone().filter_map(|at| Some((at, symbol(text[at])?))) {
         if count == 0 {
             start = position;
         }
@@ -61,15 +57,50 @@ pub(super) fn opening(run: &[u8]) -> Option<[u8; 24]> {
     Some(bytes)
 }
 
-fn symbol(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
+/// The first bytes that `range` decodes to, as [`decode`] would, and how many they are.
+pub(super) fn probe<const BYTES: usize>(text: &[u8], range: Range<usize>) -> ([u8; BYTES], usize) {
+    let (mut bytes, mut len) = ([0; BYTES], 0);
+    let (mut bits, mut count) = (0_u32, 0);
+    for value in text[range].iter().filter_map(|byte| symbol(*byte)) {
+        bits = bits << 6 | u32::from(value);
+        count += 1;
+        if count == 4 {
+            let Some(group) = bytes.get_mut(len..len + 3) else { return (bytes, len) };
+            group.copy_from_slice(&bits.to_be_bytes()[1..]);
+            len += 3;
+            (bits, count) = (0, 0);
+        }
     }
+    if count >= 2 {
+        let whole = (bits << (6 * (4 - count))).to_be_bytes();
+        if let Some(rest) = bytes.get_mut(len..len + count - 1) {
+            rest.copy_from_slice(&whole[1..count]);
+            len += count - 1;
+        }
+    }
+    (bytes, len)
+}
+
+/// What a byte that is no base64 character stands for.
+const NO_SYMBOL: u8 = 64;
+
+/// The six bits that each byte stands for.
+const SYMBOLS: [u8; 256] = {
+    let mut symbols = [NO_SYMBOL; 256];
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut value = 0;
+    while value < 64 {
+        symbols[letters[value] as usize] = value as u8;
+        value += 1;
+    }
+    symbols[b'-' as usize] = 62;
+    symbols[b'_' as usize] = 63;
+    symbols
+};
+
+fn symbol(byte: u8) -> Option<u8> {
+    let symbol = SYMBOLS[usize::from(byte)];
+    (symbol != NO_SYMBOL).then_some(symbol)
 }
 
 /// Lengthens a run by its padding.

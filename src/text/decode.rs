@@ -120,12 +120,10 @@ impl Decoder<'_> {
         self.at = run.end;
         let is_touched = self.escape_end == Some(run.start)
             || escapes::read(self.text, run.end).is_some_and(|escape| is_base64_part(&escape));
-        if is_touched
-            || self.take_hex(&run)
-            || self.take_base32(&run)
-            || self.take_wrapped(&run)
-            || self.take_base64(run.clone())
-        {
+        if is_touched || self.take_hex(&run) || hex::is_made_of_digits(&self.text[run.clone()]) {
+            return;
+        }
+        if self.take_base32(&run) || self.take_wrapped(&run) || self.take_base64(run.clone()) {
             return;
         }
         // Part of a path or of joined words may be base64 though the whole is not.
@@ -183,7 +181,7 @@ impl Decoder<'_> {
 
     /// Tries `run` as the first line of wrapped base64, with and without the last line, which may be plain text.
     fn take_wrapped(&mut self, run: &Range<usize>) -> bool {
-        if run.start < self.unwrappable_to {
+        if run.start < self.unwrappable_to || !matches!(self.text.get(run.end), Some(b'\r' | b'\n')) {
             return false;
         }
         let ends = base64::wrapped_ends(self.text, run);
@@ -199,11 +197,11 @@ impl Decoder<'_> {
         if base64::opening(&self.text[range.clone()]).is_some_and(|bytes| is_no_text(&bytes)) {
             return false;
         }
-        let probe = base64::decode(self.text, range.clone(), PROBE);
-        if read_text(&probe.bytes).is_none() {
+        let (probe, probed) = base64::probe::<PROBE>(self.text, range.clone());
+        if read_text(&probe[..probed]).is_none() {
             return false;
         }
-        let decoded = base64::decode(self.text, range.clone(), usize::MAX);
+        let decoded = base64::decode(self.text, range.clone());
         let Some(chars) = read_text(&decoded.bytes) else { return false };
         // The source ends with the last whole group: a character that is left over stays as it is.
         let range = range.start..decoded.quads.last().map_or(range.start, |quad| quad.end);
@@ -264,16 +262,17 @@ fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
 /// Whether the first half of a probe holds more that is odd than [`read_text`] allows in the whole of it.
 fn is_no_text(bytes: &[u8; PROBE / 2]) -> bool {
     let zeros = bytes.chunks_exact(2).filter(|pair| pair[1] == 0).count();
+    if zeros * 2 >= bytes.len() / 2 {
+        return false;
+    }
     // A character that the end cuts off is not odd.
     let allowed = PROBE / ODD_SHARE + 1;
-    let odd: usize = bytes
-        .utf8_chunks()
-        .map(|chunk| {
-            let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-            chunk.valid().bytes().filter(is_odd).count() + usize::from(!chunk.invalid().is_empty())
-        })
-        .sum();
-    odd > allowed && zeros * 2 < bytes.len() / 2
+    let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    let mut odd = 0;
+    bytes.utf8_chunks().any(|chunk| {
+        odd += chunk.valid().bytes().filter(is_odd).count() + usize::from(!chunk.invalid().is_empty());
+        odd > allowed
+    })
 }
 
 /// Whether every second byte is nearly always zero, as in UTF-16LE of Latin text.

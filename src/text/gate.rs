@@ -45,37 +45,27 @@ pub(super) fn next_run(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     None
 }
 
-/// The start of the next block, at or after `from`, that is dense in digits as pairs of hex digits are.
-pub(super) fn next_dense_digits(bytes: &[u8], from: usize) -> Option<usize> {
+/// The next digit or sign at or after `from` that leet uses and that stands before a letter.
+pub(super) fn next_leet(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_found = |at: &usize| is_leet(bytes[*at]) && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic);
     let mut at = from;
-    while let Some(block) = block_at(bytes, at) {
-        if zero_bytes((block ^ (LANES * 0x30)) & (LANES * 0xF0)).count_ones() >= 2 {
-            return Some(at);
-        }
-        at += 8;
-    }
-    None
-}
-
-/// Whether a digit or sign that leet uses stands before a letter.
-pub(super) fn has_leet(bytes: &[u8]) -> bool {
-    let is_found = |at: usize| {
-        let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
-        is_leet(bytes[at]) && is_letter(at + 1)
-    };
-    let mut at = 0;
     while let Some(block) = block_at(bytes, at) {
         // Digits lie in row 3 of ASCII with some punctuation; `!` and `$` are in row 2, `@` heads row 4.
         let digits = zero_bytes((block ^ (LANES * 0x30)) & (LANES * 0xF0));
         let signs = [b'!', b'$', b'@']
             .iter()
             .fold(0, |seen, &sign| seen | zero_bytes(block ^ (LANES * u64::from(sign))));
-        if digits | signs != 0 && (at..at + 8).any(is_found) {
-            return true;
+        let mut places = digits | signs;
+        while places != 0 {
+            let place = at + places.trailing_zeros() as usize / 8;
+            if is_found(&place) {
+                return Some(place);
+            }
+            places &= places - 1;
         }
         at += 8;
     }
-    (at..bytes.len()).any(is_found)
+    (at..bytes.len()).find(is_found)
 }
 
 /// Whether `byte` is one that leet writes for a letter.
@@ -108,7 +98,8 @@ pub(super) fn has_spaced(bytes: &[u8]) -> bool {
     };
     let mut at = 0;
     while let Some(block) = block_at(bytes, at) {
-        let repeats = zero_bytes(block ^ (block >> 16));
+        // A letter must stand between; what has not the bit that all letters have is none, such as a blank.
+        let repeats = zero_bytes(block ^ (block >> 16)) & (block >> 8) << 1;
         if repeats & 0x0000_8080_0000_8080 != 0 && [at, at + 1, at + 4, at + 5].into_iter().any(is_found) {
             return true;
         }

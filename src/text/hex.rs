@@ -5,11 +5,25 @@ use std::ops::Range;
 
 /// Fewest separate pairs of digits that are read as text.
 const PAIRS_MIN: usize = 8;
+/// Bytes that the fewest pairs span, with one byte between two.
+const SPAN_MIN: usize = 3 * PAIRS_MIN - 1;
+
+/// The value of each hex digit; 16 for every other byte, and no value has that bit.
+const DIGITS: [u8; 256] = {
+    let mut digits = [16; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
 
 /// The value of two hex digits.
 pub(super) fn byte(high: u8, low: u8) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    Some((digit(high)? * 16 + digit(low)?) as u8)
+    let (high, low) = (DIGITS[usize::from(high)], DIGITS[usize::from(low)]);
+    (high | low < 16).then_some(high << 4 | low)
 }
 
 /// The bytes that `run` spells, and where its digits begin; none if it is not an even number of hex digits, or what they
@@ -32,6 +46,12 @@ pub(super) fn decode_run(run: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((bytes?, start))
 }
 
+/// Whether a run is hex digits and hyphens, as digests and ids are. It is no base64 of a text then: in each group of four,
+/// the second digit alone lets the second byte be one of a few letters, and the others narrow down their bytes as much.
+pub(super) fn is_made_of_digits(run: &[u8]) -> bool {
+    run.iter().all(|byte| DIGITS[usize::from(*byte)] < 16 || *byte == b'-')
+}
+
 /// Pairs of hex digits set apart.
 pub(super) struct Pairs {
     /// Each byte and where it is written, its `0x` included, its separator not.
@@ -48,43 +68,83 @@ impl Pairs {
 
 /// The next separate pairs at or after `from`.
 pub(super) fn next_pairs(bytes: &[u8], from: usize) -> Option<Pairs> {
-    let mut at = from;
-    while let Some(block) = gate::next_dense_digits(bytes, at) {
-        let first = block.saturating_sub(8).max(at);
-        let starts = (first..block + 8).filter(|&start| {
-            bytes[start].is_ascii_hexdigit() && (start == from || !bytes[start - 1].is_ascii_alphanumeric())
-        });
-        let pairs = starts.map(|start| read_pairs(bytes, start)).find(|pairs| pairs.len() >= PAIRS_MIN);
-        if let Some(pairs) = pairs {
-            return Some(Pairs { bytes: pairs });
+    let is_part = |byte: &u8| IN_PAIRS[usize::from(*byte)];
+    // Pairs span so many bytes that one of every `SPAN_MIN` lies in them.
+    let mut at = from + SPAN_MIN - 1;
+    while at < bytes.len() {
+        if !is_part(&bytes[at]) {
+            at += SPAN_MIN;
+            continue;
         }
-        at = block + 8;
+        let start = at - bytes[from..at].iter().rev().take_while(|byte| is_part(byte)).count();
+        let end = at + bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+        let is_start = |start: &usize| {
+            let is_edge = *start == from || !bytes[start - 1].is_ascii_alphanumeric();
+            is_edge && Walk::from(bytes, *start).take(PAIRS_MIN).count() == PAIRS_MIN
+        };
+        if let Some(start) = (start..(end + 1).saturating_sub(SPAN_MIN)).find(is_start) {
+            return Some(Pairs { bytes: Walk::from(bytes, start).collect() });
+        }
+        at = end + SPAN_MIN;
     }
     None
 }
 
-fn read_pairs(bytes: &[u8], start: usize) -> Vec<(u8, Range<usize>)> {
-    let mut pairs = Vec::new();
-    let mut at = start;
-    let has_prefix = is_prefix(&bytes[start..]);
-    loop {
-        let digits = if has_prefix { at + 2 } else { at };
-        if has_prefix && !is_prefix(&bytes[at.min(bytes.len())..]) {
-            break;
-        }
-        let Some(&[high, low]) = bytes.get(digits..digits + 2) else { break };
-        let Some(value) = byte(high, low) else { break };
-        if bytes.get(digits + 2).is_some_and(u8::is_ascii_alphanumeric) {
-            break;
-        }
-        pairs.push((value, at..digits + 2));
-        let gap = bytes[digits + 2..].iter().take(3).take_while(|byte| b" ,:;-\t\r\n".contains(byte)).count();
-        if gap == 0 {
-            break;
-        }
-        at = digits + 2 + gap;
+/// What stands in pairs: hex digits, the `x` of a prefix, and what parts them.
+const IN_PAIRS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < 256 {
+        table[at] = DIGITS[at] < 16;
+        at += 1;
     }
-    pairs
+    let mut at = 0;
+    while at < GAP.len() {
+        table[GAP[at] as usize] = true;
+        at += 1;
+    }
+    table[b'x' as usize] = true;
+    table[b'X' as usize] = true;
+    table
+};
+
+/// What may stand between two pairs.
+const GAP: &[u8] = b" ,:;-\t\r\n";
+
+/// Separate pairs one after the other, all written with a prefix or all without: each byte and where it is written.
+struct Walk<'b> {
+    bytes: &'b [u8],
+    /// Where the next pair begins, if one may follow.
+    next: Option<usize>,
+    has_prefix: bool,
+}
+
+impl<'b> Walk<'b> {
+    fn from(bytes: &'b [u8], start: usize) -> Self {
+        Self { bytes, next: Some(start), has_prefix: is_prefix(&bytes[start..]) }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = (u8, Range<usize>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.next.take()?;
+        if self.has_prefix && !is_prefix(&self.bytes[start..]) {
+            return None;
+        }
+        let digits = start + if self.has_prefix { 2 } else { 0 };
+        let &[high, low] = self.bytes.get(digits..digits + 2)? else { return None };
+        let value = byte(high, low)?;
+        let end = digits + 2;
+        let after = &self.bytes[end..];
+        if after.first().is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        let gap = after.iter().take(3).take_while(|byte| GAP.contains(byte)).count();
+        self.next = (gap > 0).then_some(end + gap);
+        Some((value, start..end))
+    }
 }
 
 fn is_prefix(bytes: &[u8]) -> bool {

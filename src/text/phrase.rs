@@ -87,7 +87,7 @@ pub fn leet<'t>(parent: &View<'t>, is_known: impl Fn(&[u8]) -> bool) -> Option<V
         let mut letters = [0; LEET_WORD_MAX];
         is_leet_word(bytes, &word) && is_known(read_leet(bytes, &word, &mut letters))
     };
-    if !gate::has_leet(bytes) || !leet_words(bytes).any(is_reason) {
+    if !leet_words_with_sign(bytes).any(is_reason) {
         return None;
     }
     let mut rewriter = Rewriter::new(text);
@@ -111,12 +111,11 @@ const LEET_WORD_MAX: usize = 60;
 
 /// Runs of ASCII letters, digits and the signs that leet uses, up to [`LEET_WORD_MAX`].
 fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || gate::is_leet(*byte);
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = at + bytes[at..].iter().position(is_part)?;
-            at = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+            let start = at + bytes[at..].iter().position(is_leet_part)?;
+            at = start + bytes[start..].iter().take_while(|byte| is_leet_part(byte)).count();
             if at - start <= LEET_WORD_MAX {
                 return Some(start..at);
             }
@@ -124,16 +123,39 @@ fn leet_words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Those of [`leet_words`] in which a leet character stands before a letter.
+fn leet_words_with_sign(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let sign = gate::next_leet(bytes, at)?;
+            let before = bytes[at..sign].iter().rev().take_while(|byte| is_leet_part(byte)).count();
+            let start = sign - before;
+            at = sign + bytes[sign..].iter().take_while(|byte| is_leet_part(byte)).count();
+            if at - start <= LEET_WORD_MAX {
+                return Some(start..at);
+            }
+        }
+    })
+}
+
+fn is_leet_part(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || gate::is_leet(*byte)
+}
+
 /// Whether a leet character stands amid letters, or opens a word of some length. `@` in what looks like an address
-/// does not count.
+/// does not count; nor does a word that holds digits which stand for no letter before its end, as identifiers do.
 fn is_leet_word(bytes: &[u8], word: &Range<usize>) -> bool {
     let is_address = matches!(bytes[word.end..], [b'.', next, ..] if next.is_ascii_alphanumeric());
     let is_letter = |at: usize| word.contains(&at) && bytes[at].is_ascii_alphabetic();
     let is_long = || bytes[word.clone()].iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 4;
-    word.clone().any(|at| {
+    let is_amid_letters = |at: usize| {
         let is_leet = gate::is_leet(bytes[at]) && !(is_address && bytes[at] == b'@');
         is_leet && is_letter(at + 1) && (is_letter(at.wrapping_sub(1)) || is_long())
-    })
+    };
+    let letters_end = word.clone().rev().find(|&at| bytes[at].is_ascii_alphabetic()).unwrap_or(word.start);
+    let is_other = |byte: &u8| byte.is_ascii_digit() && !gate::is_leet(*byte);
+    !bytes[word.start..letters_end].iter().any(is_other) && word.clone().any(is_amid_letters)
 }
 
 /// The word in letters.
