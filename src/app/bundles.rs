@@ -32,7 +32,8 @@ impl Inspect for LiveInspect {
         asked: &Asked,
     ) -> Result<(Inspection, String), String> {
         let snapshot = self.live.snapshot().ok_or("there is no usable policy; see the log of the service")?;
-        let inspector = Inspector::of(&snapshot, InspectLimits { archive: self.limits });
+        let inspector =
+            Inspector::of(&snapshot, InspectLimits { archive: self.limits, ..InspectLimits::default() });
         let terms = match snapshot.policies().get(&asked.policy) {
             Some(policy) => Terms { policy, tenant: &asked.tenant, now: asked.now },
             // Nobody says any more what it excused.

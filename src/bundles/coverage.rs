@@ -21,6 +21,9 @@ pub(super) enum Unscanned {
     Undecodable,
     /// An analysis gave up before its end.
     TooComplex,
+    /// The bundle made as much work as one may before it came to it. Split it into smaller ones, or let an administrator look
+    /// at what is listed.
+    TooMuch,
 }
 
 impl Unscanned {
@@ -34,6 +37,7 @@ impl Unscanned {
             Self::TooDeep => "too_deep",
             Self::Undecodable => "undecodable",
             Self::TooComplex => "too_complex",
+            Self::TooMuch => "too_much_work",
         }
     }
 

@@ -27,6 +27,7 @@ pub mod spool;
 mod tree;
 mod unpack;
 mod weigh;
+mod work;
 pub mod worker;
 
 pub use config::{BundlesConfig, GuardrailsConfig, WithoutKey};

@@ -3,9 +3,13 @@
 //! Archives in archives are opened from memory, to the depth and under the totals of the limits. Files beyond
 //! [`WHOLE_BYTES`] are scanned as a stream of windows.
 
+use std::collections::HashSet;
+
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Rule, Source, Totals};
 use super::coverage::{Ledger, Unscanned};
-use super::files::{Content, Opaque, Syntax, content_of, decode, is_disguised, strings, syntax_of};
+use super::files::{
+    Content, Opaque, Rank, Syntax, content_of, decode, is_disguised, rank, strings, syntax_of,
+};
 use super::findings::{Findings, digest};
 use super::inspect::refusal_finding;
 use super::manifest::Candidates;
@@ -13,6 +17,7 @@ use super::media::NotInert;
 use super::quality::Quality;
 use super::scan::{Engines, Found, scan};
 use super::tree::Tree;
+use super::work::Work;
 use crate::decision::{CheckFinding, FailMode, Reason, Severity, Unjudged};
 use crate::detect::fingerprint;
 
@@ -36,11 +41,18 @@ pub(super) struct Unpack<'i> {
     /// Findings about archives in the archive.
     pub archive: Findings,
     pub unjudged: Vec<Unjudged>,
+    /// Paths of what was scanned before its turn.
+    begun: HashSet<String>,
 }
 
 impl<'i> Unpack<'i> {
     /// Nothing yet.
-    pub(super) fn new(engines: &'i Engines<'i>, limits: &'i ArchiveLimits, candidates: Candidates) -> Self {
+    pub(super) fn new(
+        engines: &'i Engines<'i>,
+        limits: &'i ArchiveLimits,
+        candidates: Candidates,
+        work: Work,
+    ) -> Self {
         Self {
             engines,
             limits,
@@ -48,9 +60,35 @@ impl<'i> Unpack<'i> {
             ledger: Ledger::default(),
             quality: Quality::default(),
             tree: Tree::default(),
-            found: Found::default(),
+            found: Found::new(work),
             archive: Findings::default(),
             unjudged: Vec::new(),
+            begun: HashSet::new(),
+        }
+    }
+
+    /// Scans the most telling files before their turn, so that what is left out of a bundle that makes too much work is the
+    /// least telling. Their bytes are given to no one, and broken ones are left for their turn, when they are refused.
+    pub(super) fn first<S: Source + ?Sized>(
+        &mut self,
+        archive: &Archive<'_, S>,
+        files: &[&Entry],
+        mut totals: Totals,
+    ) {
+        let ranked = files.iter().map(|entry| (rank(&entry.path, entry.is_executable), *entry));
+        let mut telling: Vec<(Rank, &Entry)> =
+            ranked.filter_map(|(rank, entry)| Some((rank?, entry))).collect();
+        telling.sort_by_key(|(rank, _)| *rank);
+        for (_, entry) in telling {
+            if entry.size > WHOLE_BYTES {
+                continue;
+            }
+            let Ok(bytes) = archive.read(entry, &mut totals).to_end() else { return };
+            // What lies in an archive counts towards its limits, in its turn.
+            if content_is_zip(&bytes) || self.file(&bytes, File::of(entry), &mut totals).is_err() {
+                continue;
+            }
+            self.begun.insert(entry.path.clone());
         }
     }
 
@@ -65,8 +103,14 @@ impl<'i> Unpack<'i> {
         totals: &mut Totals,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<(), Refusal> {
-        let file = File { path: &entry.path, size: entry.size, is_executable: entry.is_executable, depth: 0 };
-        self.read(archive, entry, file, totals, each)
+        if self.begun.contains(&entry.path) {
+            let mut content = archive.read(entry, totals);
+            while let Some(piece) = content.next_piece()? {
+                each(piece);
+            }
+            return Ok(());
+        }
+        self.read(archive, entry, File::of(entry), totals, each)
     }
 
     fn read<S: Source + ?Sized>(
@@ -152,7 +196,9 @@ impl<'i> Unpack<'i> {
         if done.cut.is_some() {
             self.give_up();
         }
-        self.ledger.enter(file.path, file.size, file.size, &done.engines, done.cut);
+        // In bytes of the file, which other encodings than UTF-8 write differently.
+        let unread = if done.unread == text.len() { file.size } else { done.unread as u64 };
+        self.ledger.enter(file.path, file.size, file.size.saturating_sub(unread), &done.engines, done.cut);
     }
 
     /// Notes, once, that an analysis did not run to its end.
@@ -161,8 +207,13 @@ impl<'i> Unpack<'i> {
             self.unjudged.push(Unjudged {
                 plugin: "static_security".into(),
                 reason: Reason::Limit,
-                detail: "some code or scripts were not followed to their end; the coverage names the files"
-                    .to_owned(),
+                detail: if self.found.work.is_over() {
+                    "the bundle makes more work than one review does; split it into smaller bundles, or ask an \
+                     administrator to look at the files that the coverage lists"
+                } else {
+                    "some code or scripts were not followed to their end; the coverage names the files"
+                }
+                .to_owned(),
                 // The submission is held until a person has looked.
                 fail_mode: FailMode::Ask,
                 shadow: false,
@@ -224,7 +275,11 @@ impl<'i> Unpack<'i> {
         };
         totals.add_entries(archive.entries().len())?;
         let mut entries: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
-        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        entries.sort_by(|a, b| {
+            let key = |entry: &Entry| rank(&entry.path, entry.is_executable).unwrap_or(Rank::MAX);
+            (key(a), &a.path).cmp(&(key(b), &b.path))
+        });
+        self.found.work.expect(entries.iter().map(|entry| entry.size).sum());
         for entry in entries {
             let path = format!("{}!/{}", file.path, entry.path);
             let inner = File {
@@ -295,6 +350,13 @@ struct File<'p> {
     is_executable: bool,
     /// How many archives it lies in, the bundle itself not counted.
     depth: u32,
+}
+
+impl<'p> File<'p> {
+    /// A file of the bundle itself.
+    fn of(entry: &'p Entry) -> Self {
+        Self { path: &entry.path, size: entry.size, is_executable: entry.is_executable, depth: 0 }
+    }
 }
 
 /// A finding about a file as a whole.
@@ -368,6 +430,7 @@ impl Stream {
             Some(at) if overlap > 0 && at > overlap => at + 1,
             _ => self.window.len(),
         };
+        let mut is_read = false;
         let text = decode(&self.window[..end]).map(|decoded| decoded.text);
         if let Some(text) = &text {
             let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
@@ -379,9 +442,10 @@ impl Stream {
                 one.line = one.line.saturating_add(self.lines);
             }
             self.cut = self.cut.or(done.cut);
+            is_read = done.unread == 0;
         }
         let keep_from = end.saturating_sub(overlap);
-        if text.is_some() {
+        if is_read {
             self.scanned += (end - if overlap == 0 { 0 } else { end - keep_from }) as u64;
         }
         self.lines += self.window[..keep_from].iter().filter(|byte| **byte == b'\n').count() as u32;

@@ -251,7 +251,8 @@ pub struct FileCoverage {
     pub bytes_scanned: u64,
     /// The engines that read it, such as `text`, `python`, `javascript`, `shell` or `secrets`.
     pub engines: Vec<String>,
-    /// Why the rest was not scanned, such as `binary`, `too_large`, `undecodable` or `inert_media`; empty when all was.
+    /// Why the rest was not scanned, such as `binary`, `too_large`, `too_much_work`, `undecodable` or
+    /// `inert_media`; empty when all was.
     pub unscanned_reason: String,
 }
 

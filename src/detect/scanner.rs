@@ -31,6 +31,10 @@ pub struct Scanned {
     pub findings: Vec<Detected>,
     /// Whether the limits on decoding were hit, so that some disguise may have gone unread.
     pub limit_hit: bool,
+    /// Bytes of disguises of phrases that were read besides the views.
+    pub disguised: usize,
+    /// What patterns cost, in nanoseconds, about; counted, so that the same text always costs the same.
+    pub cost: u64,
 }
 
 /// Scans texts with one rule set. Immutable and shared.
@@ -90,7 +94,7 @@ impl Scanner {
         budget: &Budget<'_>,
     ) -> Result<Scanned, ScanStop> {
         let (mut all, mut hits) = (Vec::new(), Vec::new());
-        let limit_hit =
+        let Read { limit_hit, disguised, cost } =
             self.every_match(request, views, with_phrases, budget, &mut |family, detected| match family {
                 None => all.push(detected),
                 Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
@@ -104,7 +108,7 @@ impl Scanner {
             let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
             findings.insert(at, weighed);
         }
-        Ok(Scanned { findings, limit_hit })
+        Ok(Scanned { findings, limit_hit, disguised, cost })
     }
 
     /// The features of the windows of a text, for training a model; see [`Evidence::samples`].
@@ -153,9 +157,11 @@ impl Scanner {
         with_phrases: bool,
         budget: &Budget<'_>,
         out: &mut dyn FnMut(Option<usize>, Detected),
-    ) -> Result<bool, ScanStop> {
+    ) -> Result<Read, ScanStop> {
         self.rules.with_scratch(|scratch| {
-            let mut run = Run { scanner: self, request, budget, scratch, matches: Vec::new(), out };
+            let mut run =
+                Run { scanner: self, request, budget, scratch, matches: Vec::new(), out, disguised: 0 };
+            run.scratch.take_cost();
             for (index, view) in views.views.iter().enumerate() {
                 let hints = run.view(view, index > 0, request.plugins)?;
                 if with_phrases && index < PHRASE_VIEWS_MAX {
@@ -163,9 +169,16 @@ impl Scanner {
                 }
             }
             run.coded(&views.views);
-            Ok(views.limit_hit)
+            Ok(Read { limit_hit: views.limit_hit, disguised: run.disguised, cost: run.scratch.take_cost() })
         })
     }
+}
+
+/// What reading all views of a text came to.
+struct Read {
+    limit_hit: bool,
+    disguised: usize,
+    cost: u64,
 }
 
 struct Run<'r, 'o> {
@@ -175,6 +188,8 @@ struct Run<'r, 'o> {
     scratch: &'r mut Scratch,
     matches: Vec<Match>,
     out: &'o mut dyn FnMut(Option<usize>, Detected),
+    /// Bytes of disguises that were read.
+    disguised: usize,
 }
 
 impl Run<'_, '_> {
@@ -182,7 +197,9 @@ impl Run<'_, '_> {
     fn view(&mut self, view: &View<'_>, is_derived: bool, plugins: u32) -> Result<Hints, ScanStop> {
         let scope = Scope { plugins, role: self.request.role, surface: self.request.surface };
         let rules = &self.scanner.rules;
-        let hints = rules.scan(view.text(), scope, self.scratch, self.budget, &mut self.matches)?;
+        let may_be_new = |range| view.may_be_new(range);
+        let is_new: Option<&dyn Fn(Range<usize>) -> bool> = if is_derived { Some(&may_be_new) } else { None };
+        let hints = rules.scan(view.text(), scope, is_new, self.scratch, self.budget, &mut self.matches)?;
         for found in self.matches.drain(..) {
             if is_derived && !view.may_be_new(found.range.clone()) {
                 continue;
@@ -219,6 +236,7 @@ impl Run<'_, '_> {
             text::morse(view),
         ];
         for disguise in disguises.iter().flatten() {
+            self.disguised += disguise.text().len();
             self.view(disguise, true, injection)?;
         }
         Ok(())

@@ -19,14 +19,36 @@ use super::window::Begin;
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 64 * 1024;
-/// Candidates of a prefix rule that are tried one by one; beyond it their windows are merged.
+/// Candidates of a prefix rule that are tried one by one in any case. Most are over after a few bytes, while a merged window
+/// is read to its end, by an automaton that has to follow every word it could begin with at once.
 const POINTS_MAX: usize = 64;
+/// More than these are tried one by one as long as their windows together have at most so many times the bytes of the text;
+/// beyond it windows are merged.
+const POINTS_FACTOR_MAX: usize = 8;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
 /// Bytes of a line either side of a match that `exclude_line` sees.
 const LINE_BYTES: usize = 4 * 1024;
 /// Bytes to which a match that fills its window is followed.
 const FOLLOW_BYTES_MAX: usize = 16 * 1024;
+/// What work costs, in nanoseconds of one processor, about; measured without link-time optimisation. Counted rather than
+/// timed, so that a text always costs the same: for each byte of a window that a pattern is asked about, for each byte that
+/// its exact form reads after the relaxed one said yes, more by a byte for so many bytes of the pattern; for each byte of the
+/// pattern where it is tried at one place only, which reads so far, about; and for each search.
+const WINDOW_COST: u64 = 5;
+const EXACT_COST: u64 = 15;
+const EXACT_SIZE: u64 = 16;
+const POINT_COST: u64 = 20;
+const POINT_BYTES: usize = 64;
+const LOOK_COST: u64 = 300;
+/// The same for a match and what is asked about it.
+const MATCH_COST: u64 = 2_000;
+/// The same for a literal of a rule, for the first word of a phrase, and for a place of digits, tokens or separators and each
+/// byte of it.
+const LITERAL_COST: u64 = 30;
+const PHRASE_COST: u64 = 250;
+const PLACE_COST: u64 = 100;
+const PLACE_BYTE_COST: u64 = 30;
 /// Scratches kept for reuse. More scans than this at once make new ones and drop them afterwards.
 const POOLED_MAX: usize = 8;
 
@@ -85,6 +107,15 @@ struct Candidates {
     windows: Vec<Range<usize>>,
     /// Whether each window begins at a literal and is tried there only.
     anchored: bool,
+    /// Bytes of all windows that were added.
+    bytes: usize,
+}
+
+impl Candidates {
+    fn clear(&mut self) {
+        self.windows.clear();
+        self.bytes = 0;
+    }
 }
 
 /// Memory a scan needs: lazily built automaton states and candidate lists. Reused from text to text.
@@ -92,6 +123,10 @@ pub struct Scratch {
     caches: Vec<Option<Box<Cache>>>,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
+    /// Most bytes that the windows of a rule may have together to be tried one by one.
+    points_bytes_max: usize,
+    /// What regexes cost since it was last taken.
+    cost: u64,
     /// What starts rules without a literal.
     pub(super) places: Places,
     /// What the automata of these rules keep, group by group.
@@ -99,11 +134,18 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// What patterns cost since this was last called, in nanoseconds, about: counted, and the same whenever it is asked about
+    /// the same text.
+    pub fn take_cost(&mut self) -> u64 {
+        std::mem::take(&mut self.cost)
+    }
+
     /// Adds a place to search for a rule.
     pub(super) fn add(&mut self, index: u32, is_anchored: bool, window: Range<usize>) {
         let candidates = &mut self.candidates[index as usize];
         // One window of which the beginning is not known makes all of them such.
         candidates.anchored &= is_anchored;
+        candidates.bytes += window.len();
         match candidates.windows.last_mut() {
             None => {
                 self.touched.push(index);
@@ -118,8 +160,9 @@ impl Scratch {
                 candidates.windows.push(window);
                 // At doublings only: sorting at every further window would be quadratic where windows lie apart.
                 let count = candidates.windows.len();
-                if count > POINTS_MAX && (candidates.anchored || count.is_power_of_two()) {
-                    settle(candidates);
+                let is_dense = candidates.anchored && candidates.bytes > self.points_bytes_max;
+                if count > POINTS_MAX && (is_dense || count.is_power_of_two()) {
+                    settle(candidates, self.points_bytes_max);
                 }
             }
         }
@@ -139,6 +182,8 @@ impl RuleSet {
             caches: (0..self.rules.len()).map(|_| None).collect(),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
+            points_bytes_max: 0,
+            cost: 0,
             places: Places::default(),
             shapes: Vec::new(),
         });
@@ -160,22 +205,27 @@ impl RuleSet {
     /// and says which
     /// disguised phrases showed through.
     ///
+    /// Of a view that was made from another one, only places that `is_new` says differ from that one are asked about.
+    ///
     /// # Errors
     /// [`ScanStop`] when the budget is spent; `matches` then holds what was found so far.
     pub fn scan(
         &self,
         text: &str,
         scope: Scope,
+        is_new: Option<&dyn Fn(Range<usize>) -> bool>,
         scratch: &mut Scratch,
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
+        scratch.points_bytes_max = text.len().saturating_mul(POINTS_FACTOR_MAX);
         let mut collect = Collect {
             set: self,
             scope,
             scratch,
             hints: Hints::default(),
             text: text.as_bytes(),
+            is_new,
             phrases: Vec::new(),
         };
         let gated = collect.gate(text, budget);
@@ -187,7 +237,7 @@ impl RuleSet {
             .and_then(|()| self.confirm(text, scratch, budget, matches));
         scratch.places.clear();
         for rule in scratch.touched.drain(..) {
-            scratch.candidates[rule as usize].windows.clear();
+            scratch.candidates[rule as usize].clear();
         }
         result.map(|()| hints)
     }
@@ -206,24 +256,32 @@ impl RuleSet {
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
             let cache = &mut scratch.caches[index];
-            settle(candidates);
-            let mut search =
-                Search { rule, index: index as u32, text, cache, budget, retries: 64 + text.len() / 64 };
-            if candidates.anchored {
-                search.at_points(&candidates.windows, matches)?;
-            } else {
-                search.in_windows(&candidates.windows, matches)?;
-            }
+            settle(candidates, scratch.points_bytes_max);
+            let mut search = Search {
+                rule,
+                index: index as u32,
+                text,
+                cache,
+                budget,
+                retries: 64 + text.len() / 64,
+                cost: 0,
+            };
+            let result = match candidates.anchored {
+                true => search.at_points(&candidates.windows, matches),
+                false => search.in_windows(&candidates.windows, matches),
+            };
+            scratch.cost += search.cost;
+            result?;
         }
         Ok(())
     }
 }
 
 /// Sorts windows; merges them unless each is tried at its beginning only.
-fn settle(candidates: &mut Candidates) {
+fn settle(candidates: &mut Candidates, points_bytes_max: usize) {
     let windows = &mut candidates.windows;
     windows.sort_unstable_by_key(|w| (w.start, w.end));
-    if candidates.anchored && windows.len() <= POINTS_MAX {
+    if candidates.anchored && (windows.len() <= POINTS_MAX || candidates.bytes <= points_bytes_max) {
         windows.dedup_by_key(|w| w.start);
         return;
     }
@@ -243,6 +301,8 @@ struct Collect<'s, 'r> {
     scratch: &'s mut Scratch,
     hints: Hints,
     text: &'r [u8],
+    /// Whether a place may hold what another view of the text does not; none where every place may.
+    is_new: Option<&'r dyn Fn(Range<usize>) -> bool>,
     /// Matches of phrases, which are made as their anchors are seen.
     phrases: Vec<Match>,
 }
@@ -271,7 +331,9 @@ impl Sink for Collect<'_, '_> {
         if !self.scope.admits(rule) {
             return;
         }
+        self.scratch.cost += LITERAL_COST;
         if let Some(phrases) = &rule.def.phrases {
+            self.scratch.cost += PHRASE_COST;
             let found = phrases.find(self.text, &at);
             self.phrases.extend(found.map(|range| Match { rule: index, range }));
             return;
@@ -287,10 +349,14 @@ impl Sink for Collect<'_, '_> {
             return;
         }
         let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text.len());
+        if self.is_new.is_some_and(|is_new| !is_new(window.clone())) {
+            return;
+        }
         self.scratch.add(index, shape.is_prefix, window);
     }
 
     fn place(&mut self, place: Place) {
+        self.scratch.cost += PLACE_COST + PLACE_BYTE_COST * place.at.len() as u64;
         self.scratch.places.note(place);
     }
 
@@ -323,6 +389,8 @@ struct Search<'s, 't> {
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
     retries: usize,
+    /// What it cost so far.
+    cost: u64,
 }
 
 impl Search<'_, '_> {
@@ -365,13 +433,26 @@ impl Search<'_, '_> {
         let bytes = self.text.as_bytes();
         let edge = window.end;
         let input = Input::new(bytes).range(window).anchored(anchored);
+        let from = input.start();
+        let is_anchored = anchored != Anchored::No;
+        let read = |to: usize, cost: u64| cost * (to - from) as u64;
+        let size = self.rule.def.pattern.len() as u64;
+        self.cost += LOOK_COST;
         let parse = || compile::parse(&self.rule.def.pattern).ok();
         if !self.rule.first_look.may_match(parse, &input) {
+            self.cost += read(edge, WINDOW_COST);
             return None;
         }
         let regex = &self.rule.regex;
         let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
-        let found = regex.search_with(cache, &input)?.range();
+        let found = regex.search_with(cache, &input).map(|found| found.range());
+        // A search ends where the match does, and at the end of the window without one.
+        let end = found.as_ref().map_or(edge, |found| found.end);
+        self.cost += match is_anchored {
+            true => read(end.min(from + POINT_BYTES), WINDOW_COST) + POINT_COST * size,
+            false => read(end, WINDOW_COST + EXACT_COST + size / EXACT_SIZE),
+        };
+        let found = found?;
         if found.end < edge || edge == bytes.len() {
             return Some(found);
         }
@@ -382,6 +463,7 @@ impl Search<'_, '_> {
 
     /// Pushes the match unless the rule's own conditions reject it.
     fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
+        self.cost += MATCH_COST;
         let Some(value) = self.value_of(whole) else { return false };
         let value = on_boundaries(self.text, value);
         let rule = self.rule;

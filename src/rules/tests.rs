@@ -22,7 +22,7 @@ fn by_engine(text: &str) -> BTreeSet<u32> {
     let rules = builtin().rules();
     let mut matches = Vec::new();
     rules
-        .with_scratch(|scratch| rules.scan(text, EVERYTHING, scratch, &Budget::UNLIMITED, &mut matches))
+        .with_scratch(|scratch| rules.scan(text, EVERYTHING, None, scratch, &Budget::UNLIMITED, &mut matches))
         .expect("no budget");
     for found in &matches {
         assert!(text.is_char_boundary(found.range.start) && text.is_char_boundary(found.range.end));
@@ -170,7 +170,7 @@ fn dense_and_sparse_candidates_are_all_searched() {
         for count in [1, 63, 64, 65, 200, 5000] {
             let text = unit.repeat(count);
             let mut matches = Vec::new();
-            set.with_scratch(|s| set.scan(&text, EVERYTHING, s, &Budget::UNLIMITED, &mut matches))
+            set.with_scratch(|s| set.scan(&text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
                 .expect("no budget");
             assert_eq!(matches.len(), found * count, "{unit:?} x {count}");
         }
@@ -181,11 +181,11 @@ fn dense_and_sparse_candidates_are_all_searched() {
 fn a_spent_budget_stops_the_scan() {
     let set = compile(&rule("literals = ['abc']\npattern = 'abc'")).expect("valid");
     let budget = Budget { is_spent: &|| true };
-    let stopped = set.with_scratch(|s| set.scan("abc", EVERYTHING, s, &budget, &mut Vec::new()));
+    let stopped = set.with_scratch(|s| set.scan("abc", EVERYTHING, None, s, &budget, &mut Vec::new()));
     assert_eq!(stopped, Err(ScanStop));
     // The scratch is clean again.
     let mut matches = Vec::new();
-    set.with_scratch(|s| set.scan("xyz", EVERYTHING, s, &Budget::UNLIMITED, &mut matches))
+    set.with_scratch(|s| set.scan("xyz", EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
         .expect("no budget");
     assert!(matches.is_empty());
 }

@@ -143,10 +143,12 @@ impl<'t> View<'t> {
         }
         let before = self.text.floor_char_boundary(range.start.saturating_sub(1))..range.start;
         let after = range.end..self.text.ceil_char_boundary((range.end + 1).min(self.text.len()));
+        if self.is_changed(before.start..after.end) {
+            return true;
+        }
         let inner = self.to_source(range.clone());
         let joins = |left: &Range<usize>, right: &Range<usize>| left.end == right.start;
-        self.is_changed(before.start..after.end)
-            || (!before.is_empty() && !joins(&self.to_source(before), &inner))
+        (!before.is_empty() && !joins(&self.to_source(before), &inner))
             || (!after.is_empty() && !joins(&inner, &self.to_source(after)))
             || (range.end == self.text.len() && inner.end != self.source_len())
             || (range.start == 0 && inner.start != 0)

@@ -203,6 +203,61 @@ const RUNS: &[&str] = &[
     "cpl", "jar", "app", "command", "url", "iso", "img", "dmg", "pkg", "reg",
 ];
 
+/// How telling a file is: those that a client or a person acts on first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::bundles) enum Rank {
+    /// The manifest, the primary document, and what a client loads by itself: hooks, servers, settings.
+    Loaded,
+    /// Scripts and what is executable.
+    Script,
+    /// Python and JavaScript.
+    Code,
+    /// Documents.
+    Document,
+    /// Settings of other kinds.
+    Settings,
+    /// Everything else.
+    Other,
+}
+
+impl Rank {
+    /// The last one.
+    pub(in crate::bundles) const MAX: Self = Self::Other;
+}
+
+/// Names of files that clients load by themselves, in lower case.
+const LOADED: &[&str] = &[
+    "skill.md",
+    "plugin.json",
+    "hooks.json",
+    "settings.json",
+    "settings.local.json",
+    ".mcp.json",
+    "claude.md",
+    "agents.md",
+];
+/// Folders of which clients load every file, in lower case.
+const LOADED_FOLDERS: &[&str] = &["hooks", ".claude-plugin", "agents", "commands"];
+
+/// How telling a file is by its name; `None` for what can wait.
+pub(in crate::bundles) fn rank(path: &str, is_executable: bool) -> Option<Rank> {
+    let lower = path.to_ascii_lowercase();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    if LOADED.contains(&name) || folders.split('/').any(|folder| LOADED_FOLDERS.contains(&folder)) {
+        return Some(Rank::Loaded);
+    }
+    match syntax_of(path, "") {
+        _ if is_executable => Some(Rank::Script),
+        Syntax::Shell | Syntax::Script(_) | Syntax::Make | Syntax::Docker => Some(Rank::Script),
+        Syntax::Code(_) | Syntax::Notebook => Some(Rank::Code),
+        Syntax::Markdown => Some(Rank::Document),
+        Syntax::Json | Syntax::Yaml | Syntax::Toml | Syntax::Requirements | Syntax::Config => {
+            Some(Rank::Settings)
+        }
+        Syntax::Prose | Syntax::Data => None,
+    }
+}
+
 /// Whether a name ends like something to look at, followed by the extension of something that runs: `photo.jpg.exe`.
 pub(in crate::bundles) fn is_disguised(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
@@ -217,4 +272,32 @@ pub(in crate::bundles) fn is_disguised(path: &str) -> bool {
 pub(in crate::bundles) fn is_sample(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     ["test", "spec", "example", "fixture", "mock", "sample", "docs/"].iter().any(|part| lower.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_acted_on_first_ranks_first() {
+        for (path, is_executable, wanted) in [
+            ("x/SKILL.md", false, Some(Rank::Loaded)),
+            (".claude-plugin/plugin.json", false, Some(Rank::Loaded)),
+            ("x/Hooks/after.py", false, Some(Rank::Loaded)),
+            ("agents/writer.md", false, Some(Rank::Loaded)),
+            ("run.sh", false, Some(Rank::Script)),
+            ("Makefile", false, Some(Rank::Script)),
+            ("a.rb", false, Some(Rank::Script)),
+            ("bin/tool", true, Some(Rank::Script)),
+            ("a.py", false, Some(Rank::Code)),
+            ("a.ipynb", false, Some(Rank::Code)),
+            ("references/a.md", false, Some(Rank::Document)),
+            ("a.yaml", false, Some(Rank::Settings)),
+            ("a.csv", false, None),
+            ("a.log", false, None),
+        ] {
+            assert_eq!(rank(path, is_executable), wanted, "{path}");
+        }
+        assert!(Rank::Loaded < Rank::Script && Rank::Document < Rank::MAX);
+    }
 }

@@ -12,6 +12,7 @@ use super::prepare::PreparedBundles;
 use super::scan::Engines;
 use super::unpack::Unpack;
 use super::weigh::{Scales, Terms};
+use super::work::{UNITS_MIN, Work};
 use crate::decision::{BundleKind, Category, CheckFinding, CheckResult, CheckStatus, Severity};
 use crate::detect::redact::{Placeholders, redact_plain};
 use crate::detect::{SECRETS, Scanner};
@@ -19,11 +20,23 @@ use crate::policy::Snapshot;
 use crate::rules::Surface;
 
 /// How much a bundle may be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InspectLimits {
     /// Limits of the archive and those within it.
     pub archive: ArchiveLimits,
+    /// Work that a bundle of up to 50 MB may make, in units of about a nanosecond; larger ones may make more, in proportion to
+    /// their bytes. What is left when it is spent is listed in the coverage and holds the bundle.
+    pub work_units_min: u64,
 }
+
+impl Default for InspectLimits {
+    fn default() -> Self {
+        Self { archive: ArchiveLimits::default(), work_units_min: UNITS_MIN }
+    }
+}
+
+/// Bundles of at most so many bytes are scanned in the order of their paths: hardly anything makes them too much work.
+const UNORDERED_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs the inline checks. Immutable and shared; cheap to make.
 #[derive(Clone)]
@@ -68,7 +81,18 @@ impl Inspector {
         totals.add_entries(archive.entries().len())?;
         let mut files: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        let mut unpack = Unpack::new(&engines, &self.limits.archive, Candidates::new(kind));
+        let mut unpack = Unpack::new(
+            &engines,
+            &self.limits.archive,
+            Candidates::new(kind),
+            Work::new(self.limits.work_units_min),
+        );
+        let bytes: u64 = files.iter().map(|entry| entry.size).sum();
+        // Never more than an archive may be: what claims more is refused when it is read.
+        unpack.found.work.expect(bytes.min(self.limits.archive.unpacked_max));
+        if bytes > UNORDERED_BYTES_MAX {
+            unpack.first(&archive, &files, Totals::new(self.limits.archive, source.len()));
+        }
         let mut hash = Sha256::new();
         for entry in &files {
             hash.update(&entry.path);
@@ -115,6 +139,7 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) 
     }
     checks.template_placeholders = placeholders;
     checks.template_recommendation = advice;
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.root = checked.root;
     tree.primary = checked.primary;
     inspection.manifest = checked.manifest;

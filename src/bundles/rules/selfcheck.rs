@@ -56,7 +56,11 @@ impl BundleRules {
     fn holds(&self, rule: &BundleRule, language: &str, text: &str, commands: &CommandRules) -> bool {
         let files = match &rule.matcher {
             Matcher::Call(condition) => &condition.files,
-            Matcher::Text(condition) => return condition.find(text).next().is_some(),
+            Matcher::Text(condition) => {
+                let mut is_found = false;
+                condition.each(text, &mut |_| is_found = true);
+                return is_found;
+            }
         };
         let (language, name) = match language {
             "javascript" => (Language::JavaScript, "example.js"),

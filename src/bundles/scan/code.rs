@@ -4,6 +4,7 @@ use super::{Rule, Scan};
 use crate::bundles::code::{self, Language, NotParsed};
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::is_sample;
+use crate::bundles::work::Task;
 use crate::decision::{CheckFinding, Severity};
 
 /// What code must be able to do for a pattern in its text to block: a list of signatures names what it looks for.
@@ -27,8 +28,7 @@ pub(super) fn mapped(
     is_file: bool,
     line_of: &dyn Fn(u32) -> u32,
 ) {
-    if !scan.found.may_follow(text.len()) {
-        scan.done.cut = Some(Unscanned::TooLarge);
+    if !scan.may(Task::Program, text.len()) {
         return;
     }
     let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);

@@ -8,6 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use super::{Scan, code, config, shell, unseen};
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
+use crate::bundles::work::Task;
 
 /// Largest document whose structure is read, in bytes. Larger ones are read as text alone, and line by line.
 const STRUCTURE_BYTES_MAX: usize = 512 << 10;
@@ -101,6 +102,9 @@ impl Block {
 
 /// Markdown, with its front matter.
 pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
+    if !scan.may(Task::Structure, scan.text.len()) {
+        return;
+    }
     scan.engine("markdown");
     let mut body = 0;
     if let Ok(Some(front)) = manifest::front_matter(scan.text) {

@@ -21,6 +21,7 @@ use super::files::Syntax;
 use super::findings::Findings;
 use super::lines::Lines;
 use super::rules::BundleRules;
+use super::work::{PLACE, Task, Work};
 use crate::commands::CommandRules;
 use crate::decision::{Capability, CheckFinding, Severity};
 use crate::detect::{INJECTION, SECRETS, Scanner, fingerprint};
@@ -33,12 +34,6 @@ pub(super) use patterns::Patterns;
 const WINDOW_BYTES: usize = 256 << 10;
 /// Bytes that windows share: more than the longest match of any rule.
 const OVERLAP_BYTES: usize = 20 << 10;
-/// Most bytes of scripts and code that are followed in one bundle: what they do is worked out, which takes ten times as long
-/// as reading them. Real bundles have a hundredth of it.
-const FOLLOWED_BYTES_MAX: usize = 6 << 20;
-/// Most bytes of views besides the text itself that are scanned in one bundle: folded, decoded and mapped text costs as much
-/// again as the text. Real bundles have a tenth of it.
-const VIEWED_BYTES_MAX: usize = 4 << 20;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 /// Most capabilities that are listed for one bundle.
@@ -58,26 +53,20 @@ pub(super) struct Engines<'r> {
 }
 
 /// What scanning found, over all files.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
     /// Findings of the static check.
     pub findings: Findings,
     /// What the bundle is able to do.
     pub capabilities: Vec<Capability>,
-    /// Bytes of scripts and code that were followed.
-    followed: usize,
-    /// Bytes of views that were scanned besides the texts themselves.
-    viewed: usize,
-    /// Bytes of settings of which trees were made.
-    parsed: usize,
+    /// The work that it made.
+    pub(super) work: Work,
 }
 
 impl Found {
-    /// Whether so many bytes more may be followed; counts them if so.
-    fn may_follow(&mut self, bytes: usize) -> bool {
-        let fits = self.followed + bytes <= FOLLOWED_BYTES_MAX;
-        self.followed += if fits { bytes } else { 0 };
-        fits
+    /// Nothing yet, and so much work that may be made.
+    pub(super) fn new(work: Work) -> Self {
+        Self { findings: Findings::default(), capabilities: Vec::new(), work }
     }
 }
 
@@ -88,6 +77,8 @@ pub(super) struct Scanned {
     pub engines: Vec<&'static str>,
     /// Why some of it was not followed to its end.
     pub cut: Option<Unscanned>,
+    /// Bytes of the text that nothing looked at, because the bundle made too much work before.
+    pub unread: usize,
 }
 
 /// One text that is being scanned.
@@ -140,6 +131,11 @@ impl Scan<'_, '_> {
         self.done.engines.extend(["text", "secrets"]);
         let mut hits = Vec::new();
         for window in windows(self.text, WINDOW_BYTES, OVERLAP_BYTES) {
+            if !self.found.work.may_read(window.len()) {
+                self.done.cut = Some(Unscanned::TooMuch);
+                self.done.unread = self.text.len() - window.start;
+                break;
+            }
             self.core_window(window.start, &self.text[window.clone()], &mut hits);
         }
         hidden::scan(self);
@@ -159,25 +155,28 @@ impl Scan<'_, '_> {
             role: Some(Role::Tool),
             surface: Some(Surface::Document),
         };
-        let is_over = self.found.viewed >= VIEWED_BYTES_MAX;
+        let foreign = text.bytes().filter(|byte| !byte.is_ascii()).count();
+        let is_over = !self.found.work.may(Task::Fold, foreign);
         // Plain text needs no view but those of phrases in disguise, which only documents are looked at for.
-        let is_plain = text.is_ascii() && self.syntax.surface() != "document";
+        let is_plain = foreign == 0 && self.syntax.surface() != "document";
         let limits = match is_over {
             // Making a view costs as much as scanning it: even that none is needed is only asked of plain text.
             true if is_plain => Limits { expansion_max: 1, ..Limits::default() },
             true => {
-                self.done.cut = Some(Unscanned::TooComplex);
+                self.done.cut = Some(Unscanned::TooMuch);
                 Limits { expansion_max: 0, ..Limits::default() }
             }
             false => Limits::default(),
         };
         let views = views(text, &limits);
-        self.found.viewed += views.views.iter().skip(1).map(|view| view.text().len()).sum::<usize>();
+        let viewed = views.views.iter().skip(1).map(|view| view.text().len()).sum::<usize>();
         let with_phrases = !is_over && self.syntax.surface() == "document";
         let Ok(scanned) = scanner.scan_views(request, &views, with_phrases, &Budget::UNLIMITED) else {
             self.done.cut = Some(Unscanned::TooComplex);
             return;
         };
+        self.found.work.did(Task::View, viewed + scanned.disguised);
+        self.found.work.charge(scanned.cost + PLACE * scanned.findings.len() as u64);
         if scanned.limit_hit {
             self.done.cut = Some(Unscanned::TooComplex);
         }
@@ -207,6 +206,9 @@ impl Scan<'_, '_> {
     }
 
     fn by_syntax(&mut self) {
+        if self.done.unread > 0 {
+            return;
+        }
         match self.syntax {
             Syntax::Markdown => document::markdown(self),
             Syntax::Prose => document::prose(self),
@@ -231,6 +233,15 @@ impl Scan<'_, '_> {
             Syntax::Config => unit::commands(self),
             Syntax::Script(_) | Syntax::Data => {}
         }
+    }
+
+    /// Whether so much work of a kind may be done; notes it if not.
+    fn may(&mut self, task: Task, bytes: usize) -> bool {
+        let may = self.found.work.may(task, bytes);
+        if !may {
+            self.done.cut = Some(Unscanned::TooMuch);
+        }
+        may
     }
 
     /// Notes that an engine read the text.

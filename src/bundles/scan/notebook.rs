@@ -5,9 +5,13 @@ use serde_json::Value;
 use super::{Scan, code, shell};
 use crate::bundles::code::{FILE_BYTES_MAX, Language};
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::work::Task;
 
 /// Magics whose cell is a script for a shell.
 const SHELL_CELLS: &[&str] = &["%%bash", "%%sh", "%%shell", "%%script"];
+
+/// Bytes of a notebook that are looked through for the lines of its cells.
+const SEARCHED_BYTES_MAX: usize = 16 << 20;
 
 /// A program that is put together out of cells.
 #[derive(Default)]
@@ -15,12 +19,19 @@ struct Program {
     text: String,
     /// By line of the text: the line of the file.
     lines: Vec<u32>,
+    /// Where in the file the last line was found: the next one stands behind it.
+    cursor: usize,
+    /// Bytes of the file that were looked through for lines.
+    searched: usize,
 }
 
 /// Looks at the cells of a notebook.
 pub(super) fn cells(scan: &mut Scan<'_, '_>) {
     if scan.text.len() > FILE_BYTES_MAX {
         scan.done.cut = Some(Unscanned::TooLarge);
+        return;
+    }
+    if !scan.may(Task::Tree, scan.text.len()) {
         return;
     }
     let Ok(notebook) = serde_json::from_str::<Value>(scan.text) else { return };
@@ -67,13 +78,13 @@ fn cell_of(scan: &mut Scan<'_, '_>, source: &str, program: &mut Program) {
     let first = source.trim_start().lines().next().unwrap_or_default();
     let word = first.split_whitespace().next().unwrap_or_default();
     if SHELL_CELLS.contains(&word) {
-        let line = line_of(scan, first);
+        let line = program.line_of(scan, first);
         scan.engine("shell");
         shell::script(scan, source.split_once('\n').map_or("", |(_, rest)| rest), line, shell::Place::Script);
         return;
     }
     for text in source.lines() {
-        let line = line_of(scan, text);
+        let line = program.line_of(scan, text);
         let start = text.trim_start();
         let indent = &text[..text.len() - start.len()];
         let is_magic = start.starts_with(['!', '%']);
@@ -101,8 +112,17 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The line of the file that holds a line of a cell.
-fn line_of(scan: &Scan<'_, '_>, text: &str) -> u32 {
-    let quoted = serde_json::to_string(text.trim_end()).unwrap_or_default();
-    scan.lines.line_with(quoted.trim_matches('"')).max(1)
+impl Program {
+    /// The line of the file that holds the next line of a cell; that of the last one when it is not found as it stands.
+    fn line_of(&mut self, scan: &Scan<'_, '_>, text: &str) -> u32 {
+        let quoted = serde_json::to_string(text.trim_end()).unwrap_or_default();
+        let quoted = quoted.trim_matches('"');
+        if !quoted.is_empty() && self.searched < SEARCHED_BYTES_MAX {
+            let rest = &scan.text[self.cursor..];
+            let found = rest.find(quoted);
+            self.searched += found.unwrap_or(rest.len());
+            self.cursor += found.unwrap_or_default();
+        }
+        scan.lines.line_of(self.cursor).max(1)
+    }
 }

@@ -10,6 +10,7 @@ use regex_automata::meta::Regex;
 use super::Scan;
 use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition};
+use crate::bundles::work::{PLACE, Task};
 use crate::decision::{CheckFinding, Severity};
 use crate::detect::{Detected, SECRETS};
 use crate::text::{Limits, Views, views};
@@ -20,6 +21,9 @@ const VIEWS_MAX: usize = 8;
 /// Bytes around a literal in which a rule is looked for, besides those that its condition calls near: longer than any
 /// match.
 const REACH: usize = 500;
+
+/// What it costs to note that a rule may hold around a literal, in nanoseconds, about.
+const HIT_COST: u64 = 10;
 
 /// Rules about text, by the surface that they are looked for on.
 #[derive(Debug)]
@@ -61,17 +65,17 @@ impl Patterns {
         Ok(Self { surfaces })
     }
 
-    /// Calls `found` with every rule of a surface that matches, and where. `all` are the rules that this was made of.
+    /// Calls `found` with every rule of a surface that matches, and where; only places that `is_new` admits are looked at.
+    /// `all` are the rules that this was made of. Answers what the patterns cost.
     fn find<'r>(
         &self,
         all: &'r BundleRules,
         surface: &str,
         text: &str,
+        is_new: &dyn Fn(&Range<usize>) -> bool,
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
-    ) {
-        if let Some(surface) = self.surfaces.get(surface) {
-            surface.find(all, text, found);
-        }
+    ) -> u64 {
+        self.surfaces.get(surface).map_or(0, |surface| surface.find(all, text, is_new, found))
     }
 }
 
@@ -101,21 +105,26 @@ impl OfSurface {
         &self,
         all: &'r BundleRules,
         text: &str,
+        is_new: &dyn Fn(&Range<usize>) -> bool,
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
-    ) {
+    ) -> u64 {
         let rules = self.rules.iter().filter_map(|at| {
             let rule = all.rules().get(*at)?;
             Some((rule, condition_of(rule)?))
         });
         let rules: Vec<(&BundleRule, &TextCondition)> = rules.collect();
         let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.len()];
+        let mut cost = 0;
         for hit in self.literals.find_overlapping_iter(text) {
             for rule in &self.by_literal[hit.pattern().as_usize()] {
+                cost += HIT_COST;
                 let (_, condition) = rules[*rule as usize];
                 let reach = REACH + condition.within;
                 let place = hit.start().saturating_sub(reach)..(hit.end() + reach).min(text.len());
                 let places = &mut places[*rule as usize];
                 match places.last_mut() {
+                    Some(last) if place.end <= last.end => {}
+                    _ if !is_new(&place) => {}
                     Some(last) if place.start <= last.end => last.end = last.end.max(place.end),
                     _ => places.push(place),
                 }
@@ -128,11 +137,12 @@ impl OfSurface {
             for place in places {
                 let start = text.floor_char_boundary(place.start);
                 let end = text.ceil_char_boundary(place.end);
-                for at in condition.find(&text[start..end]) {
+                cost += condition.each(&text[start..end], &mut |at| {
                     found(rule, start + at.start..start + at.end);
-                }
+                });
             }
         }
+        cost
     }
 }
 
@@ -149,14 +159,23 @@ impl Scan<'_, '_> {
     pub(super) fn patterns(&mut self, start: usize, all: &Views<'_>, hits: &mut Vec<(usize, CheckFinding)>) {
         let surface = self.syntax.surface();
         let mut found = Vec::new();
+        let mut cost = 0;
         for (index, view) in all.views.iter().take(VIEWS_MAX).enumerate() {
-            self.engines.patterns.find(self.engines.rules, surface, view.text(), &mut |rule, range| {
-                if index > 0 && !view.may_be_new(range.clone()) {
-                    return;
-                }
-                found.push((start + view.to_source(range).start, rule));
-            });
+            let is_new = |range: &Range<usize>| index == 0 || view.may_be_new(range.clone());
+            cost += self.engines.patterns.find(
+                self.engines.rules,
+                surface,
+                view.text(),
+                &is_new,
+                &mut |rule, range| {
+                    if index > 0 && !view.may_be_new(range.clone()) {
+                        return;
+                    }
+                    found.push((start + view.to_source(range).start, rule));
+                },
+            );
         }
+        self.found.work.charge(cost + PLACE * found.len() as u64);
         for (at, rule) in found {
             // What is only shown is told, and does not block.
             let severity =
@@ -167,11 +186,16 @@ impl Scan<'_, '_> {
 
     /// Looks for the rules of a surface in a part of the file that begins at `line`, as it stands.
     pub(super) fn patterns_in_block(&mut self, surface: &str, text: &str, line: u32) {
+        if !self.may(Task::Block, text.len()) {
+            return;
+        }
         let mut hits = Vec::new();
-        self.engines.patterns.find(self.engines.rules, surface, text, &mut |rule, range| {
-            let below = text[..range.start].matches('\n').count() as u32;
-            hits.push((line + below, rule));
-        });
+        let cost =
+            self.engines.patterns.find(self.engines.rules, surface, text, &|_| true, &mut |rule, range| {
+                let below = memchr::memchr_iter(b'\n', &text.as_bytes()[..range.start]).count() as u32;
+                hits.push((line + below, rule));
+            });
+        self.found.work.charge(cost + (PLACE + text.len() as u64 / 16) * hits.len() as u64);
         for (line, rule) in hits {
             let severity = if self.is_line_described(line) {
                 rule.severity.min(Severity::Medium)

@@ -7,6 +7,7 @@ use super::{Rule, Scan, capability, code, parcel};
 use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::rules::CommandKind;
+use crate::bundles::work::Task;
 use crate::commands::GuardContext;
 use crate::decision::Severity;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
@@ -63,7 +64,7 @@ pub(super) fn script(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Plac
 
 /// Follows one command of a setting, given as one text.
 pub(super) fn command(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
-    if !may_follow(scan, text.len()) {
+    if !scan.may(Task::Follow, text.len()) {
         return;
     }
     let analysis = analyse(text, crate::paths::Place::default(), &Limits::default());
@@ -72,27 +73,15 @@ pub(super) fn command(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
 
 /// Follows one command of a setting, given as a list of arguments.
 pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
-    if !may_follow(scan, argv.iter().map(String::len).sum()) {
+    if !scan.may(Task::Follow, argv.iter().map(String::len).sum()) {
         return;
     }
     let analysis = analyse_argv(argv, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, "", line, true, Place::Script);
 }
 
-/// Bytes of a script that cost as much as one command costs by itself.
-const COMMAND_BYTES: usize = 200;
-
-/// Whether so many bytes more may be followed; says so if not.
-fn may_follow(scan: &mut Scan<'_, '_>, bytes: usize) -> bool {
-    let may = scan.found.may_follow(bytes + COMMAND_BYTES);
-    if !may {
-        scan.done.cut = Some(Unscanned::TooLarge);
-    }
-    may
-}
-
 fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
-    if !may_follow(scan, text.len()) {
+    if !scan.may(Task::Follow, text.len()) {
         return;
     }
     let text = text.replace("\r\n", "\n");

@@ -27,7 +27,7 @@ pub(super) fn review(
     progress: &mut Progress,
 ) -> Result<v1::ReviewBundleResponse, Failure> {
     let snapshot = snapshot(settings)?;
-    let limits = InspectLimits { archive: settings.bundles.limits() };
+    let limits = InspectLimits { archive: settings.bundles.limits(), ..InspectLimits::default() };
     let Some(policy) = snapshot.policies().get(policy) else {
         let known: Vec<&str> = snapshot.policies().iter().map(|policy| &**policy.name()).collect();
         return Err(Failure::usage(format_args!("--policy: unknown; known: {}", known.join(", "))));

@@ -348,8 +348,8 @@ fn example(set: &RuleSet, hir: &Hir, near: &[String]) -> Option<String> {
         let text = format!("{word}{}", Sampler::new(seed).text(hir)?);
         let scope = Scope { plugins: u32::MAX, role: None, surface: None };
         let mut matches = Vec::new();
-        let scanned =
-            set.with_scratch(|scratch| set.scan(&text, scope, scratch, &Budget::UNLIMITED, &mut matches));
+        let scanned = set
+            .with_scratch(|scratch| set.scan(&text, scope, None, scratch, &Budget::UNLIMITED, &mut matches));
         (scanned.is_ok() && !matches.is_empty()).then_some(text)
     })
 }

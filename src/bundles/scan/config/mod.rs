@@ -10,8 +10,8 @@ mod read;
 use serde_json::{Map, Value};
 
 use super::{Rule, Scan, package, server, shell};
-use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
+use crate::bundles::work::Task;
 use crate::decision::Severity;
 use names::{is_data, is_looked_at};
 use read::{commands_of_broken, parse_json};
@@ -22,9 +22,6 @@ const DEPTH_MAX: usize = 40;
 const JSON_BYTES_MAX: usize = 1 << 20;
 /// Largest file that is read as YAML, in bytes.
 const YAML_BYTES_MAX: usize = 256 << 10;
-
-/// Most bytes of settings of which trees are made in one bundle. Real bundles have a hundredth of it.
-const PARSED_BYTES_MAX: usize = 8 << 20;
 
 /// Where settings stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +53,7 @@ pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
     if text.len() <= JSON_BYTES_MAX && is_data(text, "\\u") && !is_package(scan.path) {
         scan.engine("config");
-    } else if text.len() > JSON_BYTES_MAX || !scan.may_parse(text.len()) {
+    } else if text.len() > JSON_BYTES_MAX || !scan.may(Task::Tree, text.len()) {
         commands_of_broken(scan, text, 1, Origin::File);
     } else if let Some(value) = parse_json(text) {
         scan.engine("config");
@@ -69,6 +66,9 @@ pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
 
 /// A block of JSON in a document.
 pub(super) fn json_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    if !scan.may(Task::Tree, text.len()) {
+        return;
+    }
     match parse_json(text) {
         Some(value) => walk(scan, &value, Origin::Block, text, line),
         None => commands_of_broken(scan, text, line, Origin::Block),
@@ -80,7 +80,7 @@ pub(super) fn yaml_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
     if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") {
         scan.engine("config");
-    } else if text.len() > YAML_BYTES_MAX || !scan.may_parse(text.len()) {
+    } else if text.len() > YAML_BYTES_MAX || !scan.may(Task::Tree, text.len()) {
         commands_of_broken(scan, text, 1, Origin::File);
     } else {
         scan.engine("config");
@@ -90,7 +90,9 @@ pub(super) fn yaml_file(scan: &mut Scan<'_, '_>) {
 
 /// A block of YAML in a document.
 pub(super) fn yaml_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
-    yaml(scan, text, line, Origin::Block);
+    if scan.may(Task::Tree, text.len()) {
+        yaml(scan, text, line, Origin::Block);
+    }
 }
 
 fn yaml(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Origin) {
@@ -110,7 +112,7 @@ pub(super) fn toml_file(scan: &mut Scan<'_, '_>) {
     if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") && !is_package(scan.path) {
         scan.engine("config");
     } else if text.len() <= YAML_BYTES_MAX
-        && scan.may_parse(text.len())
+        && scan.may(Task::Tree, text.len())
         && let Ok(value) = toml::from_str::<Value>(text)
     {
         scan.engine("config");
@@ -141,18 +143,6 @@ fn walk(scan: &mut Scan<'_, '_>, value: &Value, origin: Origin, text: &str, line
 /// Whether dependencies stand in a file as well.
 fn is_package(path: &str) -> bool {
     path.ends_with("package.json") || path.ends_with("pyproject.toml")
-}
-
-impl Scan<'_, '_> {
-    /// Whether a tree may be made of so many bytes of settings more; counts them if so, and notes it if not.
-    fn may_parse(&mut self, bytes: usize) -> bool {
-        let fits = self.found.parsed + bytes <= PARSED_BYTES_MAX;
-        self.found.parsed += if fits { bytes } else { 0 };
-        if !fits {
-            self.done.cut = Some(Unscanned::TooComplex);
-        }
-        fits
-    }
 }
 
 impl Walk<'_, '_, '_> {
