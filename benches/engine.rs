@@ -100,7 +100,7 @@ fn rules_alone() {
             let scope = Scope { plugins: u32::MAX, role: None, surface: None };
             let scan = |text: &str| {
                 let mut matches = Vec::new();
-                set.with_scratch(|s| set.scan(text, scope, s, &Budget::UNLIMITED, &mut matches))
+                set.with_scratch(|s| set.scan(text, scope, None, s, &Budget::UNLIMITED, &mut matches))
                     .expect("no budget");
                 matches.len()
             };

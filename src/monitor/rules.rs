@@ -160,9 +160,9 @@ impl StreamRules {
     fn find_all(&self, text: &str, line: usize, with_commands: bool) -> Vec<Found> {
         let mut matches = Vec::new();
         let scope = Scope { plugins: u32::MAX, role: None, surface: Some(Surface::Stream) };
-        let scanned = self
-            .set
-            .with_scratch(|scratch| self.set.scan(text, scope, scratch, &Budget::UNLIMITED, &mut matches));
+        let scanned = self.set.with_scratch(|scratch| {
+            self.set.scan(text, scope, None, scratch, &Budget::UNLIMITED, &mut matches)
+        });
         debug_assert!(scanned.is_ok(), "an unlimited budget is never spent");
         let mut found = Vec::new();
         let first = command::first_line(text, line);

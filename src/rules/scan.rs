@@ -24,7 +24,7 @@ const SLICE_BYTES: usize = 64 * 1024;
 const POINTS_MAX: usize = 64;
 /// More than these are tried one by one as long as their windows together have at most so many times the bytes of the text;
 /// beyond it windows are merged.
-const POINTS_FACTOR_MAX: usize = 8;
+const POINTS_FACTOR_MAX: usize = 64;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
 /// Bytes of a line either side of a match that `exclude_line` sees.

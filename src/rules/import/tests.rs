@@ -17,7 +17,7 @@ fn found(imported: &Imported, text: &str) -> Vec<String> {
         .unwrap_or_else(|problems| panic!("{problems}\n{}", imported.toml));
     let mut matches = Vec::new();
     let scope = Scope { plugins: u32::MAX, role: None, surface: None };
-    set.with_scratch(|scratch| set.scan(text, scope, scratch, &Budget::UNLIMITED, &mut matches))
+    set.with_scratch(|scratch| set.scan(text, scope, None, scratch, &Budget::UNLIMITED, &mut matches))
         .expect("no budget");
     matches.iter().map(|found| text[found.range.clone()].to_owned()).collect()
 }
