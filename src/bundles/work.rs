@@ -41,7 +41,7 @@ impl Task {
             Self::Read | Self::Structure => 10,
             Self::View => 20,
             Self::Tree => 60,
-            Self::Fold => 170,
+            Self::Fold => 300,
             Self::Follow => 200,
             Self::Program => 300,
         }

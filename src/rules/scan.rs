@@ -37,8 +37,8 @@ const FOLLOW_BYTES_MAX: usize = 16 * 1024;
 /// pattern where it is tried at one place only, which reads so far, about; and for each search.
 const WINDOW_COST: u64 = 5;
 const EXACT_COST: u64 = 15;
-const EXACT_SIZE: u64 = 16;
-const POINT_COST: u64 = 20;
+const EXACT_SIZE: u64 = 32;
+const POINT_COST: u64 = 10;
 const POINT_BYTES: usize = 64;
 const LOOK_COST: u64 = 300;
 /// The same for a match and what is asked about it.
