@@ -1,7 +1,8 @@
 //! What it costs to be watched over gRPC: the way from a chunk to a verdict, many sessions at once, memory of each.
 //!
-//! - **Latency**: from a chunk sent to the KILL of a rule received, beside an echo of the same bytes in a bidirectional
-//!   stream of the same generated service in the same run. Once as the first incident of a session, which is how a
+//! - **Latency**: from a chunk received to the KILL of a rule sent, as the server itself counts it
+//!   (`portcullis_verdict_duration_seconds`), and from the chunk sent to the KILL received, as its client sees it; both
+//!   beside an echo of the same bytes in a bidirectional stream of the same generated service in the same run. Once as the first incident of a session, which is how a
 //!   dangerous command shows in life; and once as one incident after another in one session, each with a full excerpt of
 //!   2,000 characters to mask, log, record and write to the disk while the next chunk comes.
 //! - **Sessions**: 2,000 idle sessions and 200 busy ones on one server. Resident memory per idle session; bytes scanned per
@@ -135,8 +136,18 @@ async fn connect(address: &str) -> Channel {
 
 async fn latency(floor: &Process, server: &Process) {
     println!(
-        "{:<24} {:>10} {:>12} {:>10} {:>12} {:>10} {:>10}",
-        "chunk", "echo p50", "verdict p50", "echo p99", "verdict p99", "ratio p50", "ratio p99"
+        "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7}",
+        "chunk, in us",
+        "echo p50",
+        "in server",
+        "verdict",
+        "echo p99",
+        "in server",
+        "verdict",
+        "in p50",
+        "in p99",
+        "all p50",
+        "all p99"
     );
     for (way, sessions) in [("first of a session", FIRSTS), ("one after another", 1)] {
         for (name, bytes) in [("line", CERTAIN.len()), ("1 KiB", 1024), ("16 KiB", CHUNK_BYTES)] {
@@ -147,6 +158,7 @@ async fn latency(floor: &Process, server: &Process) {
             text.push_str(CERTAIN);
             let chunk = prost::bytes::Bytes::from(text);
             let (mut echoes, mut verdicts) = (Vec::new(), Vec::new());
+            let mut before = Buckets::default();
             for round in 0..=ROUNDS {
                 let echo = times(&floor.address, &chunk, sessions).await;
                 let verdict = times(&server.address, &chunk, sessions).await;
@@ -154,18 +166,63 @@ async fn latency(floor: &Process, server: &Process) {
                 if round > 0 {
                     echoes.extend(echo);
                     verdicts.extend(verdict);
+                } else {
+                    before = Buckets::of(&server.metrics());
                 }
             }
             let us = |values: &mut Vec<f64>, share: f64| percentile(values, share) * 1e6;
             let (e50, v50) = (us(&mut echoes, 0.5), us(&mut verdicts, 0.5));
             let (e99, v99) = (us(&mut echoes, 0.99), us(&mut verdicts, 0.99));
+            let inside = Buckets::of(&server.metrics()).since(&before);
+            let (i50, i99) = (inside.percentile(0.5) * 1e6, inside.percentile(0.99) * 1e6);
             println!(
-                "{:<24} {e50:>7.0} us {v50:>9.0} us {e99:>7.0} us {v99:>9.0} us {:>10.2} {:>10.2}",
+                "{:<24} {e50:>9.0} {i50:>9.0} {v50:>9.0} {e99:>9.0} {i99:>9.0} {v99:>9.0} {:>7.2} {:>7.2} {:>7.2} {:>7.2}",
                 format!("{name}, {way}"),
+                i50 / e50,
+                i99 / e99,
                 v50 / e50,
                 v99 / e99
             );
         }
+    }
+}
+
+/// How many verdicts of rules took at most how long, as the server counts them.
+#[derive(Default)]
+struct Buckets(Vec<(f64, f64)>);
+
+impl Buckets {
+    fn of(metrics: &str) -> Self {
+        let series = "portcullis_verdict_duration_seconds_bucket{source=\"rule\",le=\"";
+        let buckets = metrics.lines().filter_map(|line| {
+            let (limit, count) = line.strip_prefix(series)?.split_once("\"} ")?;
+            Some((limit.parse().unwrap_or(f64::INFINITY), count.parse().ok()?))
+        });
+        Self(buckets.collect())
+    }
+
+    fn since(mut self, before: &Self) -> Self {
+        for ((_, count), (_, earlier)) in self.0.iter_mut().zip(&before.0) {
+            *count -= earlier;
+        }
+        self
+    }
+
+    /// In seconds, as if the verdicts of one bucket were spread evenly over it.
+    fn percentile(&self, share: f64) -> f64 {
+        let wanted = self.0.last().map_or(0.0, |(_, all)| all * share);
+        let (mut low, mut below) = (0.0, 0.0);
+        for (limit, count) in &self.0 {
+            if *count >= wanted && *count > below {
+                return if limit.is_finite() {
+                    low + (limit - low) * (wanted - below) / (count - below)
+                } else {
+                    low
+                };
+            }
+            (low, below) = (*limit, *count);
+        }
+        low
     }
 }
 

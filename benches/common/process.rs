@@ -1,6 +1,6 @@
 //! A server in a process of its own, and what the kernel says about it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,6 +10,8 @@ pub struct Process {
     child: Child,
     /// Where it listens.
     pub address: String,
+    /// Where its metrics are, if it has any.
+    pub http: Option<String>,
 }
 
 impl Process {
@@ -17,15 +19,26 @@ impl Process {
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-        let address = loop {
+        let (address, http) = loop {
             let line = lines.next().expect("it says where it listens").expect("text");
             let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
             if let Some(address) = line["grpc"].as_str() {
-                break address.to_owned();
+                break (address.to_owned(), line["http"].as_str().map(str::to_owned));
             }
         };
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+        Self { child, address, http }
+    }
+
+    /// What it counts, in the text format of Prometheus.
+    pub fn metrics(&self) -> String {
+        let address = self.http.as_ref().expect("it has metrics");
+        let mut connection = std::net::TcpStream::connect(address).expect("it listens");
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).expect("it answers");
+        answer
     }
 
     /// CPU seconds the process used while `work` ran.

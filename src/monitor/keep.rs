@@ -1,6 +1,6 @@
 //! What is told and kept about the incidents of one session: the store, one audit record, one log line and count each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub struct Keeper {
     pub policy: Arc<str>,
     /// Reported, and not yet recorded, as no verdict has landed.
     open: HashMap<Arc<str>, Arc<Incident>>,
-    /// Decided, and about to be recorded.
-    decided: Vec<Arc<Incident>>,
+    /// Decided, and about to be recorded, in this order.
+    decided: VecDeque<Arc<Incident>>,
     has_saved: bool,
     /// Whether the writer holds incidents of this session that it was not woken for.
     is_writer_asleep: bool,
@@ -57,7 +57,7 @@ impl Keeper {
         roles: &'static [&'static str],
         policy: Arc<str>,
     ) -> Self {
-        let (open, decided) = (HashMap::new(), Vec::new());
+        let (open, decided) = (HashMap::new(), VecDeque::new());
         let (has_saved, is_writer_asleep) = (false, false);
         Self { writer, audit, metrics, tenant, roles, policy, open, decided, has_saved, is_writer_asleep }
     }
@@ -78,7 +78,7 @@ impl Keeper {
         if let Some(open) = self.open.get_mut(&incident.id) {
             if incident.verdict.is_some() || incident.shadow {
                 self.open.remove(&incident.id);
-                self.decided.push(incident);
+                self.decided.push_back(incident);
             } else {
                 *open = incident;
             }
@@ -92,8 +92,14 @@ impl Keeper {
 
     /// Has written what was saved, and records what was decided: a log line, a record and a count each.
     pub(super) fn record_decided(&mut self) {
+        self.record_some(usize::MAX);
+    }
+
+    /// [`Self::record_decided`], for so many of those that have waited longest.
+    pub(super) fn record_some(&mut self, count: usize) {
         self.wake_writer();
-        for incident in std::mem::take(&mut self.decided) {
+        for _ in 0..count {
+            let Some(incident) = self.decided.pop_front() else { return };
             self.record(&incident);
         }
     }

@@ -33,6 +33,8 @@ const MESSAGE_COST: usize = 512;
 const RECORDS_WAIT: Duration = Duration::from_millis(25);
 /// Records that wait at most: what is kept of an incident may take 8 KiB.
 const RECORDS_MAX: usize = 256;
+/// Records that are made before the client gets its turn.
+const RECORDS_TURN: usize = 4;
 /// What the judge may take beyond its time-out before it is given up: it keeps to it by itself.
 const JUDGE_GRACE: Duration = Duration::from_millis(250);
 
@@ -130,6 +132,7 @@ where
         held_ack: None,
         untold: HashSet::new(),
         record_at: None,
+        is_recording: false,
         received: Instant::now(),
         judged: Duration::ZERO,
         summary: None,
@@ -207,9 +210,16 @@ where
                 }
                 if cost > PIECE_BYTES {
                     cost = 0;
-                    tokio::task::yield_now().await;
+                    // A client that never pauses does not keep records from being made.
+                    if driver.is_recording {
+                        driver.record_some().await;
+                    } else {
+                        tokio::task::yield_now().await;
+                    }
                 }
             }
+            // Last, so that whatever the client sent comes first.
+            () = std::future::ready(()), if driver.is_recording => driver.record_some().await,
         }
     }
     driver.keeper.finish().await;
@@ -251,6 +261,8 @@ struct Driver<'a, X> {
     untold: HashSet<Arc<str>>,
     /// When what is told about incidents is recorded, if any waits for that.
     record_at: Option<Instant>,
+    /// Whether that time has come, and the client is slower than the recording.
+    is_recording: bool,
     /// When the last message came.
     received: Instant,
     /// How long the judge took that answered last.
@@ -317,21 +329,28 @@ impl<X> Driver<'_, X> {
         if is_told {
             tokio::task::yield_now().await;
         }
-        if keeps && self.record_at.is_none() {
+        if keeps && self.record_at.is_none() && !self.is_recording {
             self.record_at = Some(Instant::now() + RECORDS_WAIT);
         }
+        // One message brings few incidents as a rule, and what more it brings is recorded at once.
         if self.keeper.waiting() >= RECORDS_MAX {
-            self.record_at = None;
-            self.keeper.record_decided();
+            self.keeper.record_some((self.keeper.waiting() - RECORDS_MAX).max(RECORDS_TURN));
         }
     }
 
-    /// Records what waits for it, if its time has come.
+    /// Lets the recording of what waits for it begin, if its time has come.
     fn record_in_time(&mut self, now: Instant) {
         if self.record_at.is_some_and(|at| at <= now) {
             self.record_at = None;
-            self.keeper.record_decided();
+            self.is_recording = true;
         }
+    }
+
+    /// Records a few of what waits for it.
+    async fn record_some(&mut self) {
+        self.keeper.record_some(RECORDS_TURN);
+        self.is_recording = self.keeper.waiting() > 0;
+        tokio::task::yield_now().await;
     }
 
     fn perform_one(&mut self, effect: Effect) {

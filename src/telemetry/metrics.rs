@@ -41,12 +41,19 @@ const SECONDS_BUCKETS: [f64; 18] = [
     1.0, 2.5, 5.0, 10.0,
 ];
 
+/// Those of verdicts about streams: the verdict of a rule is a matter of some ten microseconds, that of a judge of
+/// seconds.
+const VERDICT_BUCKETS: [f64; 21] = [
+    10e-6, 20e-6, 30e-6, 40e-6, 50e-6, 75e-6, 100e-6, 150e-6, 200e-6, 300e-6, 500e-6, 1e-3, 2.5e-3, 10e-3,
+    50e-3, 250e-3, 500e-3, 1.0, 2.5, 5.0, 10.0,
+];
+
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Counter,
     Gauge,
-    /// In seconds, with `SECONDS_BUCKETS`.
+    /// In seconds, with `SECONDS_BUCKETS` or `VERDICT_BUCKETS`.
     Seconds,
 }
 
@@ -177,8 +184,9 @@ const DEFINITIONS: [Definition; 28] = [
 pub fn install() -> (Arc<Metrics>, MetricsHandle) {
     let mut builder = PrometheusBuilder::new();
     for Definition(name, _, _) in DEFINITIONS.iter().filter(|definition| definition.1 == Kind::Seconds) {
+        let buckets: &[f64] = if *name == VERDICT_DURATION { &VERDICT_BUCKETS } else { &SECONDS_BUCKETS };
         builder = builder
-            .set_buckets_for_metric(Matcher::Full((*name).to_owned()), &SECONDS_BUCKETS)
+            .set_buckets_for_metric(Matcher::Full((*name).to_owned()), buckets)
             .expect("the list of buckets is not empty");
     }
     let recorder = builder.build_recorder();

@@ -252,7 +252,8 @@ fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
             }
         }
     }
-    if !is_utf16_like(bytes) && bytes.utf8_chunks().count() * ODD_SHARE > bytes.len() + ODD_SHARE {
+    let chunks_max = bytes.len() / ODD_SHARE + 1;
+    if !is_utf16_like(bytes) && bytes.utf8_chunks().nth(chunks_max).is_some() {
         return None;
     }
     let chars = if is_utf16_like(bytes) { utf16_chars(bytes) } else { lossy_chars(bytes) };
