@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use common::{CODE, PROSE, median, text_of};
 use portcullis::bundles::archive::FileSource;
-use portcullis::bundles::{InspectLimits, Inspector};
+use portcullis::bundles::{InspectLimits, Inspection, Inspector};
 use portcullis::decision::BundleKind;
 use portcullis::detect::Scanner;
 use portcullis::rules::{RuleSet, RuleSetConfig, builtin_sources};
@@ -44,7 +44,16 @@ fn main() {
     for (name, files) in slow() {
         let file = archive(&files);
         drop(files);
-        println!("{name:<44} {:>10.2} s", timed(&inspector, &file));
+        let before = cpu_seconds();
+        let inspection = inspect(&inspector, &file);
+        let cpu = cpu_seconds() - before;
+        let (bytes, scanned) = inspection
+            .coverage
+            .iter()
+            .fold((0, 0), |(bytes, scanned), file| (bytes + file.bytes, scanned + file.bytes_scanned));
+        let held = if inspection.is_held_for_coverage { ", held" } else { "" };
+        let share = 100.0 * scanned as f64 / bytes as f64;
+        println!("{name:<44} {cpu:>10.2} s of CPU, {share:.0} % scanned{held}");
     }
     for folder in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
         let mut times: Vec<f64> = std::fs::read_dir(&folder)
@@ -65,6 +74,24 @@ fn main() {
     }
 }
 
+/// Settings of a service.
+const YAML: &str = "services:\n  - name: planner\n    image: registry.example.org/planner:4.12.1\n    ports: [8080, 9090]\n\
+    environment:\n      - LOG_LEVEL=info\n      - DATABASE_URL=postgres://db.internal:5432/plans\n    \
+    resources: {cpu: 500m, memory: 256Mi}\n";
+/// Records.
+const JSON: &str =
+    "{\"id\": 1841, \"name\": \"Harbour 7\", \"open\": true, \"place\": [53.54, 9.98], \"notes\": null},\n";
+/// Lines that a server writes.
+const LOG: &str = "2026-11-05T18:54:51.782Z INFO worker[9] GET /api/v1/items/267460?page=4 200 508ms bytes=99840 \
+    trace=612e7696a6cecc1b78e510617311d8a3\n";
+/// Prose in other letters.
+const CYRILLIC: &str =
+    "Поставка, которую ждали во вторник, придёт к концу недели, потому что две машины стоят без деталей. ";
+/// Words that rules look for, none of which holds.
+const NEAR_MISSES: &str = "The api_key of the client stands in the key store, the password in no file; a token from github, \
+    aws or slack is asked for when the secret is needed. Never ignore the instructions above the table; the system prompt, \
+    curl and the bash script are told about in the next part, base64 and eval in the last.\n";
+
 /// Uploads that unpack to 50 MB each.
 fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
     let many = |extension: &str, text: String| -> Vec<(String, String)> {
@@ -81,6 +108,16 @@ fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
         ("50 MB of Python in files of 1 MiB", many("py", text_of(python, MIB - 1))),
         ("50 MB of scripts", many("sh", text_of(script, MIB))),
         ("50 MB of spaces", many("md", " ".repeat(SLOW_BYTES))),
+        ("50 MB of hex", many("txt", text_of("68617262 6f757220 0d0a1f2e 9c44ab70 ", MIB))),
+        ("50 MB of YAML", many("yaml", text_of(YAML, MIB))),
+        ("50 MB of JSON", many("json", format!("[{}0]", text_of(JSON, MIB - 4)))),
+        ("50 MB of logs", many("log", text_of(LOG, MIB))),
+        ("50 MB of Cyrillic letters", many("md", text_of(CYRILLIC, MIB))),
+        ("50 MB of words that rules look for", many("md", text_of(NEAR_MISSES, MIB))),
+        (
+            "8 MB of words that rules look for",
+            many("md", text_of(NEAR_MISSES, MIB)).split_off(SLOW_BYTES / MIB - 8),
+        ),
         ("50 MB of base64", many("txt", text_of("QWxsIGlzIHdlbGwgaW4gdGhlIGhhcmJvdXIsIHRoYW5rIHlvdS4", MIB))),
     ]
 }
@@ -99,8 +136,20 @@ fn archive(files: &[(String, String)]) -> std::fs::File {
 
 /// Seconds of one inspection.
 fn timed(inspector: &Inspector, file: &std::fs::File) -> f64 {
-    let source = FileSource::new(file.try_clone().expect("the same file")).expect("a length");
     let started = Instant::now();
-    black_box(inspector.inspect(&source, BundleKind::Skill));
+    black_box(inspect(inspector, file));
     started.elapsed().as_secs_f64()
+}
+
+fn inspect(inspector: &Inspector, file: &std::fs::File) -> Inspection {
+    let source = FileSource::new(file.try_clone().expect("the same file")).expect("a length");
+    inspector.inspect(&source, BundleKind::Skill)
+}
+
+/// Processor time of this process and of all threads it ever had; Linux counts it in hundredths.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux tells");
+    let (_, fields) = stat.rsplit_once(')').expect("the name stands in brackets");
+    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
 }

@@ -278,13 +278,14 @@ impl ShapeSet {
         let Beginning::In(mut state, skipped) = self.begin(memory, text, &range)? else { return Ok(()) };
         let cache = &mut memory.cache;
         cache.search_start(start);
-        for at in start + skipped..range.end {
+        let from = start + skipped;
+        for (at, byte) in (from..).zip(&text[from..range.end]) {
             let mut next = match state.is_tagged() {
-                false => self.dfa.next_state_untagged(cache, state, text[at]),
-                true => self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?,
+                false => self.dfa.next_state_untagged(cache, state, *byte),
+                true => self.dfa.next_state(cache, state, *byte).map_err(|_| GaveUp)?,
             };
             if next.is_unknown() {
-                next = self.dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?;
+                next = self.dfa.next_state(cache, state, *byte).map_err(|_| GaveUp)?;
             }
             state = next;
             if state.is_tagged() {
