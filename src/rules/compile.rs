@@ -175,7 +175,9 @@ impl CompiledRule {
 /// All rules, compiled together. Immutable; share it behind an `Arc`.
 pub struct RuleSet {
     pub(super) rules: Vec<CompiledRule>,
-    pub(super) gate: Gate,
+    gate: Gate,
+    /// The gate of all rules but those about prompt injection; made when it is first asked for.
+    narrow_gate: OnceLock<Gate>,
     plugins: Vec<Arc<str>>,
     families: Vec<Concept>,
     model: Option<Model>,
@@ -248,20 +250,9 @@ impl RuleSet {
         if !problems.is_empty() {
             return Err(RuleProblems(problems));
         }
-        let build_gate = || {
-            Gate::build(rules.iter().enumerate().map(|(index, rule)| GateRule {
-                index: index as u32,
-                literals: &rule.def.literals,
-                phrases: rule.def.phrases.as_deref(),
-                trigger: rule.def.trigger,
-                trigger_min: trigger_min(&rule.def),
-                separators: &rule.def.separators,
-                is_phrase: &*rule.info.plugin == super::INJECTION,
-            }))
-        };
         // Neither needs the other, and together they are half of what is left of a cold start.
         let (gate, groups) = std::thread::scope(|scope| {
-            let gate = scope.spawn(build_gate);
+            let gate = scope.spawn(|| gate_of(&rules, |_| true));
             let groups = Group::all(&rules);
             (gate.join(), groups)
         });
@@ -269,6 +260,7 @@ impl RuleSet {
         Ok(Self {
             rules,
             gate,
+            narrow_gate: OnceLock::new(),
             plugins,
             families,
             model,
@@ -278,6 +270,16 @@ impl RuleSet {
             vocabulary: OnceLock::new(),
             scratches: ScratchPool::default(),
         })
+    }
+
+    /// The gate of the rules of some plugins, as bits; it may let through more. Most literals are of phrases of prompt
+    /// injection, whose words are common: who looks for credentials and personal data alone is not held up by them.
+    pub(super) fn gate(&self, plugins: u32) -> &Gate {
+        let injection = self.plugin_bits([super::INJECTION]);
+        if injection == 0 || plugins & injection != 0 {
+            return &self.gate;
+        }
+        self.narrow_gate.get_or_init(|| gate_of(&self.rules, |rule| rule.plugin_bit & injection == 0))
     }
 
     /// The rules without a literal.
@@ -363,7 +365,7 @@ impl RuleSet {
 
     /// Heap used by the literals of the gate, in bytes.
     pub fn gate_memory(&self) -> usize {
-        self.gate.memory_usage()
+        self.gate.memory_usage() + self.narrow_gate.get().map_or(0, Gate::memory_usage)
     }
 
     /// The set of plugins as bits, for those named that have rules.
@@ -373,6 +375,20 @@ impl RuleSet {
             .filter_map(|name| self.plugins.iter().position(|p| &**p == name))
             .fold(0, |bits, at| bits | 1 << at)
     }
+}
+
+/// The gate of those rules that are wanted.
+fn gate_of(rules: &[CompiledRule], is_wanted: impl Fn(&CompiledRule) -> bool) -> Gate {
+    let wanted = rules.iter().enumerate().filter(|(_, rule)| is_wanted(rule));
+    Gate::build(wanted.map(|(index, rule)| GateRule {
+        index: index as u32,
+        literals: &rule.def.literals,
+        phrases: rule.def.phrases.as_deref(),
+        trigger: rule.def.trigger,
+        trigger_min: trigger_min(&rule.def),
+        separators: &rule.def.separators,
+        is_phrase: &*rule.info.plugin == super::INJECTION,
+    }))
 }
 
 /// The model of a user, else the built-in one. Two of a user are a problem: nobody could say which one holds.

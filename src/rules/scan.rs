@@ -198,7 +198,7 @@ impl RuleSet {
     /// Calls `found` with the rule and the place of every literal that is seen from `slice`: one pass, without a look at
     /// any pattern. Slices that follow on each other see each literal once.
     pub fn literals_in(&self, text: &[u8], slice: Range<usize>, found: impl FnMut(u32, Range<usize>)) {
-        self.gate.literals(text, slice, &mut Seen(found));
+        self.gate(u32::MAX).literals(text, slice, &mut Seen(found));
     }
 
     /// Finds every match of the rules in `scope`, appends them to `matches`, phrases first and else in the order of rules,
@@ -310,17 +310,17 @@ struct Collect<'s, 'r> {
 impl Collect<'_, '_> {
     fn gate(&mut self, text: &str, budget: &Budget<'_>) -> Result<(), ScanStop> {
         let bytes = text.as_bytes();
-        let set = self.set;
+        let gate = self.set.gate(self.scope.plugins);
         let mut start = 0;
         while start < bytes.len() {
             let end = (start + SLICE_BYTES).min(bytes.len());
-            set.gate.literals(bytes, start..end, self);
+            gate.literals(bytes, start..end, self);
             start = end;
             if start < bytes.len() {
                 budget.check()?;
             }
         }
-        set.gate.shapes(bytes, self);
+        gate.shapes(bytes, self);
         Ok(())
     }
 }
