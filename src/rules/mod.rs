@@ -23,6 +23,7 @@ pub mod relax;
 mod scan;
 mod schema;
 mod selfcheck;
+mod set;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,7 @@ pub const SECRETS: &str = "secrets";
 /// Plugin id of code-injection detection.
 pub const CODE: &str = "code";
 
-pub use compile::{CompiledRule, MetaInfo, RuleSet, RuleSetConfig};
+pub use compile::{CompiledRule, MetaInfo};
 pub use gate::Hints;
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
 pub use model::{Bounds, MODEL_FORMAT, Model, ModelDef, Speaker, probability};
@@ -48,5 +49,6 @@ pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
+pub use set::{RuleSet, RuleSetConfig};
 
 pub use builtin::{builtin_sources, builtin_stream_sources};

@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
-use super::compile::{self, CompiledRule, RuleSet};
+use super::compile::{self, CompiledRule};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
+use super::set::RuleSet;
 use super::shapes::{Memory, Place};
 use super::triggered::Places;
 use super::window::Begin;

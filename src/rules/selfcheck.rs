@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use super::compile::{CompiledRule, RuleSet};
+use super::compile::CompiledRule;
 use super::problem::RuleProblem;
 use super::schema::{Role, Surface};
+use super::set::RuleSet;
 
 /// Finds what one rule finds in a text, through every text layer. Given by `detect`, which owns the layers.
 pub type FindWith<'f> = dyn Fn(&RuleSet, u32, &str, Role, Surface) -> Vec<Range<usize>> + 'f;

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::compile::{CompiledRule, RuleSet};
+use super::compile::CompiledRule;
 use super::scan::{Budget, ScanStop, Scope, Scratch};
 use super::schema::Trigger;
+use super::set::RuleSet;
 use super::shapes::{Kind, Memory, Place, ShapeSet, Spot};
 use super::window::Begin;
 
