@@ -51,9 +51,12 @@ fn main() {
             .coverage
             .iter()
             .fold((0, 0), |(bytes, scanned), file| (bytes + file.bytes, scanned + file.bytes_scanned));
-        let held = if inspection.is_held_for_coverage { ", held" } else { "" };
-        let share = 100.0 * scanned as f64 / bytes as f64;
-        println!("{name:<44} {cpu:>10.2} s of CPU, {share:.0} % scanned{held}");
+        let outcome = match (bytes, inspection.is_held_for_coverage) {
+            (0, _) => "refused".to_owned(),
+            (_, true) => format!("{:.0} % scanned, held", 100.0 * scanned as f64 / bytes as f64),
+            (_, false) => "scanned".to_owned(),
+        };
+        println!("{name:<44} {cpu:>10.2} s of CPU, {outcome}");
     }
     for folder in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
         let mut times: Vec<f64> = std::fs::read_dir(&folder)

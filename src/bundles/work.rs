@@ -39,7 +39,7 @@ impl Task {
             Self::Unpack => 4,
             Self::Block => 8,
             Self::Read | Self::Structure => 10,
-            Self::View => 20,
+            Self::View => 40,
             Self::Tree => 60,
             Self::Fold => 300,
             Self::Follow => 200,
@@ -64,7 +64,7 @@ impl Task {
 }
 
 /// Units for what is found at one place: whether it is only described there, its line, its snippet.
-pub(super) const PLACE: u64 = 20_000;
+pub(super) const PLACE: u64 = 8_000;
 
 /// The work of one bundle so far, and how much it may make.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ mod tests {
             // A third of the allowance is for taking out and reading.
             (50_000_000, Task::Program, 5, 6),
             (200_000_000, Task::Program, 20, 24),
-            (1_000, Task::View, 110, 125),
+            (1_000, Task::View, 55, 62),
             (1_000, Task::Tree, 36, 42),
         ] {
             let mut work = work(bytes);

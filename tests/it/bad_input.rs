@@ -248,7 +248,8 @@ async fn a_deadline_is_kept() {
         request.set_timeout(deadline);
         let started = Instant::now();
         let answer = server.client().await.check_messages(request).await;
-        assert!(started.elapsed() < Duration::from_secs(5), "{deadline:?} took {:?}", started.elapsed());
+        let late = started.elapsed().saturating_sub(deadline);
+        assert!(late < Duration::from_secs(2), "{deadline:?} took {late:?} longer");
         if let Err(refused) = answer {
             assert!(matches!(refused.code(), Code::DeadlineExceeded | Code::Cancelled), "{refused:?}");
         }
