@@ -46,10 +46,10 @@ pub(super) fn decode_run(run: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((bytes?, start))
 }
 
-/// Whether a run is hex digits and hyphens, as digests and ids are. It is no base64 of a text then: in each group of four,
+/// Whether a run is hex digits alone, as digests are. It is no base64 of a text then: in each group of four,
 /// the second digit alone lets the second byte be one of a few letters, and the others narrow down their bytes as much.
 pub(super) fn is_made_of_digits(run: &[u8]) -> bool {
-    run.iter().all(|byte| DIGITS[usize::from(*byte)] < 16 || *byte == b'-')
+    run.iter().all(|byte| DIGITS[usize::from(*byte)] < 16)
 }
 
 /// Pairs of hex digits set apart.
