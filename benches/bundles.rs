@@ -56,7 +56,8 @@ fn main() {
             (_, true) => format!("{:.0} % scanned, held", 100.0 * scanned as f64 / bytes as f64),
             (_, false) => "scanned".to_owned(),
         };
-        println!("{name:<44} {cpu:>10.2} s of CPU, {outcome}");
+        let unit = cpu * 1e9 / inspection.work_units as f64;
+        println!("{name:<44} {cpu:>10.2} s of CPU, {outcome}; {unit:.2} ns a unit");
     }
     for folder in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
         let mut times: Vec<f64> = std::fs::read_dir(&folder)

@@ -37,6 +37,9 @@ pub struct Inspection {
     pub would_block: Vec<String>,
     /// The files, for the review by a model; `None` when the archive was refused.
     pub tree: Option<Tree>,
+    /// Units of work that the bundle made; what a unit is and how many there may be stands in `bundles::work`. The same for
+    /// the same bytes and rules.
+    pub work_units: u64,
 }
 
 /// What follows from the inline checks, whoever ran them.

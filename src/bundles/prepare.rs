@@ -148,7 +148,11 @@ impl Prepare for BundlePreparer {
 /// The built-in rules with those of `own`.
 fn compiled(own: &[RuleSource]) -> Result<(BundleRules, Patterns), RuleProblems> {
     let mut sources: Vec<BundleRuleSource<'_>> = builtin_bundle_sources().collect();
-    sources.extend(own.iter().map(|file| BundleRuleSource { file: &file.name, text: &file.text }));
+    sources.extend(own.iter().map(|file| BundleRuleSource {
+        file: &file.name,
+        text: &file.text,
+        is_builtin: false,
+    }));
     let rules = BundleRules::load(&sources)?;
     let patterns = Patterns::new(&rules).map_err(|error| {
         let file = own.first().map(|file| file.name.clone()).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! following scripts, making trees and taking disguises off never eats the reading of the files that are still to come.
 
 /// Units for each byte of a large bundle: what two seconds buy for 50 MB in a release build.
-const UNITS_PER_BYTE: u64 = 50;
+const UNITS_PER_BYTE: u64 = 40;
 /// Units that every bundle may make, however small it is: those of 50 MB.
 pub(super) const UNITS_MIN: u64 = 50_000_000 * UNITS_PER_BYTE;
 
@@ -113,6 +113,11 @@ impl Work {
         self.charge(task.of(bytes));
     }
 
+    /// Units so far.
+    pub(super) const fn spent(&self) -> u64 {
+        self.spent
+    }
+
     /// Whether something was left undone.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
@@ -148,13 +153,13 @@ mod tests {
     fn small_bundles_may_make_as_much_work_as_large_ones_and_reading_goes_before() {
         const MIB: usize = 1 << 20;
         for (bytes, task, least, most) in [
-            (1_000, Task::Program, 7, 8),
-            (8_000_000, Task::Program, 7, 8),
+            (1_000, Task::Program, 6, 7),
+            (8_000_000, Task::Program, 5, 6),
             // A third of the allowance is for taking out and reading.
-            (50_000_000, Task::Program, 5, 6),
-            (200_000_000, Task::Program, 20, 24),
-            (1_000, Task::View, 55, 62),
-            (1_000, Task::Tree, 36, 42),
+            (50_000_000, Task::Program, 4, 5),
+            (200_000_000, Task::Program, 16, 19),
+            (1_000, Task::View, 44, 50),
+            (1_000, Task::Tree, 29, 33),
         ] {
             let mut work = work(bytes);
             let count = times(&mut work, task, MIB);
@@ -172,6 +177,6 @@ mod tests {
         work.charge(UNITS_MIN);
         assert!(!work.may_read(1) && !work.may(Task::View, 1) && work.is_over());
         let mut small = Work::new(UNITS_MIN);
-        assert!(times(&mut small, Task::Program, 1) < 45_000);
+        assert!(times(&mut small, Task::Program, 1) < 36_000);
     }
 }

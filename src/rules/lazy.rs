@@ -12,7 +12,7 @@ use regex_automata::meta::Regex;
 
 /// A regex and its pattern.
 #[derive(Debug)]
-pub(super) struct LazyRegex {
+pub(crate) struct LazyRegex {
     pattern: Box<str>,
     built: OnceLock<Regex>,
     build: fn(&str) -> Result<Regex, String>,
@@ -20,7 +20,7 @@ pub(super) struct LazyRegex {
 
 impl LazyRegex {
     /// A pattern that is known to compile with `build`.
-    pub(super) fn known(pattern: &str, build: fn(&str) -> Result<Regex, String>) -> Self {
+    pub(crate) fn known(pattern: &str, build: fn(&str) -> Result<Regex, String>) -> Self {
         Self { pattern: pattern.into(), built: OnceLock::new(), build }
     }
 
@@ -28,7 +28,7 @@ impl LazyRegex {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn now(pattern: &str, build: fn(&str) -> Result<Regex, String>) -> Result<Self, String> {
+    pub(crate) fn now(pattern: &str, build: fn(&str) -> Result<Regex, String>) -> Result<Self, String> {
         let built = OnceLock::from(build(pattern)?);
         Ok(Self { pattern: pattern.into(), built, build })
     }

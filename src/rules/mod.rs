@@ -8,11 +8,12 @@
 //! Not here: text layers (`text`), which views to scan and how overlapping findings are settled (`detect`).
 
 mod builtin;
+pub(crate) mod caches;
 mod compile;
 mod define;
 mod gate;
 pub mod import;
-mod lazy;
+pub(crate) mod lazy;
 mod literals;
 mod load;
 mod model;

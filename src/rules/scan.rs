@@ -4,11 +4,11 @@
 //! reads them, and a match that a validator rejects is retried one byte later only a bounded number of times.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
+use super::caches::{Caches, Forgetful};
 use super::compile::{self, CompiledRule};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
@@ -50,8 +50,6 @@ const LITERAL_COST: u64 = 30;
 const PHRASE_COST: u64 = 250;
 const PLACE_COST: u64 = 100;
 const PLACE_BYTE_COST: u64 = 30;
-/// Scratches kept for reuse. More scans than this at once make new ones and drop them afterwards.
-const POOLED_MAX: usize = 8;
 
 /// Which rules take part in a scan.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +119,7 @@ impl Candidates {
 
 /// Memory a scan needs: lazily built automaton states and candidate lists. Reused from text to text.
 pub struct Scratch {
-    caches: Vec<Option<Box<Cache>>>,
+    caches: Caches,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
     /// Most bytes that the windows of a rule may have together to be tried one by one.
@@ -170,17 +168,21 @@ impl Scratch {
     }
 }
 
-/// Scratches at rest, handed to one scan at a time.
-#[derive(Default)]
-pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+impl Forgetful for Scratch {
+    fn bytes(&self) -> usize {
+        self.caches.bytes()
+    }
+
+    fn forget(&mut self) {
+        self.caches.forget();
+    }
+}
 
 impl RuleSet {
     /// Runs `f` with a scratch of this set.
     pub fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
-        // A poisoned lock only means that another scan panicked while it took or gave back a scratch; the list is whole.
-        let pooled = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-        let mut scratch = pooled.unwrap_or_else(|| Scratch {
-            caches: (0..self.rules.len()).map(|_| None).collect(),
+        let mut scratch = self.scratches.take().unwrap_or_else(|| Scratch {
+            caches: Caches::new(self.rules.len()),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
             points_bytes_max: 0,
@@ -189,10 +191,7 @@ impl RuleSet {
             shapes: Vec::new(),
         });
         let out = f(&mut scratch);
-        let mut pool = self.scratches.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if pool.len() < POOLED_MAX {
-            pool.push(scratch);
-        }
+        self.scratches.give(scratch);
         out
     }
 
@@ -256,22 +255,24 @@ impl RuleSet {
             let index = *index as usize;
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
-            let cache = &mut scratch.caches[index];
             settle(candidates, scratch.points_bytes_max);
-            let mut search = Search {
-                rule,
-                index: index as u32,
-                text,
-                cache,
-                budget,
-                retries: 64 + text.len() / 64,
-                cost: 0,
-            };
-            let result = match candidates.anchored {
-                true => search.at_points(&candidates.windows, matches),
-                false => search.in_windows(&candidates.windows, matches),
-            };
-            scratch.cost += search.cost;
+            let (cost, result) = scratch.caches.with(index, |cache| {
+                let mut search = Search {
+                    rule,
+                    index: index as u32,
+                    text,
+                    cache,
+                    budget,
+                    retries: 64 + text.len() / 64,
+                    cost: 0,
+                };
+                let result = match candidates.anchored {
+                    true => search.at_points(&candidates.windows, matches),
+                    false => search.in_windows(&candidates.windows, matches),
+                };
+                (search.cost, result)
+            });
+            scratch.cost += cost;
             result?;
         }
         Ok(())

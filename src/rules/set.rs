@@ -9,12 +9,13 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
+use super::caches::AtRest;
 use super::compile::{CompiledRule, compile_one, problem_at, trigger_min};
 use super::gate::{Gate, GateRule};
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
-use super::scan::ScratchPool;
+use super::scan::Scratch;
 use super::schema::Concept;
 use super::triggered::Group;
 use super::vocabulary::Vocabulary;
@@ -48,7 +49,7 @@ pub struct RuleSet {
     revision: String,
     groups: Vec<Group>,
     vocabulary: OnceLock<Vocabulary>,
-    pub(super) scratches: ScratchPool,
+    pub(super) scratches: AtRest<Scratch>,
 }
 
 impl std::fmt::Debug for RuleSet {
@@ -131,7 +132,7 @@ impl RuleSet {
             revision: Self::revision_of(sources),
             groups,
             vocabulary: OnceLock::new(),
-            scratches: ScratchPool::default(),
+            scratches: AtRest::default(),
         })
     }
 

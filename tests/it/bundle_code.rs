@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use portcullis::bundles::code::{self, Language, NotParsed, Report, Taint};
-use portcullis::bundles::rules::{BundleRuleSource, BundleRules};
+use portcullis::bundles::rules::{BundleRuleSource, BundleRules, builtin_bundle_sources};
 use portcullis::commands::CommandRules;
 use portcullis::decision::Severity;
 use proptest::prelude::*;
@@ -113,6 +113,15 @@ fn every_rule_holds_for_its_examples() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// They wait until they are needed, where an error could only be a panic.
+#[test]
+fn every_built_in_pattern_compiles() {
+    let sources: Vec<_> =
+        builtin_bundle_sources().map(|source| BundleRuleSource { is_builtin: false, ..source }).collect();
+    let loaded = BundleRules::load(&sources).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(loaded.rules().len(), BundleRules::builtin().rules().len());
+}
+
 #[test]
 fn a_broken_rule_file_names_every_problem() {
     let text = r#"
@@ -131,7 +140,8 @@ negative_examples = [{ python = "y" }]
 call.of = ["nowhere"]
 call.taints = ["unheard"]
 "#;
-    let problems = BundleRules::load(&[BundleRuleSource { file: "f.toml", text }]).expect_err("it is broken");
+    let problems = BundleRules::load(&[BundleRuleSource { file: "f.toml", text, is_builtin: false }])
+        .expect_err("it is broken");
     let told = problems.to_string();
     for part in
         ["f.toml:2", "no names", "f.toml:6", "must be lower-case", "description is empty", "cobol", "unheard"]

@@ -100,6 +100,7 @@ impl Inspector {
             unpack.entry(&archive, entry, &mut totals, &mut |piece| hash.update(piece))?;
             hash.update([0]);
         }
+        self.rules.patterns().keep(std::mem::take(&mut unpack.found.memory));
         let names: Vec<&str> = files.iter().map(|entry| entry.path.as_str()).collect();
         let scales = Scales::new(terms, &self.scanner, self.rules.commands());
         Ok(finish(unpack, &names, &hash.finalize(), &scales))
@@ -117,6 +118,7 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) 
         coverage: ledger.into_files(),
         capabilities: found.capabilities,
         unjudged,
+        work_units: found.work.spent(),
         ..Inspection::default()
     };
     inspection.capabilities.sort_by(|a, b| (&a.file, a.line, &a.kind).cmp(&(&b.file, b.line, &b.kind)));

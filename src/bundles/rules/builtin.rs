@@ -18,7 +18,7 @@ static BUILTIN: LazyLock<BundleRules> = LazyLock::new(|| {
 
 /// The built-in rule files, in the order of their names.
 pub fn builtin_bundle_sources() -> impl Iterator<Item = BundleRuleSource<'static>> {
-    SOURCES.iter().map(|(file, text)| BundleRuleSource { file, text })
+    SOURCES.iter().map(|(file, text)| BundleRuleSource { file, text, is_builtin: true })
 }
 
 /// Ids of the built-in rules, known without compiling them.

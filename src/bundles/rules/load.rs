@@ -1,6 +1,7 @@
 //! Rule files: their shape, and what must hold of every rule.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use regex_automata::meta::Regex;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, T
 use crate::bundles::code::Taint;
 use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
+use crate::rules::lazy::LazyRegex;
 use crate::rules::{RuleProblem, RuleProblems, relax};
 use crate::text::line_of;
 
@@ -22,6 +24,8 @@ pub struct BundleRuleSource<'a> {
     pub file: &'a str,
     /// Its text, TOML.
     pub text: &'a str,
+    /// Whether it came with the program: a test compiles its patterns, so that they can wait until they are needed.
+    pub is_builtin: bool,
 }
 
 #[derive(Deserialize)]
@@ -210,7 +214,7 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Rule
                 continue;
             }
             places.insert(id.clone(), (source.file.to_owned(), line));
-            match compile(def, source.file, line) {
+            match compile(def, source, line) {
                 Ok(rule) => out.rules.push(rule),
                 Err(messages) => {
                     problems.extend(messages.into_iter().map(|text| problem(source.file, line, &id, text)));
@@ -297,8 +301,8 @@ fn is_id(text: &str) -> bool {
 }
 
 /// Compiles a rule, or says everything that is wrong with it.
-fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<String>> {
-    let mut wrong = Vec::new();
+fn compile(def: RuleDef, source: &BundleRuleSource<'_>, line: usize) -> Result<BundleRule, Vec<String>> {
+    let mut wrong = Wrong { messages: Vec::new(), is_builtin: source.is_builtin };
     if !is_id(&def.id) {
         wrong.push(format!("id {:?} must be lower-case letters, digits, `.`, `-`, `_`", def.id));
     }
@@ -338,7 +342,7 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
     let (found, not_found) = (examples(def.examples), examples(def.negative_examples));
     let known_misses = examples(def.known_misses);
     match matcher {
-        Some(matcher) if wrong.is_empty() => Ok(BundleRule {
+        Some(matcher) if wrong.messages.is_empty() => Ok(BundleRule {
             id: def.id,
             category: Category::new(&def.category),
             severity: def.severity,
@@ -349,10 +353,10 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
             examples: found,
             negative_examples: not_found,
             known_misses,
-            file: file.to_owned(),
+            file: source.file.to_owned(),
             line,
         }),
-        _ => Err(wrong),
+        _ => Err(wrong.messages),
     }
 }
 
@@ -360,11 +364,14 @@ fn compile(def: RuleDef, file: &str, line: usize) -> Result<BundleRule, Vec<Stri
 /// engine ten times slower without.
 const LAZY_DFA_BYTES_MAX: usize = 4 << 20;
 
+/// The same for patterns that only short texts are asked about.
+const SHORT_DFA_BYTES_MAX: usize = 512 << 10;
+
 /// Most bytes of lazily built states of one pattern that only says whether another cannot match.
 const RELAXED_BYTES_MAX: usize = 1 << 20;
 
 /// What says quickly that a pattern which compiles does not match, where there is such.
-fn relaxed(text: &str) -> Option<Regex> {
+pub(super) fn relaxed(text: &str) -> Option<Regex> {
     let hir = regex_syntax::parse(&ascii_borders(text)).ok()?;
     relax::compile(&relax::relaxed(&hir)?, RELAXED_BYTES_MAX).ok()
 }
@@ -374,13 +381,45 @@ fn ascii_borders(text: &str) -> String {
     text.replace(r"\b", r"(?-u:\b)")
 }
 
-fn pattern(text: &str, field: &str, wrong: &mut Vec<String>) -> Option<Regex> {
-    let config = Regex::config().hybrid_cache_capacity(LAZY_DFA_BYTES_MAX);
-    let compiled = Regex::builder().configure(config).build(&ascii_borders(text));
-    compiled.map_err(|error| wrong.push(format!("{field}: {error}"))).ok()
+/// What is wrong with a rule.
+struct Wrong {
+    messages: Vec<String>,
+    /// Whether its patterns are known to compile.
+    is_builtin: bool,
 }
 
-fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition> {
+impl Wrong {
+    fn push(&mut self, message: String) {
+        self.messages.push(message);
+    }
+
+    fn pattern(&mut self, text: &str, field: &str, build: Build) -> Option<LazyRegex> {
+        let text = ascii_borders(text);
+        if self.is_builtin {
+            return Some(LazyRegex::known(&text, build));
+        }
+        LazyRegex::now(&text, build).map_err(|error| self.push(format!("{field}: {error}"))).ok()
+    }
+}
+
+type Build = fn(&str) -> Result<Regex, String>;
+
+/// A pattern that is looked for in texts of any length.
+fn long(text: &str) -> Result<Regex, String> {
+    build(text, LAZY_DFA_BYTES_MAX)
+}
+
+/// A pattern that is asked about a line, an argument or what stands around a place.
+fn short(text: &str) -> Result<Regex, String> {
+    build(text, SHORT_DFA_BYTES_MAX)
+}
+
+fn build(text: &str, states_bytes_max: usize) -> Result<Regex, String> {
+    let config = Regex::config().hybrid_cache_capacity(states_bytes_max);
+    Regex::builder().configure(config).build(text).map_err(|error| error.to_string())
+}
+
+fn call_condition(def: CallDef, wrong: &mut Wrong) -> Option<CallCondition> {
     if def.of.is_empty() {
         wrong.push("call.of has none; give a class or a name".to_owned());
     }
@@ -388,8 +427,8 @@ fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition
         taints(names).map_err(|message| wrong.push(format!("call: {message}"))).unwrap_or_default()
     };
     let (all, and_taints, not_taints) = (taint(&def.taints), taint(&def.and_taints), taint(&def.not_taints));
-    let text = def.text.as_deref().map(|text| pattern(text, "call.text", wrong));
-    let not_text = def.not_text.as_deref().map(|text| pattern(text, "call.not_text", wrong));
+    let text = def.text.as_deref().map(|text| wrong.pattern(text, "call.text", short));
+    let not_text = def.not_text.as_deref().map(|text| wrong.pattern(text, "call.not_text", short));
     Some(CallCondition {
         of: def.of,
         taints: all,
@@ -412,7 +451,7 @@ fn call_condition(def: CallDef, wrong: &mut Vec<String>) -> Option<CallCondition
 /// Kinds of text that files and blocks of documents are told apart by.
 const SURFACES: [&str; 6] = ["document", "config", "script", "data", "hidden", "any"];
 
-fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition> {
+fn text_condition(def: TextDef, wrong: &mut Wrong) -> Option<TextCondition> {
     if def.surfaces.is_empty() {
         wrong.push("text.surfaces has none; give at least one".to_owned());
     }
@@ -422,12 +461,12 @@ fn text_condition(def: TextDef, wrong: &mut Vec<String>) -> Option<TextCondition
     if def.literals.iter().any(String::is_empty) {
         wrong.push("text.literals: an empty text is everywhere; leave it out".to_owned());
     }
-    let unless = def.unless.as_deref().map(|text| pattern(text, "text.unless", wrong));
-    let near = def.near.iter().filter_map(|text| pattern(text, "text.near", wrong)).collect();
-    let compiled = pattern(&def.pattern, "text.pattern", wrong)?;
+    let unless = def.unless.as_deref().map(|text| wrong.pattern(text, "text.unless", short));
+    let near = def.near.iter().filter_map(|text| wrong.pattern(text, "text.near", short)).collect();
+    let compiled = wrong.pattern(&def.pattern, "text.pattern", long)?;
     Some(TextCondition {
         surfaces: def.surfaces,
-        relaxed: relaxed(&def.pattern),
+        relaxed: OnceLock::new(),
         pattern: compiled,
         pattern_text: def.pattern,
         unless: unless.flatten(),

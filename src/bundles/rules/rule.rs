@@ -1,11 +1,17 @@
 //! What a rule about bundles says, and what is known of the functions of libraries.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use regex_automata::meta::Regex;
+use regex_automata::Input;
+use regex_automata::meta::{Cache, Regex};
+use regex_automata::util::iter::Searcher;
 
+use super::load;
 use crate::bundles::code::Taint;
 use crate::decision::{Category, Severity};
+use crate::rules::caches::Caches;
+use crate::rules::lazy::LazyRegex;
 
 /// What is known of some functions.
 #[derive(Debug)]
@@ -85,9 +91,9 @@ pub struct CallCondition {
     /// How many different ones of `taints` there must be at least.
     pub taints_min: u32,
     /// Pattern that the text of the arguments must match.
-    pub text: Option<Regex>,
+    pub(in crate::bundles) text: Option<LazyRegex>,
     /// Pattern that the text of the arguments must not match.
-    pub not_text: Option<Regex>,
+    pub(in crate::bundles) not_text: Option<LazyRegex>,
     /// Whether the name of the function was put together or computed.
     pub is_hidden: Option<bool>,
     /// Classes all of which occur somewhere in the file.
@@ -117,15 +123,15 @@ pub struct TextCondition {
     /// Kinds of text that it is looked for in, such as `document`, `config` or `script`.
     pub surfaces: Vec<String>,
     /// The pattern.
-    pub pattern: Regex,
-    /// What says quickly that the pattern does not match; none where that is no quicker.
-    pub relaxed: Option<Regex>,
+    pub(super) pattern: LazyRegex,
+    /// What says quickly that the pattern does not match; none where that is no quicker. Made when it is first asked.
+    pub(super) relaxed: OnceLock<Option<Regex>>,
     /// The pattern as written.
     pub pattern_text: String,
     /// A pattern that takes the finding back where it matches the same line.
-    pub unless: Option<Regex>,
+    pub(super) unless: Option<LazyRegex>,
     /// Patterns each of which must match near the place.
-    pub near: Vec<Regex>,
+    pub(super) near: Vec<LazyRegex>,
     /// How many bytes before and after the place are near.
     pub within: usize,
     /// Texts, in any letter case, without one of which near by the rule cannot hold; it is only looked for around them.
@@ -134,15 +140,39 @@ pub struct TextCondition {
 }
 
 impl TextCondition {
-    /// Calls `found` with every place in a text where the condition holds. Answers what that cost, in nanoseconds, about:
-    /// counted rather than timed, so that the same text always costs the same.
-    pub fn each(&self, text: &str, found: &mut dyn FnMut(Range<usize>)) -> u64 {
-        let mut cost = LOOK_COST * text.len() as u64;
-        if self.relaxed.as_ref().is_some_and(|relaxed| !relaxed.is_match(text)) {
-            return cost;
+    /// Slots that a condition takes of the caches of a scan.
+    pub(in crate::bundles) const SLOTS: usize = 2;
+
+    /// Calls `found` with every place in a text where the condition holds. `caches` keep what its patterns remember, from
+    /// `slot` on. Answers what that cost, in nanoseconds, about: counted rather than timed, so that the same text always
+    /// costs the same.
+    pub(in crate::bundles) fn each(
+        &self,
+        text: &str,
+        (caches, slot): (&mut Caches, usize),
+        found: &mut dyn FnMut(Range<usize>),
+    ) -> u64 {
+        let cost = LOOK_COST * text.len() as u64;
+        if let Some(relaxed) = self.relaxed.get_or_init(|| load::relaxed(&self.pattern_text)) {
+            let may_match = caches.with(slot, |cache| {
+                let cache = cache.get_or_insert_with(|| Box::new(relaxed.create_cache()));
+                relaxed.search_half_with(cache, &Input::new(text).earliest(true)).is_some()
+            });
+            if !may_match {
+                return cost;
+            }
         }
-        cost += EXACT_COST * text.len() as u64;
-        for place in self.pattern.find_iter(text).map(|place| place.range()) {
+        caches.with(slot + 1, |cache| {
+            let cache = cache.get_or_insert_with(|| Box::new(self.pattern.create_cache()));
+            cost + self.exactly(text, cache, found)
+        })
+    }
+
+    fn exactly(&self, text: &str, cache: &mut Cache, found: &mut dyn FnMut(Range<usize>)) -> u64 {
+        let mut cost = EXACT_COST * text.len() as u64;
+        let mut searcher = Searcher::new(Input::new(text));
+        while let Some(place) = searcher.advance(|input| Ok(self.pattern.search_with(cache, input))) {
+            let place = place.range();
             let start = text.floor_char_boundary(place.start.saturating_sub(self.within));
             let end = text.ceil_char_boundary((place.end + self.within).min(text.len()));
             let around = &text[start..end];

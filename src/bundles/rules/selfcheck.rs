@@ -1,10 +1,11 @@
 //! The self-check: every rule about code against its own examples, through the whole engine.
 
 use super::BundleRules;
-use super::rule::{BundleRule, Matcher};
+use super::rule::{BundleRule, Matcher, TextCondition};
 use crate::bundles::code::{self, Language};
 use crate::commands::CommandRules;
 use crate::rules::RuleProblem;
+use crate::rules::caches::Caches;
 
 /// Outcome of a self-check of bundle rules.
 #[derive(Debug, Default)]
@@ -58,7 +59,8 @@ impl BundleRules {
             Matcher::Call(condition) => &condition.files,
             Matcher::Text(condition) => {
                 let mut is_found = false;
-                condition.each(text, &mut |_| is_found = true);
+                let mut caches = Caches::new(TextCondition::SLOTS);
+                condition.each(text, (&mut caches, 0), &mut |_| is_found = true);
                 return is_found;
             }
         };

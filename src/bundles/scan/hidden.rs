@@ -9,47 +9,63 @@ const TAGS_MIN: usize = 8;
 const JOINTS_WARN: usize = 2;
 const JOINTS_FAIL: usize = 8;
 
+/// What a text holds of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Hidden {
+    /// Where tags or variation selectors begin that spell something.
+    spelled: Vec<usize>,
+    /// Zero-width characters between letters, and the first of them.
+    joints: usize,
+    first_joint: usize,
+    /// The first character that turns the direction of writing, or the first that forces one, and whether it does.
+    bidi: Option<(usize, bool)>,
+}
+
+/// Looks only where the first byte of such a character stands, which ordinary text of any script has few of.
+fn hidden(text: &str) -> Hidden {
+    let mut out = Hidden::default();
+    // Where the present run of tags begins, how many they are, and where it ends.
+    let (mut start, mut count, mut end) = (0, 0, 0);
+    // The last character that takes room before the last one that takes none, and where that one ends.
+    let (mut before, mut joint_end) = (' ', 0);
+    for at in memchr::memchr3_iter(0xe2, 0xef, 0xf3, text.as_bytes()) {
+        let mut rest = text[at..].chars();
+        let Some(c) = rest.next() else { continue };
+        if is_tag(c) {
+            if at != end {
+                out.spelled.extend((count >= TAGS_MIN).then_some(start));
+                (start, count) = (at, 0);
+            }
+            (count, end) = (count + 1, at + c.len_utf8());
+        } else if matches!(c, '\u{202d}' | '\u{202e}') {
+            out.bidi = out.bidi.filter(|(_, strong)| *strong).or(Some((at, true)));
+        } else if matches!(c, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}') {
+            out.bidi = out.bidi.or(Some((at, false)));
+        } else if is_joint(c) {
+            let visible = text[joint_end..at].chars().rev().find(|c| *c != '\u{ad}');
+            before = visible.unwrap_or(before);
+            joint_end = at + c.len_utf8();
+            if is_plain(before) && rest.next().is_some_and(is_plain) {
+                out.first_joint = if out.joints == 0 { at } else { out.first_joint };
+                out.joints += 1;
+            }
+        }
+    }
+    out.spelled.extend((count >= TAGS_MIN).then_some(start));
+    out
+}
+
+const fn is_tag(c: char) -> bool {
+    matches!(c, '\u{e0020}'..='\u{e007f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+const fn is_joint(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
 /// Looks for hidden characters.
 pub(super) fn scan(scan: &mut Scan<'_, '_>) {
-    if scan.text.is_ascii() {
-        return;
-    }
-    let (mut tags, mut joints, mut first_joint) = ((0_usize, 0_usize), 0_usize, 0_usize);
-    let mut spelled = Vec::new();
-    let mut bidi: Option<(usize, bool)> = None;
-    let has_right_to_left = scan.text.chars().any(is_right_to_left);
-    let mut before = ' ';
-    let mut chars = scan.text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\u{e0020}'..='\u{e007f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
-                tags = (if tags.1 == 0 { at } else { tags.0 }, tags.1 + 1);
-            }
-            _ => {
-                if tags.1 >= TAGS_MIN {
-                    spelled.push(tags.0);
-                }
-                tags = (0, 0);
-            }
-        }
-        match c {
-            '\u{202d}' | '\u{202e}' => bidi = bidi.filter(|(_, strong)| *strong).or(Some((at, true))),
-            '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' => bidi = bidi.or(Some((at, false))),
-            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => {
-                let after = chars.peek().map_or(' ', |(_, c)| *c);
-                if is_plain(before) && is_plain(after) && c != '\u{ad}' {
-                    first_joint = if joints == 0 { at } else { first_joint };
-                    joints += 1;
-                }
-                continue;
-            }
-            _ => {}
-        }
-        before = c;
-    }
-    if tags.1 >= TAGS_MIN {
-        spelled.push(tags.0);
-    }
+    let Hidden { spelled, joints, first_joint, bidi } = hidden(scan.text);
     for at in spelled {
         let rule = Rule {
             id: "bundle.hidden-tags",
@@ -62,6 +78,7 @@ pub(super) fn scan(scan: &mut Scan<'_, '_>) {
     }
     if let Some((at, is_override)) = bidi {
         let is_code = scan.syntax.surface() != "document";
+        let has_right_to_left = scan.text.chars().any(is_right_to_left);
         let is_foreign = has_right_to_left && !is_override;
         if !is_foreign {
             let rule = Rule {
@@ -96,4 +113,64 @@ const fn is_plain(c: char) -> bool {
 
 const fn is_right_to_left(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same, character by character.
+    fn plainly(text: &str) -> Hidden {
+        let mut out = Hidden::default();
+        let chars: Vec<(usize, char)> = text.char_indices().collect();
+        let mut run: Vec<usize> = Vec::new();
+        let mut before = ' ';
+        for (index, (at, c)) in chars.iter().copied().enumerate() {
+            if is_tag(c) {
+                run.push(at);
+            }
+            let is_last = chars.get(index + 1).is_none_or(|(_, next)| !is_tag(*next));
+            if is_last && run.len() >= TAGS_MIN {
+                out.spelled.push(run[0]);
+            }
+            if is_last {
+                run.clear();
+            }
+            match c {
+                '\u{202d}' | '\u{202e}' if out.bidi.is_none_or(|(_, strong)| !strong) => {
+                    out.bidi = Some((at, true));
+                }
+                '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' if out.bidi.is_none() => {
+                    out.bidi = Some((at, false));
+                }
+                _ => {}
+            }
+            if is_joint(c) {
+                let after = chars.get(index + 1).map_or(' ', |(_, c)| *c);
+                if is_plain(before) && is_plain(after) {
+                    out.first_joint = if out.joints == 0 { at } else { out.first_joint };
+                    out.joints += 1;
+                }
+            } else if c != '\u{ad}' {
+                before = c;
+            }
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn looking_at_some_bytes_finds_what_looking_at_all_finds(
+            text in "[abя—\u{ad}\u{200b}\u{2060}\u{feff}\u{202a}\u{202e}\u{2069}\u{fe0f}\u{e0041}\u{e0101}\u{20ac}]{0,40}"
+        ) {
+            prop_assert_eq!(hidden(&text), plainly(&text));
+        }
+
+        #[test]
+        fn runs_of_tags_are_told_by_their_length(text in "([a\u{ad}]|[\u{fe0e}\u{e0041}]{6,10}){0,6}") {
+            prop_assert_eq!(hidden(&text), plainly(&text));
+        }
+    }
 }

@@ -28,7 +28,7 @@ use crate::detect::{INJECTION, SECRETS, Scanner, fingerprint};
 use crate::rules::{Budget, Role, Surface};
 use crate::text::{Limits, views, windows};
 
-pub(super) use patterns::Patterns;
+pub(super) use patterns::{Memory, Patterns};
 
 /// Bytes of a text that are scanned at once.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -61,12 +61,14 @@ pub(super) struct Found {
     pub capabilities: Vec<Capability>,
     /// The work that it made.
     pub(super) work: Work,
+    /// What patterns over texts remember.
+    pub(super) memory: Memory,
 }
 
 impl Found {
     /// Nothing yet, and so much work that may be made.
     pub(super) fn new(work: Work) -> Self {
-        Self { findings: Findings::default(), capabilities: Vec::new(), work }
+        Self { findings: Findings::default(), capabilities: Vec::new(), work, memory: Memory::default() }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition};
 use crate::bundles::work::{PLACE, Task};
 use crate::decision::{CheckFinding, Severity};
 use crate::detect::{Detected, SECRETS};
+use crate::rules::caches::{AtRest, Caches, Forgetful};
 use crate::text::{Limits, Views, views};
 
 /// Most views of one text that rules look at.
@@ -26,9 +27,9 @@ const REACH: usize = 500;
 const HIT_COST: u64 = 10;
 
 /// Rules about text, by the surface that they are looked for on.
-#[derive(Debug)]
 pub(in crate::bundles) struct Patterns {
     surfaces: BTreeMap<&'static str, OfSurface>,
+    at_rest: AtRest<Caches>,
 }
 
 /// The rules of one surface behind one pass for the literals of all of them.
@@ -39,6 +40,16 @@ struct OfSurface {
     literals: AhoCorasick,
     /// By literal: the rules that name it.
     by_literal: Vec<Vec<u32>>,
+}
+
+/// What the patterns of a set of rules remember while one bundle is scanned; nothing until the first of them is asked.
+#[derive(Default)]
+pub(in crate::bundles) struct Memory(Option<Caches>);
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory of {} bytes", self.0.as_ref().map_or(0, Forgetful::bytes))
+    }
 }
 
 static BUILTIN: LazyLock<Patterns> = LazyLock::new(|| {
@@ -62,7 +73,14 @@ impl Patterns {
     pub(in crate::bundles) fn new(rules: &BundleRules) -> Result<Self, String> {
         let surface = |name| Ok((name, OfSurface::new(rules.rules(), name)?));
         let surfaces = Syntax::SURFACES.into_iter().map(surface).collect::<Result<_, String>>()?;
-        Ok(Self { surfaces })
+        Ok(Self { surfaces, at_rest: AtRest::default() })
+    }
+
+    /// Keeps what patterns remember for the next bundle.
+    pub(in crate::bundles) fn keep(&self, memory: Memory) {
+        if let Some(caches) = memory.0 {
+            self.at_rest.give(caches);
+        }
     }
 
     /// Calls `found` with every rule of a surface that matches, and where; only places that `is_new` admits are looked at.
@@ -70,12 +88,16 @@ impl Patterns {
     fn find<'r>(
         &self,
         all: &'r BundleRules,
-        surface: &str,
-        text: &str,
+        (surface, text): (&str, &str),
         is_new: &dyn Fn(&Range<usize>) -> bool,
+        memory: &mut Memory,
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
     ) -> u64 {
-        self.surfaces.get(surface).map_or(0, |surface| surface.find(all, text, is_new, found))
+        let Some(surface) = self.surfaces.get(surface) else { return 0 };
+        let caches = memory.0.get_or_insert_with(|| {
+            self.at_rest.take().unwrap_or_else(|| Caches::new(all.rules().len() * TextCondition::SLOTS))
+        });
+        surface.find(all, text, is_new, caches, found)
     }
 }
 
@@ -106,19 +128,20 @@ impl OfSurface {
         all: &'r BundleRules,
         text: &str,
         is_new: &dyn Fn(&Range<usize>) -> bool,
+        caches: &mut Caches,
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
     ) -> u64 {
         let rules = self.rules.iter().filter_map(|at| {
             let rule = all.rules().get(*at)?;
-            Some((rule, condition_of(rule)?))
+            Some((*at * TextCondition::SLOTS, rule, condition_of(rule)?))
         });
-        let rules: Vec<(&BundleRule, &TextCondition)> = rules.collect();
+        let rules: Vec<(usize, &BundleRule, &TextCondition)> = rules.collect();
         let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); rules.len()];
         let mut cost = 0;
         for hit in self.literals.find_overlapping_iter(text) {
             for rule in &self.by_literal[hit.pattern().as_usize()] {
                 cost += HIT_COST;
-                let (_, condition) = rules[*rule as usize];
+                let (_, _, condition) = rules[*rule as usize];
                 let reach = REACH + condition.within;
                 let place = hit.start().saturating_sub(reach)..(hit.end() + reach).min(text.len());
                 let places = &mut places[*rule as usize];
@@ -130,14 +153,14 @@ impl OfSurface {
                 }
             }
         }
-        for ((rule, condition), mut places) in rules.into_iter().zip(places) {
+        for ((slot, rule, condition), mut places) in rules.into_iter().zip(places) {
             if condition.literals.is_empty() {
                 places = std::iter::once(0..text.len()).collect();
             }
             for place in places {
                 let start = text.floor_char_boundary(place.start);
                 let end = text.ceil_char_boundary(place.end);
-                cost += condition.each(&text[start..end], &mut |at| {
+                cost += condition.each(&text[start..end], (&mut *caches, slot), &mut |at| {
                     found(rule, start + at.start..start + at.end);
                 });
             }
@@ -164,9 +187,9 @@ impl Scan<'_, '_> {
             let is_new = |range: &Range<usize>| index == 0 || view.may_be_new(range.clone());
             cost += self.engines.patterns.find(
                 self.engines.rules,
-                surface,
-                view.text(),
+                (surface, view.text()),
                 &is_new,
+                &mut self.found.memory,
                 &mut |rule, range| {
                     if index > 0 && !view.may_be_new(range.clone()) {
                         return;
@@ -190,11 +213,16 @@ impl Scan<'_, '_> {
             return;
         }
         let mut hits = Vec::new();
-        let cost =
-            self.engines.patterns.find(self.engines.rules, surface, text, &|_| true, &mut |rule, range| {
+        let cost = self.engines.patterns.find(
+            self.engines.rules,
+            (surface, text),
+            &|_| true,
+            &mut self.found.memory,
+            &mut |rule, range| {
                 let below = memchr::memchr_iter(b'\n', &text.as_bytes()[..range.start]).count() as u32;
                 hits.push((line + below, rule));
-            });
+            },
+        );
         self.found.work.charge(cost + (PLACE + text.len() as u64 / 16) * hits.len() as u64);
         for (line, rule) in hits {
             let severity = if self.is_line_described(line) {

@@ -135,9 +135,9 @@ impl Guards {
 /// Compiles and checks the rules about bundles.
 fn check_bundles(given: &[RuleSource], only_given: bool, with_builtin: bool, out: &mut SelfCheck) {
     let builtin = builtin_bundle_sources().filter(|s| with_builtin && !stands_in(given, s.file));
-    let own = given.iter().map(|s| BundleRuleSource { file: &s.name, text: &s.text });
-    let sources: Vec<_> =
-        builtin.map(|s| BundleRuleSource { file: s.file, text: s.text }).chain(own).collect();
+    let own = given.iter().map(|s| BundleRuleSource { file: &s.name, text: &s.text, is_builtin: false });
+    let mut sources: Vec<BundleRuleSource<'_>> = builtin.collect();
+    sources.extend(own);
     match BundleRules::load(&sources) {
         Ok(rules) => {
             let is_given = |file: &str| given.iter().any(|source| source.name == file);
