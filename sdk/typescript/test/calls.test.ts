@@ -1,8 +1,8 @@
 // How calls are made: retries, deadlines, fail modes, metadata, numbers. A scripted service stands for a broken one.
 
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
-import { describe, test } from "node:test";
+import { createServer, type Socket } from "node:net";
+import { afterEach, describe, test } from "node:test";
 import * as grpc from "@grpc/grpc-js";
 import { context, propagation, trace, TraceFlags } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -10,7 +10,7 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 
 import { AbortedError, Decision, DeadlineError, type FailOpenEvent, Portcullis, ServiceCallError, UnavailableError } from "@portcullis/sdk";
 import { CheckMessagesResponse, Span } from "@portcullis/sdk/v1";
-import { startFake } from "./support/fake.js";
+import { startFake, stopFakes } from "./support/fake.js";
 
 const { UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, UNAUTHENTICATED } = grpc.status;
 
@@ -23,18 +23,32 @@ async function nobody(): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-/** Wire bytes of google.rpc.Status with a RetryInfo of some milliseconds (below 128). */
+/** A listener that takes connections and never says a word. */
+async function startSilent(): Promise<{ address: string; stop(): void }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket.on("error", () => undefined)));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as { port: number };
+  const stop = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { address: `127.0.0.1:${port}`, stop };
+}
+
+/** Metadata that asks for a pause: the wire bytes of google.rpc.Status with a RetryInfo. */
 function retryInfo(milliseconds: number): grpc.Metadata {
-  const nanos: number[] = [];
-  for (let left = milliseconds * 1e6; left > 0; left = Math.floor(left / 128)) nanos.push((left % 128) | (left >= 128 ? 128 : 0));
-  const delay = Buffer.from([0x10, ...nanos]);
-  const info = Buffer.concat([Buffer.from([0x0a, delay.length]), delay]);
-  const url = Buffer.from("type.googleapis.com/google.rpc.RetryInfo");
-  const any = Buffer.concat([Buffer.from([0x0a, url.length]), url, Buffer.from([0x12, info.length]), info]);
+  const varint = (number: number): number[] => (number < 128 ? [number] : [(number % 128) | 128, ...varint(Math.floor(number / 128))]);
+  const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(bytes.length)]), bytes]);
+  const seconds = Math.floor(milliseconds / 1000);
+  const delay = Buffer.from([0x08, ...varint(seconds), 0x10, ...varint((milliseconds - seconds * 1000) * 1e6)]);
+  const any = Buffer.concat([field(1, Buffer.from("type.googleapis.com/google.rpc.RetryInfo")), field(2, field(1, delay))]);
   const metadata = new grpc.Metadata();
-  metadata.set("grpc-status-details-bin", Buffer.concat([Buffer.from([0x1a, any.length]), any]));
+  metadata.set("grpc-status-details-bin", field(3, any));
   return metadata;
 }
+
+afterEach(stopFakes);
 
 describe("retries", () => {
   test("what changes nothing is asked again when nobody answered", async () => {
@@ -155,13 +169,11 @@ describe("a service that is away", () => {
   });
 
   test("one that takes calls and says nothing is left at the deadline", async () => {
-    const silent = createServer(() => undefined);
-    await new Promise<void>((done) => silent.listen(0, "127.0.0.1", done));
-    const { port } = silent.address() as { port: number };
-    const client = new Portcullis({ address: `127.0.0.1:${port}`, deadlines: { call: 200 } });
+    const silent = await startSilent();
+    const client = new Portcullis({ address: silent.address, deadlines: { call: 200 } });
     await assert.rejects(client.checkMessages("hi"), DeadlineError);
     client.close();
-    silent.close();
+    silent.stop();
   });
 
   test("a token that never comes is left at the deadline", async () => {
@@ -172,17 +184,15 @@ describe("a service that is away", () => {
 });
 
 test("the caller's signal ends a call", async () => {
-  const silent = createServer(() => undefined);
-  await new Promise<void>((done) => silent.listen(0, "127.0.0.1", done));
-  const { port } = silent.address() as { port: number };
-  const client = new Portcullis({ address: `127.0.0.1:${port}` });
+  const silent = await startSilent();
+  const client = new Portcullis({ address: silent.address });
   const controller = new AbortController();
   const call = client.checkMessages("hi", { signal: controller.signal });
   setImmediate(() => controller.abort());
   await assert.rejects(call, AbortedError);
   await assert.rejects(client.checkMessages("hi", { signal: AbortSignal.abort() }), AbortedError);
   client.close();
-  silent.close();
+  silent.stop();
 });
 
 test("token and submitter travel as metadata", async () => {

@@ -26,9 +26,17 @@ export interface Script {
   review?: (index: number) => { code: grpc.status };
 }
 
+const running: grpc.Server[] = [];
+
+/** Ends those that a test has left behind because it failed. */
+export function stopFakes(): void {
+  for (const server of running.splice(0)) server.forceShutdown();
+}
+
 /** Starts one; each call of a script gets the number of calls before it. */
 export async function startFake(script: Script, address = "127.0.0.1:0"): Promise<Fake> {
   const server = new grpc.Server();
+  running.push(server);
   const seen: Fake["seen"] = [];
   const count = (call: string) => seen.filter((one) => one.call === call).length;
   const note = (call: string, metadata: grpc.Metadata) => {
