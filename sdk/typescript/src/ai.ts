@@ -67,6 +67,11 @@ export interface MiddlewareOptions extends TextOptions {
   readonly input?: boolean;
   /** Judges the answer before anybody gets it; a streamed one is held back until it is complete. Default true. */
   readonly output?: boolean;
+  /**
+   * Judges the arguments of tool calls as part of prompt and answer. Default true. Say false where {@link guardTools} guards
+   * every tool: a call that was refused there stays in the conversation, and would stop it here.
+   */
+  readonly toolCalls?: boolean;
   /** Gives the model the prompt redacted. Default false. */
   readonly redactInput?: boolean;
 }
@@ -82,16 +87,16 @@ type StreamPart = Streamed["stream"] extends ReadableStream<infer P> ? P : never
  * A middleware for `wrapLanguageModel`. What is refused is thrown as BlockedError out of `generateText` and its like.
  */
 export function portcullisMiddleware(portcullis: Portcullis, options: MiddlewareOptions = {}): LanguageModelMiddleware {
-  const { input = true, output = true, redactInput = false, ...text } = options;
+  const { input = true, output = true, redactInput = false, toolCalls = true, ...text } = options;
   const judgeOutput = async (content: Content, signal: AbortSignal | undefined) => {
-    const messages = [outputOf(content)];
+    const messages = [outputOf(content, toolCalls)];
     await judge(portcullis, { messages, phase: "output", toolName: "", signal }, text);
   };
   return {
     specificationVersion: "v3",
     transformParams: async ({ params }: Transform): Promise<Params> => {
       if (!input) return params;
-      const prompt = readPrompt(params.prompt);
+      const prompt = readPrompt(params.prompt, toolCalls);
       const messages = prompt.map(({ message }) => message);
       const { abortSignal: signal } = params;
       const answer = await judge(portcullis, { messages, phase: "input", toolName: "", redact: redactInput, signal }, text);
@@ -156,7 +161,7 @@ function contentOf(parts: readonly StreamPart[]): Content {
 }
 
 /** The answer of a model as one turn. */
-function outputOf(content: Content): MessageInput {
+function outputOf(content: Content, withCalls: boolean): MessageInput {
   const parts: PartInput[] = [];
   const toolCalls = [];
   for (const one of content) {
@@ -166,7 +171,7 @@ function outputOf(content: Content): MessageInput {
         parts.push({ text: one.text });
         break;
       case "tool-call":
-        toolCalls.push({ id: one.toolCallId, name: one.toolName, argsJson: one.input });
+        if (withCalls) toolCalls.push({ id: one.toolCallId, name: one.toolName, argsJson: one.input });
         break;
       case "file":
         parts.push(fileOf(one.mediaType, one.data));
@@ -192,7 +197,7 @@ function partsOf(redacted: { parts?: { parts: { text?: string; json?: string }[]
   return [...parts, ...redacted.toolCalls.map((call) => call.argsJson)];
 }
 
-function readPrompt(prompt: Params["prompt"]): ReadMessage[] {
+function readPrompt(prompt: Params["prompt"], withCalls: boolean): ReadMessage[] {
   return prompt.map((message): ReadMessage => {
     if (typeof message.content === "string") {
       const parts = [{ text: message.content }];
@@ -203,7 +208,9 @@ function readPrompt(prompt: Params["prompt"]): ReadMessage[] {
     // For each part of the prompt, how to make it anew from its redacted text.
     const writers: { readonly isCall: boolean; readonly at: number; readonly write: (text: string) => unknown }[] = [];
     for (const part of message.content) {
-      if (part.type === "tool-call") {
+      if (part.type === "tool-call" && !withCalls) {
+        writers.push({ isCall: false, at: -1, write: () => part });
+      } else if (part.type === "tool-call") {
         const at = toolCalls.push({ id: part.toolCallId, name: part.toolName, argsJson: JSON.stringify(part.input) ?? "" }) - 1;
         writers.push({ isCall: true, at, write: (text) => ({ ...part, input: text === "" ? part.input : JSON.parse(text) }) });
       } else {

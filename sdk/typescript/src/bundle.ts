@@ -12,7 +12,7 @@ import {
   type ReviewBundleResponse,
 } from "./generated/api/portcullis/v1/policy_decision_service.js";
 import { aborted, type Opened } from "./calls.js";
-import { BundleError, callError } from "./errors.js";
+import { BundleError, callError, PortcullisError } from "./errors.js";
 import type { CallOptions } from "./options.js";
 import type { Shared } from "./shared.js";
 import { Packer, pathsOf } from "./zip.js";
@@ -41,6 +41,7 @@ export interface ReviewBundleOptions extends CallOptions {
   readonly onProgress?: (progress: BundleProgress) => void;
 }
 
+const WHAT = "ReviewBundle";
 const KINDS = { skill: BundleKind.SKILL, plugin: BundleKind.PLUGIN, agent: BundleKind.AGENT } as const;
 /** Folders of version control: not part of a bundle. */
 const LEFT_OUT = [".git", ".hg", ".svn"];
@@ -68,14 +69,14 @@ export async function reviewBundle(shared: Shared, path: string, options: Review
   let target = "";
   shared.caller.calls += 1;
   try {
-    if (limit.signal?.aborted) throw aborted("ReviewBundle", limit.signal);
+    if (limit.signal?.aborted) throw aborted(WHAT, limit.signal);
     const opened = await shared.caller.open(limit);
     target = opened.lane.target.name;
     // Never asked again: what was sent may have been kept.
     return await send(opened, ReviewBundleRequest.fromPartial({ header }), archive, options);
   } catch (error) {
-    if (limit.signal?.aborted) throw aborted("ReviewBundle", limit.signal);
-    throw callError(error, "ReviewBundle", target);
+    if (limit.signal?.aborted) throw aborted(WHAT, limit.signal);
+    throw callError(error, WHAT, target);
   }
 }
 
@@ -136,7 +137,7 @@ async function load(path: string, options: ReviewBundleOptions): Promise<{ archi
     const archive = await readFile(path);
     return { archive, paths: pathsOf(archive) };
   } catch (error) {
-    if (error instanceof BundleError || options.signal?.aborted) throw error;
+    if (error instanceof PortcullisError) throw error;
     throw new BundleError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
   }
 }
@@ -157,7 +158,7 @@ async function pack(folder: string, { onProgress, signal }: ReviewBundleOptions)
   const packer = new Packer();
   let bytes = 0;
   for (const one of walked) {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw aborted(WHAT, signal);
     await packer.add({ path: one.name, ...(await read(one.path)) });
     bytes += one.size;
     onProgress?.({ phase: "packing", bytes, totalBytes });

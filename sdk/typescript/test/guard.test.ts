@@ -227,8 +227,11 @@ describe("after the tool ran", () => {
     const notices: Notice[] = [];
     const warned = portcullis.stats.warned;
     const exec = portcullis.guardTool(noting("ok"), { name: "bash", onWarn: (notice) => void notices.push(notice), onAsk: () => true });
-    assert.equal(await exec({ command: "git stash drop --color" }), "ok");
-    assert.equal(notices.length, portcullis.stats.warned - warned);
+    assert.equal(await exec({ command: "git clean -fdx --color" }), "ok");
+    assert.deepEqual(notices.map((notice) => [notice.decision, notice.phase]), [[Decision.WARN, "before"]]);
+    assert.equal(portcullis.stats.warned - warned, 1);
+    const fails = () => { throw new Error("no log"); };
+    await assert.rejects(portcullis.guardTool(noting("ok"), { name: "bash", onWarn: fails })({ command: "git clean -fdx --color" }), /no log/);
   });
 });
 
