@@ -13,7 +13,7 @@ import {
 } from "./generated/api/portcullis/v1/policy_decision_service.js";
 import { aborted, type Opened } from "./calls.js";
 import { BundleError, callError, PortcullisError } from "./errors.js";
-import type { CallOptions } from "./options.js";
+import { CALL_NAMES, type CallOptions, checkNames, type Names } from "./options.js";
 import type { Shared } from "./shared.js";
 import { Packer, pathsOf } from "./zip.js";
 
@@ -41,6 +41,7 @@ export interface ReviewBundleOptions extends CallOptions {
   readonly onProgress?: (progress: BundleProgress) => void;
 }
 
+const NAMES: Names<ReviewBundleOptions> = { ...CALL_NAMES, kind: true, name: true, entityId: true, dryRun: true, onProgress: true };
 const WHAT = "ReviewBundle";
 const KINDS = { skill: BundleKind.SKILL, plugin: BundleKind.PLUGIN, agent: BundleKind.AGENT } as const;
 /** Folders of version control: not part of a bundle. */
@@ -53,6 +54,7 @@ const LINK_MODE = 0o120_777;
 
 /** See `Portcullis.reviewBundle`. */
 export async function reviewBundle(shared: Shared, path: string, options: ReviewBundleOptions): Promise<ReviewBundleResponse> {
+  checkNames(options, NAMES, "the options of reviewBundle");
   const { archive, paths } = await load(path, options);
   const header = {
     kind: kindOf(path, paths, options.kind),
@@ -197,9 +199,8 @@ async function read(path: string): Promise<{ mode: number; data: Uint8Array }> {
 /** What a bundle is, lying at the top of an archive or in one folder of it. */
 function kindOf(path: string, paths: readonly string[], said: ReviewBundleOptions["kind"]): BundleKind {
   if (said !== undefined) {
-    const kind: BundleKind | undefined = KINDS[said];
-    if (kind === undefined) throw new BundleError(`\`kind\` is ${JSON.stringify(said)}; give "skill", "plugin" or "agent".`);
-    return kind;
+    if (!Object.hasOwn(KINDS, said)) throw new BundleError(`\`kind\` is ${JSON.stringify(said)}; give "skill", "plugin" or "agent".`);
+    return KINDS[said];
   }
   const names = (name: string) => paths.some((one) => one === name || one.slice(one.indexOf("/") + 1) === name);
   if (names(".claude-plugin/plugin.json")) return BundleKind.PLUGIN;

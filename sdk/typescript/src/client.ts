@@ -21,7 +21,7 @@ import { type BundleProgress, reviewBundle, type ReviewBundleOptions } from "./b
 import { type BlockedResult, guardTool, type GuardToolOptions } from "./guard.js";
 import { type MessageInput, messagesOf } from "./messages.js";
 import { type AttachOptions, Monitor, type Work } from "./monitor.js";
-import type { CallOptions, PortcullisOptions } from "./options.js";
+import { CALL_NAMES, type CallOptions, checkNames, type Names, type PortcullisOptions } from "./options.js";
 import { Shared, type Stats } from "./shared.js";
 import { type SubmissionUpdate, watchSubmission, type WatchSubmissionOptions } from "./submissions.js";
 
@@ -53,6 +53,8 @@ export interface StubConstructor<T extends Client> {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): T;
 }
 
+const CHECK_NAMES: Names<CheckOptions> = { ...CALL_NAMES, redact: true, revealMatches: true, plugins: true, direction: true };
+
 type AnyFunction = (...args: never[]) => unknown;
 
 /** A guarded function: the same arguments, the same result, always as a promise. */
@@ -80,6 +82,7 @@ export class Portcullis {
    */
   async checkMessages(messages: string | readonly MessageInput[], options: CheckOptions = {}): Promise<CheckResult> {
     const shared = this.#shared;
+    checkNames(options, CHECK_NAMES, "the options of checkMessages");
     const { redact = false, revealMatches = false, plugins = [], direction } = options;
     const request: CheckMessagesRequest = {
       messages: messagesOf(messages),
@@ -103,22 +106,25 @@ export class Portcullis {
   }
 
   /** Judges, and may change, a message before the agent sees it. Hand `metadataJson` of the answer on. */
-  interceptMessage(request: Request<InterceptMessageRequest>, options: CallOptions = {}): Promise<InterceptMessageResponse> {
-    const full = InterceptMessageRequest.fromPartial({ ...request, ...this.#common(options) });
+  async interceptMessage(request: Request<InterceptMessageRequest>, options: CallOptions = {}): Promise<InterceptMessageResponse> {
+    const full = InterceptMessageRequest.create();
+    this.#fill(full, request, options, "interceptMessage");
     const asked = { method: Service.interceptMessage, request: full, what: "InterceptMessage", isIdempotent: true };
     return this.#shared.caller.unary(asked, this.#shared.caller.limit(options, "call"));
   }
 
   /** Judges, and may change, which model is called and how. */
-  interceptParams(request: Request<InterceptParamsRequest>, options: CallOptions = {}): Promise<InterceptParamsResponse> {
-    const full = InterceptParamsRequest.fromPartial({ ...request, ...this.#common(options) });
+  async interceptParams(request: Request<InterceptParamsRequest>, options: CallOptions = {}): Promise<InterceptParamsResponse> {
+    const full = InterceptParamsRequest.create();
+    this.#fill(full, request, options, "interceptParams");
     const asked = { method: Service.interceptParams, request: full, what: "InterceptParams", isIdempotent: true };
     return this.#shared.caller.unary(asked, this.#shared.caller.limit(options, "call"));
   }
 
   /** One check of a tool call, for callers that run the tool themselves; {@link guardTool} does both around it. */
-  interceptTool(request: Request<InterceptToolRequest>, options: CallOptions = {}): Promise<InterceptToolResponse> {
-    const full = InterceptToolRequest.fromPartial({ ...request, ...this.#common(options) });
+  async interceptTool(request: Request<InterceptToolRequest>, options: CallOptions = {}): Promise<InterceptToolResponse> {
+    const full = InterceptToolRequest.create();
+    this.#fill(full, request, options, "interceptTool");
     const asked = { method: Service.interceptTool, request: full, what: "InterceptTool", isIdempotent: true };
     return this.#shared.caller.unary(asked, this.#shared.caller.limit(options, "call"));
   }
@@ -189,9 +195,12 @@ export class Portcullis {
     return this.#shared;
   }
 
-  #common(options: CallOptions) {
+  /** Makes a request of what the caller gives and what the client knows. */
+  #fill(full: object, request: object, options: CallOptions, call: string): void {
+    checkNames(options, CALL_NAMES, `the options of ${call}`);
+    checkNames(request, full as Names<object>, `the request of ${call}`);
     const { policy, context } = { policy: this.#shared.policy(options), context: this.#shared.context(options) };
-    return { policy, context, offsetEncoding: OffsetEncoding.UTF16 };
+    Object.assign(full, request, { policy, context, offsetEncoding: OffsetEncoding.UTF16 });
   }
 }
 

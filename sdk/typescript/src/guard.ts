@@ -16,7 +16,7 @@ import {
 import { aborted, type Limit } from "./calls.js";
 import { BlockedError, ConfigurationError, PortcullisError, type Refusal, ToolError } from "./errors.js";
 import { fromJsonText, type JsonValue, toJsonText } from "./json.js";
-import type { CallOptions } from "./options.js";
+import { CALL_NAMES, type CallOptions, checkNames, type Names } from "./options.js";
 import type { Shared } from "./shared.js";
 
 /** What passed with a warning, or waits for a person. Texts in it are masked. */
@@ -85,6 +85,17 @@ export interface GuardToolOptions extends GuardOptions {
   /** Makes plain JSON of a result, such as base64 text of a Buffer. The caller gets what it answers. */
   readonly encodeResult?: (result: unknown) => unknown;
 }
+
+/** @internal */
+export const GUARD_NAMES: Names<GuardOptions> = { ...CALL_NAMES, onAsk: true, onWarn: true, environment: true, metadataJson: true };
+const GUARD_TOOL_NAMES: Names<GuardToolOptions> = {
+  ...GUARD_NAMES,
+  name: true,
+  parameters: true,
+  onBlocked: true,
+  encodeArgs: true,
+  encodeResult: true,
+};
 
 type Arguments = { [name: string]: JsonValue };
 
@@ -251,6 +262,7 @@ function refusal(shared: Shared, call: GuardedCall, phase: Refusal["phase"], ans
 
 /** A function that is guarded. See `Portcullis.guardTool`. */
 export function guardTool(shared: Shared, tool: (...args: never[]) => unknown, options: GuardToolOptions) {
+  checkNames(options, GUARD_TOOL_NAMES, "the options of guardTool");
   if (typeof tool !== "function") throw new ConfigurationError("guardTool takes a function.");
   const toolName = options.name ?? tool.name;
   if (toolName === "") throw new ConfigurationError('the function has no name; give one: guardTool(fn, { name: "…" }).');

@@ -20,7 +20,7 @@ import {
 import { WorkContext } from "./generated/api/portcullis/v1/context.js";
 import type { Opened } from "./calls.js";
 import { callError, ConfigurationError, PortcullisError } from "./errors.js";
-import { type CallOptions, millis } from "./options.js";
+import { type CallOptions, checkNames, millis, type Names } from "./options.js";
 import { killChild, type KillReach } from "./process_group.js";
 import type { Shared } from "./shared.js";
 
@@ -94,6 +94,28 @@ const CHUNK_BYTES_MAX = 256 * 1024;
 /** Incidents kept for `getIncidents`: as many as the service reports of one session by default. */
 const INCIDENTS_MAX = 10_000;
 
+const WORK_NAMES: Names<Work> = { goal: true, acceptanceCriteria: true, nonGoals: true, scope: true, labels: true };
+const ATTACH_NAMES: Names<AttachOptions> = {
+  deadlineMs: true,
+  policy: true,
+  context: true,
+  sessionId: true,
+  onDisconnect: true,
+  passThrough: true,
+  heartbeatMs: true,
+  summaryMs: true,
+  onIncident: true,
+  onVerdict: true,
+  onLost: true,
+};
+
+/** Sessions that are open: a program that ends with them takes their processes along. */
+const watched = new Set<() => void>();
+
+function endWatched(): void {
+  for (const end of watched) end();
+}
+
 type Call = ClientDuplexStream<StreamMonitorRequest, StreamMonitorResponse>;
 
 /** One output of the process. */
@@ -139,6 +161,8 @@ export class Monitor {
     this.#shared = shared;
     this.#child = child;
     this.#options = options;
+    checkNames(work, WORK_NAMES, "the work of attach");
+    checkNames(options, ATTACH_NAMES, "the options of attach");
     check(child, options);
     const heartbeatMs = millis(options.heartbeatMs, HEARTBEAT_MS, "heartbeatMs");
     millis(options.summaryMs, SUMMARY_MS, "summaryMs");
@@ -154,6 +178,8 @@ export class Monitor {
     this.done = new Promise((resolve) => (this.#finish = resolve));
     this.#read("stdout", OutputStream.STDOUT);
     this.#read("stderr", OutputStream.STDERR);
+    if (watched.size === 0) process.once("exit", endWatched);
+    watched.add(this.#onProgramEnd);
     child.once("close", this.#onClose);
     child.once("exit", this.#onExit);
     child.on("error", this.#onError);
@@ -325,6 +351,11 @@ export class Monitor {
     this.#detach();
   };
 
+  /** Nobody would watch the process any longer. */
+  readonly #onProgramEnd = () => {
+    if (!this.#isDetached && (this.#options.onDisconnect ?? "kill") === "kill") this.#kill(true);
+  };
+
   /** What has left the group of a killed process may hold its pipes open; it is not waited for without end. */
   readonly #onExit = () => {
     if (this.#killReach === undefined || this.#killTimer !== undefined || this.#isOver) return;
@@ -396,6 +427,8 @@ export class Monitor {
     clearInterval(this.#heartbeat);
     clearTimeout(this.#summaryTimer);
     clearTimeout(this.#killTimer);
+    watched.delete(this.#onProgramEnd);
+    if (watched.size === 0) process.off("exit", endWatched);
     this.#child.off("close", this.#onClose);
     this.#child.off("exit", this.#onExit);
     this.#child.off("error", this.#onError);

@@ -136,7 +136,7 @@ export interface Target {
 
 /** The addresses a client is to use. At least one. */
 export function targetsOf(address: PortcullisOptions["address"]): Target[] {
-  const given = address ?? process.env["PORTCULLIS_ADDRESS"] ?? DEFAULT_ADDRESS;
+  const given = address ?? (process.env["PORTCULLIS_ADDRESS"] || DEFAULT_ADDRESS);
   const list = typeof given === "string" ? given.split(",") : [...given];
   const names = list.map((one) => (typeof one === "string" ? one.trim() : one));
   if (names.length === 0) throw new ConfigurationError("`address` is an empty list; name at least one `host:port`.");
@@ -203,7 +203,15 @@ export function millis(value: number | undefined, otherwise: number, what: strin
   return given;
 }
 
-const KNOWN_OPTIONS: Record<keyof PortcullisOptions, true> = {
+/** The names that an object of options may have, each once, as the compiler checks. */
+export type Names<T> = { readonly [name in keyof Required<T>]: true };
+
+export const CALL_NAMES: Names<CallOptions> = { deadlineMs: true, signal: true, policy: true, context: true };
+export const CONTEXT_NAMES: Names<ContextOptions> = { agentId: true, sessionKey: true, tenant: true, requestId: true, labels: true };
+const DEADLINE_NAMES: Names<Deadlines> = { call: true, upload: true, watch: true, session: true };
+const RETRY_NAMES: Names<RetryOptions> = { attempts: true, pauseMs: true };
+const TLS_NAMES: Names<TlsOptions> = { ca: true, cert: true, key: true, serverName: true };
+const CLIENT_NAMES: Names<PortcullisOptions> = {
   address: true,
   tls: true,
   token: true,
@@ -218,16 +226,24 @@ const KNOWN_OPTIONS: Record<keyof PortcullisOptions, true> = {
   keepaliveMs: true,
 };
 
-/** Refuses misspelt options: one that is not read could leave a check out. */
-export function checkOptions(options: PortcullisOptions): void {
-  if (typeof options !== "object" || options === null) {
-    throw new ConfigurationError('the client takes an object of options, such as { address: "127.0.0.1:50051" }.');
-  }
-  for (const name of Object.keys(options)) {
-    if (!(name in KNOWN_OPTIONS)) {
-      throw new ConfigurationError(`the option \`${name}\` is not known; known are ${Object.keys(KNOWN_OPTIONS).join(", ")}.`);
+/** Refuses misspelt names: one that is not read could leave a policy, a matcher or a check out. */
+export function checkNames<T extends object>(given: T | undefined, names: Names<T>, what: string): void {
+  if (given === undefined) return;
+  if (typeof given !== "object" || given === null) throw new ConfigurationError(`${what} is no object.`);
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(names, name)) {
+      throw new ConfigurationError(`${what} has \`${name}\`, which is not known; known are ${Object.keys(names).join(", ")}.`);
     }
   }
+}
+
+/** Checks what the parts of a client do not check themselves. */
+export function checkOptions(options: PortcullisOptions): void {
+  checkNames(options, CLIENT_NAMES, "the options of the client");
+  checkNames(options.context, CONTEXT_NAMES, "`context`");
+  checkNames(options.deadlines, DEADLINE_NAMES, "`deadlines`");
+  checkNames(options.retry, RETRY_NAMES, "`retry`");
+  if (typeof options.tls === "object") checkNames(options.tls, TLS_NAMES, "`tls`");
   const mode: unknown = options.onUnavailable;
   if (mode !== undefined && mode !== "closed" && mode !== "open") {
     throw new ConfigurationError(`\`onUnavailable\` is ${JSON.stringify(mode)}; give "closed" or "open".`);

@@ -3,7 +3,7 @@
 import { CallContext } from "./generated/api/portcullis/v1/context.js";
 import { Caller } from "./calls.js";
 import { type PortcullisError, ServiceCallError, UnavailableError } from "./errors.js";
-import { type CallOptions, checkOptions, type ContextOptions, type FailOpenEvent, type PortcullisOptions } from "./options.js";
+import { type CallOptions, checkNames, checkOptions, CONTEXT_NAMES, type ContextOptions, type FailOpenEvent, type PortcullisOptions } from "./options.js";
 
 /** What has happened in a client since it was made. */
 export interface Stats {
@@ -64,6 +64,7 @@ export class Shared {
   /** Who asks: what the call says, over what the client says. Undefined when neither says anything. */
   context(call: { readonly context?: ContextOptions }): CallContext | undefined {
     const [all, one] = [this.options.context, call.context];
+    checkNames(one, CONTEXT_NAMES, "`context`");
     if (all === undefined && one === undefined) return undefined;
     const labels = { ...all?.labels, ...one?.labels };
     const { agentId = "", sessionKey = "", tenant = "", requestId = "" } = { ...all, ...one };

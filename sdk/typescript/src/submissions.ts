@@ -11,7 +11,7 @@ import {
 } from "./generated/api/portcullis/v1/submission_service.js";
 import { aborted, sleep, type Limit } from "./calls.js";
 import { callError, isServiceError, PortcullisError } from "./errors.js";
-import type { CallOptions } from "./options.js";
+import { type CallOptions, checkNames, type Names } from "./options.js";
 import type { Shared } from "./shared.js";
 
 /** How a submission stands. */
@@ -27,6 +27,7 @@ export interface WatchSubmissionOptions extends Omit<CallOptions, "policy" | "co
   readonly view?: "basic" | "full";
 }
 
+const NAMES: Names<WatchSubmissionOptions> = { deadlineMs: true, signal: true, view: true };
 const WHAT = "WatchSubmission";
 
 /**
@@ -37,6 +38,7 @@ export async function* watchSubmission(
   submissionId: string,
   options: WatchSubmissionOptions,
 ): AsyncGenerator<SubmissionUpdate, void, undefined> {
+  checkNames(options, NAMES, "the options of watchSubmission");
   const limit = shared.caller.limit(options, "watch");
   const view = options.view === "basic" ? SubmissionView.BASIC : SubmissionView.FULL;
   const request = WatchSubmissionRequest.create({ submissionId, view });

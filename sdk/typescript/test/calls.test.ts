@@ -98,6 +98,29 @@ describe("retries", () => {
     fake.stop();
   });
 
+  test("a submission is followed again from where it stands", async () => {
+    const at = (status: number, final: boolean) => ({ submission: { id: "1", status } as never, final });
+    const fake = await startFake({
+      watch: (index) => [[at(3, false), { code: UNAVAILABLE }], [{ code: UNAVAILABLE }], [at(3, false), at(4, true)]][index]!,
+    });
+    const client = new Portcullis({ address: fake.address, retry: { pauseMs: 1 } });
+    const seen = [];
+    for await (const { submission, final } of client.watchSubmission("1")) seen.push([submission.status, final]);
+    assert.deepEqual(seen, [[3, false], [3, false], [4, true]]);
+    assert.equal(client.stats.retries, 2);
+    client.close();
+    fake.stop();
+  });
+
+  test("a stream that ends before a submission has settled is an error", async () => {
+    const fake = await startFake({ watch: () => [{ submission: { id: "1", status: 3 } as never, final: false }] });
+    const client = new Portcullis({ address: fake.address });
+    const watch = async () => { for await (const one of client.watchSubmission("1")) void one; };
+    await assert.rejects(watch(), /before the submission had settled/);
+    client.close();
+    fake.stop();
+  });
+
   test("an upload is never sent twice", async () => {
     const fake = await startFake({ review: () => ({ code: UNAVAILABLE }) });
     const client = new Portcullis({ address: fake.address, retry: { pauseMs: 1 } });

@@ -1,7 +1,7 @@
 // Real child processes under watch.
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { after, afterEach, before, describe, test } from "node:test";
@@ -297,6 +297,23 @@ describe("a service that is lost", () => {
     const result = await portcullis.attach(start(lives), {}, { deadlineMs: 300 }).done;
     assert.deepEqual([result.killed, result.error?.name], [true, "DeadlineError"]);
   });
+});
+
+test("a program that ends takes the process along", { skip: !isLinux }, async () => {
+  const program = (end: string) => `
+    import { spawn } from "node:child_process";
+    import { Portcullis } from "@portcullis/sdk";
+    const child = spawn("sleep", ["600"], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const monitor = new Portcullis().attach(child);
+    while (monitor.sessionId === "") await new Promise((next) => setTimeout(next, 5));
+    console.log(child.pid);
+    ${end}
+  `;
+  for (const end of ["process.exit(0);", "setImmediate(() => { throw new Error('a bug'); });"]) {
+    const env = { ...process.env, PORTCULLIS_ADDRESS: server.grpc };
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program(end)], { env, encoding: "utf8", timeout: WAIT_MS });
+    await gone([Number(stdout)]);
+  }
 });
 
 test("a verdict that is not known is a KILL", async () => {

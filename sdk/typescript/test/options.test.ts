@@ -6,7 +6,10 @@ import { test } from "node:test";
 import { ConfigurationError, Portcullis, type PortcullisOptions } from "@portcullis/sdk";
 
 const wrong: [about: string, options: object, text: RegExp][] = [
-  ["an option that is misspelt", { adress: "localhost:1" }, /`adress` is not known/],
+  ["an option that is misspelt", { adress: "localhost:1" }, /has `adress`, which is not known/],
+  ["an option of an object", { context: { agentID: "a" } }, /`context` has `agentID`/],
+  ["an option of TLS", { tls: { serverCa: "x" } }, /`tls` has `serverCa`/],
+  ["an option that every object has", { constructor: 1 }, /`constructor`/],
   ["an empty address", { address: "" }, /is empty/],
   ["an empty list", { address: [] }, /empty list/],
   ["a path", { address: "http://localhost:1/api" }, /cannot be called|not one that can be called/],
@@ -39,6 +42,22 @@ for (const [about, options, text] of wrong) {
     );
   });
 }
+
+test("an option of a call that is misspelt is refused", async () => {
+  const client = new Portcullis();
+  const call = { polcy: "strict" } as object;
+  const isRefused = (error: Error) => error instanceof ConfigurationError && /`polcy`/.test(error.message);
+  await assert.rejects(client.checkMessages("hi", call), isRefused);
+  await assert.rejects(client.checkMessages("hi", { context: call }), isRefused);
+  await assert.rejects(client.interceptTool({ polcy: "x" } as object), isRefused);
+  await assert.rejects(client.interceptMessage({}, call), isRefused);
+  await assert.rejects(client.reviewBundle(".", call), isRefused);
+  await assert.rejects(async () => client.watchSubmission("1", call).next(), isRefused);
+  assert.throws(() => client.guardTool(async () => 1, { name: "a", ...call }), isRefused);
+  assert.throws(() => client.attach({} as never, {}, call), isRefused);
+  assert.throws(() => client.attach({} as never, call), isRefused);
+  client.close();
+});
 
 const right: PortcullisOptions[] = [
   {},

@@ -5,6 +5,8 @@ import {
   CheckMessagesResponse,
   InterceptToolResponse,
   PolicyDecisionServiceService,
+  SubmissionServiceService,
+  WatchSubmissionResponse,
   type StreamMonitorRequest,
   type StreamMonitorResponse,
 } from "@portcullis/sdk/v1";
@@ -23,6 +25,7 @@ export interface Script {
   check?: (index: number) => Partial<CheckMessagesResponse> | grpc.Metadata | { code: grpc.status; metadata?: grpc.Metadata };
   tool?: (request: { phase: number; argsJson: string; resultJson: string }) => Partial<InterceptToolResponse> | { code: grpc.status };
   monitor?: (stream: Stream) => void;
+  watch?: (index: number) => (Partial<WatchSubmissionResponse> | { code: grpc.status })[];
   review?: (index: number) => { code: grpc.status };
 }
 
@@ -65,6 +68,17 @@ export async function startFake(script: Script, address = "127.0.0.1:0"): Promis
     reviewBundle: (stream: grpc.ServerReadableStream<unknown, unknown>, callback: Reply) => {
       const index = note("review", stream.metadata);
       stream.resume().on("end", () => callback({ details: "as the test says", ...(script.review?.(index) ?? { code: 2 }) }));
+    },
+  } as unknown as grpc.UntypedServiceImplementation);
+  server.addService({ watchSubmission: SubmissionServiceService.watchSubmission } as grpc.ServiceDefinition, {
+    watchSubmission: (stream: grpc.ServerWritableStream<unknown, unknown>) => {
+      const index = note("watch", stream.metadata);
+      for (const told of script.watch?.(index) ?? []) {
+        if ("code" in told) return stream.emit("error", { details: "as the test says", ...told });
+        stream.write(WatchSubmissionResponse.fromPartial(told as object));
+      }
+      stream.end();
+      return true;
     },
   } as unknown as grpc.UntypedServiceImplementation);
   const port = await new Promise<number>((resolve, reject) => {
