@@ -8,9 +8,10 @@ import type { LanguageModelMiddleware, ToolSet } from "ai";
 
 import { type Portcullis, SHARED } from "./client.js";
 import { BlockedError, ConfigurationError } from "./errors.js";
-import { type BlockedResult, guardCall, type GuardOptions } from "./guard.js";
-import { judge, type TextNotice, type TextOptions } from "./judge.js";
+import { type BlockedResult, GUARD_NAMES, guardCall, type GuardOptions } from "./guard.js";
+import { judge, TEXT_NAMES, type TextNotice, type TextOptions } from "./judge.js";
 import type { MessageInput, PartInput } from "./messages.js";
+import { checkNames, type Names } from "./options.js";
 
 export type { TextNotice };
 
@@ -22,6 +23,9 @@ export interface GuardToolsOptions extends Omit<GuardOptions, "signal"> {
   readonly unguarded?: readonly string[];
 }
 
+const { signal: _, ...GUARD } = GUARD_NAMES;
+const TOOLS_NAMES: Names<GuardToolsOptions> = { ...GUARD, onBlocked: true, unguarded: true };
+
 type Execute = (input: unknown, options: { toolCallId: string; abortSignal?: AbortSignal }) => unknown;
 
 /**
@@ -32,6 +36,7 @@ type Execute = (input: unknown, options: { toolCallId: string; abortSignal?: Abo
  * @throws {ConfigurationError} for a tool without `execute` that `unguarded` does not name
  */
 export function guardTools<T extends ToolSet>(portcullis: Portcullis, tools: T, options: GuardToolsOptions = {}): T {
+  checkNames(options, TOOLS_NAMES, "the options of guardTools");
   const { onBlocked = "return", unguarded = [], ...guard } = options;
   const guarded = Object.entries(tools).map(([toolName, tool]) => {
     const execute = (tool as { execute?: Execute }).execute;
@@ -76,6 +81,8 @@ export interface MiddlewareOptions extends TextOptions {
   readonly redactInput?: boolean;
 }
 
+const MIDDLEWARE_NAMES: Names<MiddlewareOptions> = { ...TEXT_NAMES, input: true, output: true, toolCalls: true, redactInput: true };
+
 type Transform = Parameters<NonNullable<LanguageModelMiddleware["transformParams"]>>[0];
 type Params = Transform["params"];
 type Generated = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapGenerate"]>>>;
@@ -87,6 +94,7 @@ type StreamPart = Streamed["stream"] extends ReadableStream<infer P> ? P : never
  * A middleware for `wrapLanguageModel`. What is refused is thrown as BlockedError out of `generateText` and its like.
  */
 export function portcullisMiddleware(portcullis: Portcullis, options: MiddlewareOptions = {}): LanguageModelMiddleware {
+  checkNames(options, MIDDLEWARE_NAMES, "the options of portcullisMiddleware");
   const { input = true, output = true, redactInput = false, toolCalls = true, ...text } = options;
   const judgeOutput = async (content: Content, signal: AbortSignal | undefined) => {
     const messages = [outputOf(content, toolCalls)];

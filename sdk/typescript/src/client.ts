@@ -17,6 +17,7 @@ import {
   PolicyDecisionServiceService as Service,
   type ReviewBundleResponse,
 } from "./generated/api/portcullis/v1/policy_decision_service.js";
+import { ConfigurationError } from "./errors.js";
 import { type BundleProgress, reviewBundle, type ReviewBundleOptions } from "./bundle.js";
 import { type BlockedResult, guardTool, type GuardToolOptions } from "./guard.js";
 import { type MessageInput, messagesOf } from "./messages.js";
@@ -199,6 +200,10 @@ export class Portcullis {
   #fill(full: object, request: object, options: CallOptions, call: string): void {
     checkNames(options, CALL_NAMES, `the options of ${call}`);
     checkNames(request, full as Names<object>, `the request of ${call}`);
+    const elsewhere = ["policy", "context", "offsetEncoding"].find((name) => Object.hasOwn(request, name));
+    if (elsewhere !== undefined) {
+      throw new ConfigurationError(`the request of ${call} has \`${elsewhere}\`, which belongs into the options of the call or client.`);
+    }
     const { policy, context } = { policy: this.#shared.policy(options), context: this.#shared.context(options) };
     Object.assign(full, request, { policy, context, offsetEncoding: OffsetEncoding.UTF16 });
   }

@@ -4,7 +4,7 @@ import { type CheckResult, type Portcullis, SHARED } from "./client.js";
 import { BlockedError, type BlockedPhase } from "./errors.js";
 import { Decision, type Finding, type Unjudged } from "./generated/api/portcullis/v1/decision.js";
 import type { MessageInput } from "./messages.js";
-import type { CallOptions } from "./options.js";
+import { CALL_NAMES, type CallOptions, type Names } from "./options.js";
 
 /** A text that passed with a warning, or waits for a person. Texts in it are masked. */
 export interface TextNotice {
@@ -25,6 +25,10 @@ export interface TextOptions extends Omit<CallOptions, "signal"> {
   /** Told of what passes with a warning. */
   readonly onWarnText?: (notice: TextNotice) => void | Promise<void>;
 }
+
+const { signal: _, ...CALLS } = CALL_NAMES;
+/** @internal */
+export const TEXT_NAMES: Names<TextOptions> = { ...CALLS, onAskText: true, onWarnText: true };
 
 /** What is judged. */
 export interface Judged {

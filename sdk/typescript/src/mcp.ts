@@ -7,9 +7,10 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 
 import { type Portcullis, SHARED } from "./client.js";
 import { BlockedError, ConfigurationError } from "./errors.js";
-import { guardCall, type GuardOptions } from "./guard.js";
+import { GUARD_NAMES, guardCall, type GuardOptions } from "./guard.js";
 import { toJsonText } from "./json.js";
-import { judge, type TextOptions } from "./judge.js";
+import { judge, TEXT_NAMES, type TextOptions } from "./judge.js";
+import { checkNames, type Names } from "./options.js";
 
 /** How an MCP client is guarded. */
 export interface GuardMcpOptions extends Omit<GuardOptions, "signal">, TextOptions {
@@ -25,6 +26,16 @@ export interface GuardMcpOptions extends Omit<GuardOptions, "signal">, TextOptio
   /** `throw`, the default. `return`: a refused call answers a result with `isError` that tells the model why. */
   readonly onBlocked?: "throw" | "return";
 }
+
+const { signal: _, ...GUARD } = GUARD_NAMES;
+const NAMES: Names<GuardMcpOptions> = {
+  ...GUARD,
+  ...TEXT_NAMES,
+  serverName: true,
+  onBlockedDescription: true,
+  onDropped: true,
+  onBlocked: true,
+};
 
 type CallTool = Client["callTool"];
 type ListTools = Client["listTools"];
@@ -43,6 +54,7 @@ const NAME_SIGN = /[^A-Za-z0-9-]+/g;
  * judged.
  */
 export function guardMcpClient<C extends Client>(portcullis: Portcullis, client: C, options: GuardMcpOptions = {}): C {
+  checkNames(options, NAMES, "the options of guardMcpClient");
   const refused = new Map<string, BlockedError>();
   const guarded = new Map<string | symbol, unknown>([
     ["callTool", callToolOf(portcullis, client, options, refused)],

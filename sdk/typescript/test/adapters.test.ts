@@ -56,6 +56,13 @@ function model(text: string): MockLanguageModelV3 {
 const guarded = (inner: MockLanguageModelV3, options = {}) =>
   wrapLanguageModel({ model: inner, middleware: portcullisMiddleware(portcullis, options) });
 
+test("an option that is misspelt is refused", () => {
+  const wrong = { onBlockd: "throw" } as object;
+  assert.throws(() => guardTools(portcullis, {}, wrong), /`onBlockd`/);
+  assert.throws(() => portcullisMiddleware(portcullis, wrong), /`onBlockd`/);
+  assert.throws(() => guardMcpClient(portcullis, {} as Client, wrong), /`onBlockd`/);
+});
+
 describe("the middleware of the AI SDK", () => {
   test("what passes is unchanged, at once and as a stream", async () => {
     assert.equal((await generateText({ model: guarded(model("Hello there.")), prompt: "Hello" })).text, "Hello there.");

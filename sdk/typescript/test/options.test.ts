@@ -50,6 +50,7 @@ test("an option of a call that is misspelt is refused", async () => {
   await assert.rejects(client.checkMessages("hi", call), isRefused);
   await assert.rejects(client.checkMessages("hi", { context: call }), isRefused);
   await assert.rejects(client.interceptTool({ polcy: "x" } as object), isRefused);
+  await assert.rejects(client.interceptTool({ policy: "x" } as object), /belongs into the options/);
   await assert.rejects(client.interceptMessage({}, call), isRefused);
   await assert.rejects(client.reviewBundle(".", call), isRefused);
   await assert.rejects(async () => client.watchSubmission("1", call).next(), isRefused);
