@@ -134,7 +134,10 @@ function channelOptionsOf(options: PortcullisOptions, tls: TlsOptions | undefine
     "grpc.max_receive_message_length": RESPONSE_BYTES_MAX,
     ...(keepaliveMs === 0
       ? {}
-      : { "grpc.keepalive_time_ms": keepaliveMs, "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS }),
+      : {
+          "grpc.keepalive_time_ms": keepaliveMs,
+          "grpc.keepalive_timeout_ms": Math.min(keepaliveMs, KEEPALIVE_TIMEOUT_MS),
+        }),
     // A proxy for the internet cannot reach this machine's own ports.
     ...(isLocal ? { "grpc.enable_http_proxy": 0 } : {}),
     ...(tls?.serverName === undefined

@@ -250,6 +250,15 @@ export function detailsOf(error: ServiceError): ErrorDetails {
   return { reason, metadata, violations, retryAfterMs };
 }
 
+/** What gRPC says, without the names of the layers that it came through. */
+function plainDetails(details: string): string {
+  return details
+    .replace(/^round_robin: /, "")
+    .replace(/(?:No connection established\. Last error: )+/, "no connection: ")
+    .replace(/\s*Resolution note: ?\.?\s*$/, "")
+    .replace(/\.$/, "");
+}
+
 /** The error of a call as one of the classes above. `target` is the address, `what` the call, for a person. */
 export function callError(error: unknown, what: string, target: string): PortcullisError {
   if (error instanceof PortcullisError) return error;
@@ -257,13 +266,14 @@ export function callError(error: unknown, what: string, target: string): Portcul
     return new PortcullisError(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   const details = detailsOf(error);
-  const said = error.details === "" ? codeName(error.code) : `${codeName(error.code)}: ${error.details}`;
+  const why = plainDetails(error.details);
+  const said = why === "" ? codeName(error.code) : `${codeName(error.code)}: ${why}`;
   const fields = details.violations.map((one) => `${one.field}: ${one.description}`).join("; ");
   const make = <T>(of: new (message: string, code: number, details: ErrorDetails, cause: unknown) => T, advice: string): T =>
     new of(`${what} at ${target}: ${said}. ${advice}`, error.code, details, error);
   switch (error.code) {
     case GrpcStatus.UNAVAILABLE:
-      return make(UnavailableError, "Check that `portcullis serve` runs there and that the address and TLS settings are right.");
+      return make(UnavailableError, "Check that `portcullis serve` runs there, that this is its gRPC port and not that of HTTP, and the TLS settings.");
     case GrpcStatus.DEADLINE_EXCEEDED:
       return make(DeadlineError, "Raise the deadline of the call, or find out why the service is slow or cut off.");
     case GrpcStatus.UNAUTHENTICATED:

@@ -106,7 +106,10 @@ export interface PortcullisOptions {
   readonly deadlines?: Deadlines;
   /** Retries. */
   readonly retry?: RetryOptions;
-  /** Milliseconds between keepalive pings while a call is open. Default 30,000. 0 sends none. */
+  /**
+   * Milliseconds between keepalive pings while a call is open; an answer is waited for as long, at most 10,000. Default
+   * 30,000. 0 sends none.
+   */
   readonly keepaliveMs?: number;
 }
 

@@ -137,7 +137,7 @@ describe("a service that is away", () => {
     const client = new Portcullis({ address, retry: { pauseMs: 1 } });
     await assert.rejects(client.checkMessages("hi"), (error: UnavailableError) => {
       assert.ok(error instanceof UnavailableError);
-      assert.match(error.message, new RegExp(`at ${address}.*portcullis serve`));
+      assert.match(error.message, new RegExp(`^CheckMessages at ${address}: UNAVAILABLE: no connection: Error: connect ECONNREFUSED ${address}\\. Check that .portcullis serve`));
       return true;
     });
     let ran = false;

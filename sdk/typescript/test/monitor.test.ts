@@ -261,6 +261,18 @@ describe("a service that is lost", () => {
     client.close();
   });
 
+  test("that hangs is noticed by its keepalive", { skip: !isLinux }, async () => {
+    const hung = await startServer();
+    const client = new Portcullis({ address: hung.grpc, keepaliveMs: 200 });
+    const monitor = client.attach(start("setTimeout(() => {}, 60000)"));
+    while (monitor.sessionId === "") await new Promise((next) => setTimeout(next, 5));
+    hung.signal("SIGSTOP");
+    const result = await monitor.done;
+    assert.deepEqual([result.killed, result.error?.name], [true, "UnavailableError"]);
+    client.close();
+    await hung.stop("SIGKILL");
+  });
+
   test("lets it go on by choice, counted", async () => {
     const { client, child, monitor } = await lose({ onDisconnect: "continue" });
     while (client.stats.unwatchedBytes < 100) await new Promise((next) => setTimeout(next, 5));

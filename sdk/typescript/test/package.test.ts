@@ -58,6 +58,14 @@ describe("programs that have installed it", () => {
     execFileSync(process.execPath, [join(HERE, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd: folder, stdio: ["ignore", "inherit", "inherit"] });
   });
 
+  test("load every entry, in both formats", () => {
+    const entries = ["", "/v1", "/ai", "/mcp"].map((entry) => `@portcullis/sdk${entry}`);
+    const imports = entries.map((entry) => `await import("${entry}");`).join(" ");
+    const requires = entries.map((entry) => `require("${entry}");`).join(" ");
+    execFileSync(process.execPath, ["--input-type=module", "-e", imports], { cwd: folder });
+    execFileSync(process.execPath, ["--input-type=commonjs", "-e", requires], { cwd: folder });
+  });
+
   for (const program of ["esm.mjs", "cjs.cjs"]) {
     test(`run: ${program}`, () => {
       const env = { ...process.env, PORTCULLIS_ADDRESS: server.grpc };

@@ -18,6 +18,7 @@ export interface Server {
   adminToken: string;
   /** A folder that goes with the server. */
   folder: string;
+  signal(name: NodeJS.Signals): void;
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -55,6 +56,7 @@ export async function startServer({ settings = {}, policy, listen = "127.0.0.1:0
       http,
       adminToken: readFileSync(join(folder, "data", "admin-token"), "utf8").trim(),
       folder,
+      signal: (name) => void child.kill(name),
       stop: async (signal = "SIGTERM") => {
         child.kill(signal);
         const timer = setTimeout(() => child.kill("SIGKILL"), WAIT_MS);
