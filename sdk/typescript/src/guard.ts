@@ -115,7 +115,7 @@ export async function guardCall(
   }
   const before = await ask(shared, call, { phase: ToolPhase.BEFORE, argsJson });
   const judged = before === undefined ? argsJson : before.argsJson;
-  const used = fromJsonText(judged === "" ? "{}" : judged, `the arguments of tool \`${toolName}\``) as Arguments;
+  const used = argumentsOf(judged, toolName);
   if (before !== undefined) await obey(shared, call, "before", before, used);
 
   const metadataJson = before?.metadataJson ?? call.metadataJson ?? "";
@@ -132,6 +132,13 @@ export async function guardCall(
   const shown = shownJson === "" ? undefined : fromJsonText(shownJson, `the result of tool \`${toolName}\` (it has run)`);
   if (answer !== undefined) await obey(shared, call, "after", answer, shown);
   return shown;
+}
+
+function argumentsOf(json: string, toolName: string): Arguments {
+  const subject = `the arguments of tool \`${toolName}\``;
+  const used = fromJsonText(json === "" ? "{}" : json, subject);
+  if (typeof used === "object" && used !== null && !Array.isArray(used)) return used;
+  throw new PortcullisError(`${subject} came back as no object.`);
 }
 
 /** What to throw when a tool has failed: its own error, or what the guard leaves of it. */

@@ -6,6 +6,7 @@
  */
 
 import type { ChildProcess } from "node:child_process";
+import type { Socket } from "node:net";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { ClientDuplexStream } from "@grpc/grpc-js";
@@ -436,6 +437,8 @@ export class Monitor {
     for (const { from, to, listen } of this.#sources) {
       if (to === undefined) from.off("data", listen);
       from.resume();
+      // What has left the group of a killed process may hold the pipe; it is no reason for this program to go on.
+      if (this.#killReach !== undefined && "unref" in from) (from as Socket).unref();
     }
     this.#finish({
       sessionId: this.#sessionId,

@@ -265,6 +265,18 @@ test("64-bit integers are exact or an error", async () => {
   fake.stop();
 });
 
+test("an answer that makes no sense runs nothing", async () => {
+  for (const argsJson of ["[]", "1", "null", "{", '{"n": 1e999}']) {
+    const fake = await startFake({ tool: () => ({ decision: Decision.ALLOW, argsJson }) });
+    const client = new Portcullis({ address: fake.address, onUnavailable: "open" });
+    let ran = false;
+    await assert.rejects(client.guardTool(() => (ran = true), { name: "tool" })(), { name: "PortcullisError" });
+    assert.equal(ran, false);
+    client.close();
+    fake.stop();
+  }
+});
+
 test("a decision that is not known is no pass", async () => {
   for (const decision of [Decision.UNSPECIFIED, 9 as Decision]) {
     const fake = await startFake({ check: () => ({ decision }), tool: () => ({ decision, argsJson: "{}" }) });

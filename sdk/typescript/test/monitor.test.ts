@@ -114,6 +114,18 @@ describe("attach", () => {
     assert.deepEqual([kept?.sessionId, kept?.work?.goal, kept?.context?.agentId], ["sdk-kill", "Build the app", "builder"]);
   });
 
+  test("what a child leaves behind in its group is killed with it", { skip: !isLinux }, async () => {
+    const child = spawn("sh", ["-c", `sleep 600 & echo "left $!"; echo '${DANGEROUS}'`], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    children.push(child);
+    const exited = new Promise((done) => child.once("exit", done));
+    const stdout = sink();
+    const monitor = portcullis.attach(child, {}, { passThrough: { stdout } });
+    await exited;
+    const result = await monitor.done;
+    assert.deepEqual([result.killed, result.killReach], [true, "group"]);
+    await gone([Number(/left (\d+)/.exec(stdout.text)![1])]);
+  });
+
   test("a stopped child is continued and killed", { skip: !isLinux }, async () => {
     const child = start(`console.log(${JSON.stringify(DANGEROUS)}); process.kill(process.pid, "SIGSTOP"); setTimeout(() => {}, 60000);`);
     const { killed, signal } = await portcullis.attach(child).done;
