@@ -7,7 +7,12 @@
 import * as grpc from "@grpc/grpc-js";
 
 import { Portcullis } from "@portcullis/sdk";
-import { CheckMessagesRequest, type CheckMessagesResponse, OffsetEncoding, PolicyDecisionServiceClient } from "@portcullis/sdk/v1";
+import {
+  CheckMessagesRequest,
+  type CheckMessagesResponse,
+  OffsetEncoding,
+  PolicyDecisionServiceClient,
+} from "@portcullis/sdk/v1";
 
 const ROUNDS = Number(process.argv[2] ?? 4_000);
 const WARM_UP = 1_000;
@@ -24,7 +29,9 @@ function raw(): Promise<CheckMessagesResponse> {
     offsetEncoding: OffsetEncoding.UTF16,
   } as never);
   return new Promise((done, fail) => {
-    stub.checkMessages(request, new grpc.Metadata(), { deadline: Date.now() + 5_000 }, (error, answer) => (error ? fail(error) : done(answer)));
+    stub.checkMessages(request, new grpc.Metadata(), { deadline: Date.now() + 5_000 }, (error, answer) =>
+      error ? fail(error) : done(answer),
+    );
   });
 }
 
@@ -43,7 +50,10 @@ function median(values: number[]): number {
 const [rawTimes, clientTimes]: [number[], number[]] = [[], []];
 for (let round = 0; round < WARM_UP + ROUNDS; round++) {
   // Each goes first every other time.
-  const pairs = [[raw, rawTimes], [client, clientTimes]] as const;
+  const pairs = [
+    [raw, rawTimes],
+    [client, clientTimes],
+  ] as const;
   for (const [ask, times] of round % 2 === 0 ? pairs : [...pairs].reverse()) {
     const time = await micros(ask);
     if (round >= WARM_UP) times.push(time);

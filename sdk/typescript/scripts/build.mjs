@@ -23,12 +23,24 @@ function run(program, ...args) {
 /** A hash over everything that the build reads but the packages it uses, which the lock file names. */
 function sourcesHash() {
   const hash = createHash("sha256");
-  for (const path of ["src", "proto", "scripts", "package-lock.json", "tsconfig.json", "buf.gen.yaml", "buf.gen.errors.yaml", "../../proto"]) {
+  for (const path of [
+    "src",
+    "proto",
+    "scripts",
+    "package-lock.json",
+    "tsconfig.json",
+    "buf.gen.yaml",
+    "buf.gen.errors.yaml",
+    "../../proto",
+  ]) {
     const at = join(here, path);
     const isFile = statSync(at).isFile();
     const names = isFile ? [""] : readdirSync(at, { recursive: true }).map(String).sort();
     for (const name of names.filter((name) => isFile || (/\.\w+$/.test(name) && !name.startsWith("generated")))) {
-      hash.update(`${path}/${name}\0`).update(readFileSync(join(at, name))).update("\0");
+      hash
+        .update(`${path}/${name}\0`)
+        .update(readFileSync(join(at, name)))
+        .update("\0");
     }
   }
   return hash.digest("hex");

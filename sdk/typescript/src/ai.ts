@@ -42,7 +42,9 @@ export function guardTools<T extends ToolSet>(portcullis: Portcullis, tools: T, 
     const execute = (tool as { execute?: Execute }).execute;
     if (execute === undefined) {
       if (unguarded.includes(toolName)) return [toolName, tool];
-      throw new ConfigurationError(`the tool \`${toolName}\` has no \`execute\`: it runs elsewhere, unguarded; name it in \`unguarded\`.`);
+      throw new ConfigurationError(
+        `the tool \`${toolName}\` has no \`execute\`: it runs elsewhere, unguarded; name it in \`unguarded\`.`,
+      );
     }
     const run: Execute = async (input, called) => {
       const { toolCallId, abortSignal } = called;
@@ -50,7 +52,8 @@ export function guardTools<T extends ToolSet>(portcullis: Portcullis, tools: T, 
       try {
         return await guardCall(portcullis[SHARED], call, input, (args) => last(execute.call(tool, args, called)));
       } catch (error) {
-        if (onBlocked === "return" && error instanceof BlockedError) return JSON.parse(error.blockedResultJson) as BlockedResult;
+        if (onBlocked === "return" && error instanceof BlockedError)
+          return JSON.parse(error.blockedResultJson) as BlockedResult;
         throw error;
       }
     };
@@ -81,7 +84,13 @@ export interface MiddlewareOptions extends TextOptions {
   readonly redactInput?: boolean;
 }
 
-const MIDDLEWARE_NAMES: Names<MiddlewareOptions> = { ...TEXT_NAMES, input: true, output: true, toolCalls: true, redactInput: true };
+const MIDDLEWARE_NAMES: Names<MiddlewareOptions> = {
+  ...TEXT_NAMES,
+  input: true,
+  output: true,
+  toolCalls: true,
+  redactInput: true,
+};
 
 type Transform = Parameters<NonNullable<LanguageModelMiddleware["transformParams"]>>[0];
 type Params = Transform["params"];
@@ -107,7 +116,11 @@ export function portcullisMiddleware(portcullis: Portcullis, options: Middleware
       const prompt = readPrompt(params.prompt, toolCalls);
       const messages = prompt.map(({ message }) => message);
       const { abortSignal: signal } = params;
-      const answer = await judge(portcullis, { messages, phase: "input", toolName: "", redact: redactInput, signal }, text);
+      const answer = await judge(
+        portcullis,
+        { messages, phase: "input", toolName: "", redact: redactInput, signal },
+        text,
+      );
       if (!redactInput || answer.failedOpen) return params;
       return { ...params, prompt: prompt.map(({ write }, index) => write(partsOf(answer.redactedMessages[index]!))) };
     },
@@ -200,7 +213,10 @@ interface ReadMessage {
 }
 
 /** The parts of a redacted turn as texts: tool calls after the rest, as {@link readPrompt} puts them. */
-function partsOf(redacted: { parts?: { parts: { text?: string; json?: string }[] } | undefined; toolCalls: { argsJson: string }[] }): string[] {
+function partsOf(redacted: {
+  parts?: { parts: { text?: string; json?: string }[] } | undefined;
+  toolCalls: { argsJson: string }[];
+}): string[] {
   const parts = redacted.parts?.parts.map((part) => part.text ?? part.json ?? "") ?? [];
   return [...parts, ...redacted.toolCalls.map((call) => call.argsJson)];
 }
@@ -209,7 +225,10 @@ function readPrompt(prompt: Params["prompt"], withCalls: boolean): ReadMessage[]
   return prompt.map((message): ReadMessage => {
     if (typeof message.content === "string") {
       const parts = [{ text: message.content }];
-      return { message: { role: message.role, parts }, write: ([text]) => ({ ...message, content: text }) as PromptMessage };
+      return {
+        message: { role: message.role, parts },
+        write: ([text]) => ({ ...message, content: text }) as PromptMessage,
+      };
     }
     const parts: PartInput[] = [];
     const toolCalls: { id: string; name: string; argsJson: string }[] = [];
@@ -219,8 +238,13 @@ function readPrompt(prompt: Params["prompt"], withCalls: boolean): ReadMessage[]
       if (part.type === "tool-call" && !withCalls) {
         writers.push({ isCall: false, at: -1, write: () => part });
       } else if (part.type === "tool-call") {
-        const at = toolCalls.push({ id: part.toolCallId, name: part.toolName, argsJson: JSON.stringify(part.input) ?? "" }) - 1;
-        writers.push({ isCall: true, at, write: (text) => ({ ...part, input: text === "" ? part.input : JSON.parse(text) }) });
+        const at =
+          toolCalls.push({ id: part.toolCallId, name: part.toolName, argsJson: JSON.stringify(part.input) ?? "" }) - 1;
+        writers.push({
+          isCall: true,
+          at,
+          write: (text) => ({ ...part, input: text === "" ? part.input : JSON.parse(text) }),
+        });
       } else {
         const { sent, write } = readPart(part);
         writers.push({ isCall: false, at: parts.push(sent) - 1, write });
@@ -243,7 +267,10 @@ function readPart(part: PromptPart): { sent: PartInput; write: (text: string) =>
       return { sent: { text: part.text }, write: (text) => ({ ...part, text }) };
     case "file": {
       const sent = fileOf(part.mediaType, part.data);
-      return { sent, write: (text) => ("text" in sent ? { ...part, data: Buffer.from(text).toString("base64") } : part) };
+      return {
+        sent,
+        write: (text) => ("text" in sent ? { ...part, data: Buffer.from(text).toString("base64") } : part),
+      };
     }
     case "tool-result": {
       const { output } = part;
@@ -262,6 +289,7 @@ function readPart(part: PromptPart): { sent: PartInput; write: (text: string) =>
 function fileOf(mimeType: string, data: Uint8Array | string | URL): PartInput {
   if (data instanceof URL) return { media: { mimeType, uri: data.href } };
   const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data;
-  if (/^(text\/|application\/(json|xml|yaml|javascript))/.test(mimeType)) return { text: Buffer.from(bytes).toString() };
+  if (/^(text\/|application\/(json|xml|yaml|javascript))/.test(mimeType))
+    return { text: Buffer.from(bytes).toString() };
   return { media: { mimeType, sha256: createHash("sha256").update(bytes).digest() } };
 }

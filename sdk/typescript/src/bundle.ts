@@ -41,7 +41,14 @@ export interface ReviewBundleOptions extends CallOptions {
   readonly onProgress?: (progress: BundleProgress) => void;
 }
 
-const NAMES: Names<ReviewBundleOptions> = { ...CALL_NAMES, kind: true, name: true, entityId: true, dryRun: true, onProgress: true };
+const NAMES: Names<ReviewBundleOptions> = {
+  ...CALL_NAMES,
+  kind: true,
+  name: true,
+  entityId: true,
+  dryRun: true,
+  onProgress: true,
+};
 const WHAT = "ReviewBundle";
 const KINDS = { skill: BundleKind.SKILL, plugin: BundleKind.PLUGIN, agent: BundleKind.AGENT } as const;
 /** Folders of version control: not part of a bundle. */
@@ -53,7 +60,11 @@ const CHUNK_BYTES = 64 * 1024;
 const LINK_MODE = 0o120_777;
 
 /** See `Portcullis.reviewBundle`. */
-export async function reviewBundle(shared: Shared, path: string, options: ReviewBundleOptions): Promise<ReviewBundleResponse> {
+export async function reviewBundle(
+  shared: Shared,
+  path: string,
+  options: ReviewBundleOptions,
+): Promise<ReviewBundleResponse> {
   checkNames(options, NAMES, "the options of reviewBundle");
   const { archive, paths } = await load(path, options);
   const header = {
@@ -82,7 +93,12 @@ export async function reviewBundle(shared: Shared, path: string, options: Review
   }
 }
 
-function send(opened: Opened, first: ReviewBundleRequest, archive: Buffer, told: ReviewBundleOptions): Promise<ReviewBundleResponse> {
+function send(
+  opened: Opened,
+  first: ReviewBundleRequest,
+  archive: Buffer,
+  told: ReviewBundleOptions,
+): Promise<ReviewBundleResponse> {
   const { path, requestSerialize, responseDeserialize } = Service.reviewBundle;
   const { lane, metadata, options } = opened;
   const totalBytes = archive.length;
@@ -150,7 +166,10 @@ interface Walked {
   readonly size: number;
 }
 
-async function pack(folder: string, { onProgress, signal }: ReviewBundleOptions): Promise<{ archive: Buffer; paths: string[] }> {
+async function pack(
+  folder: string,
+  { onProgress, signal }: ReviewBundleOptions,
+): Promise<{ archive: Buffer; paths: string[] }> {
   const walked: Walked[] = [];
   await walk(folder, "", walked);
   if (walked.length === 0) throw new BundleError(`${folder} holds no file.`);
@@ -177,7 +196,8 @@ async function walk(folder: string, prefix: string, walked: Walked[]): Promise<v
     const found = await lstat(path);
     if (found.isDirectory()) await walk(path, `${prefix}${text}/`, walked);
     else walked.push({ path, name: `${prefix}${text}`, size: found.size });
-    if (walked.length > FILES_MAX) throw new BundleError(`${folder} holds more than ${FILES_MAX} files; is it the right one?`);
+    if (walked.length > FILES_MAX)
+      throw new BundleError(`${folder} holds more than ${FILES_MAX} files; is it the right one?`);
   }
 }
 
@@ -199,7 +219,8 @@ async function read(path: string): Promise<{ mode: number; data: Uint8Array }> {
 /** What a bundle is, lying at the top of an archive or in one folder of it. */
 function kindOf(path: string, paths: readonly string[], said: ReviewBundleOptions["kind"]): BundleKind {
   if (said !== undefined) {
-    if (!Object.hasOwn(KINDS, said)) throw new BundleError(`\`kind\` is ${JSON.stringify(said)}; give "skill", "plugin" or "agent".`);
+    if (!Object.hasOwn(KINDS, said))
+      throw new BundleError(`\`kind\` is ${JSON.stringify(said)}; give "skill", "plugin" or "agent".`);
     return KINDS[said];
   }
   const names = (name: string) => paths.some((one) => one === name || one.slice(one.indexOf("/") + 1) === name);

@@ -11,7 +11,15 @@ import {
 } from "@grpc/grpc-js";
 
 import { Connection, type Lane } from "./connection.js";
-import { AbortedError, callError, codeName, ConfigurationError, DeadlineError, detailsOf, isServiceError } from "./errors.js";
+import {
+  AbortedError,
+  callError,
+  codeName,
+  ConfigurationError,
+  DeadlineError,
+  detailsOf,
+  isServiceError,
+} from "./errors.js";
 import { type CallOptions, type Deadlines, millis, type PortcullisOptions } from "./options.js";
 import { type Token, tokenOf } from "./token.js";
 import { activeContext, inject, isTraceKnown, traceReady } from "./trace.js";
@@ -124,7 +132,12 @@ export class Caller {
   /** What a call needs, at once where all of it is at hand: a lane, metadata, options. */
   open(limit: Limit): Opened | Promise<Opened> {
     // Read before anything is waited for, as it belongs to the caller's place in the program.
-    if (!isTraceKnown()) return within(traceReady.then(() => this.open(limit)), limit, "reading @opentelemetry/api");
+    if (!isTraceKnown())
+      return within(
+        traceReady.then(() => this.open(limit)),
+        limit,
+        "reading @opentelemetry/api",
+      );
     const context = activeContext();
     const made = (lane: Lane, token: string | undefined): Opened => {
       const metadata = new Metadata();
@@ -167,7 +180,11 @@ export class Caller {
   };
 }
 
-function once<Q, A>({ method, request, what }: Asked<Q, A>, opened: Opened, signal: AbortSignal | undefined): Promise<A> {
+function once<Q, A>(
+  { method, request, what }: Asked<Q, A>,
+  opened: Opened,
+  signal: AbortSignal | undefined,
+): Promise<A> {
   if (signal?.aborted) return Promise.reject(aborted(what, signal));
   const { path, requestSerialize, responseDeserialize } = method;
   return new Promise<A>((resolve, reject) => {
@@ -177,7 +194,15 @@ function once<Q, A>({ method, request, what }: Asked<Q, A>, opened: Opened, sign
       if (error === null) resolve(answer as A);
       else reject(error);
     };
-    const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, opened.metadata, opened.options, told);
+    const call = client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      opened.metadata,
+      opened.options,
+      told,
+    );
     const cancel = () => call.cancel();
     signal?.addEventListener("abort", cancel, { once: true });
   });

@@ -54,7 +54,13 @@ export interface StubConstructor<T extends Client> {
   new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): T;
 }
 
-const CHECK_NAMES: Names<CheckOptions> = { ...CALL_NAMES, redact: true, revealMatches: true, plugins: true, direction: true };
+const CHECK_NAMES: Names<CheckOptions> = {
+  ...CALL_NAMES,
+  redact: true,
+  revealMatches: true,
+  plugins: true,
+  direction: true,
+};
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -62,7 +68,9 @@ type AnyFunction = (...args: never[]) => unknown;
 export type Guarded<F extends AnyFunction> = (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>;
 
 /** A guarded function that answers a refusal with a value. */
-export type GuardedOrBlocked<F extends AnyFunction> = (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>> | BlockedResult>;
+export type GuardedOrBlocked<F extends AnyFunction> = (
+  ...args: Parameters<F>
+) => Promise<Awaited<ReturnType<F>> | BlockedResult>;
 
 /** @internal */
 export const SHARED: unique symbol = Symbol("shared");
@@ -107,7 +115,10 @@ export class Portcullis {
   }
 
   /** Judges, and may change, a message before the agent sees it. Hand `metadataJson` of the answer on. */
-  async interceptMessage(request: Request<InterceptMessageRequest>, options: CallOptions = {}): Promise<InterceptMessageResponse> {
+  async interceptMessage(
+    request: Request<InterceptMessageRequest>,
+    options: CallOptions = {},
+  ): Promise<InterceptMessageResponse> {
     const full = InterceptMessageRequest.create();
     this.#fill(full, request, options, "interceptMessage");
     const asked = { method: Service.interceptMessage, request: full, what: "InterceptMessage", isIdempotent: true };
@@ -115,7 +126,10 @@ export class Portcullis {
   }
 
   /** Judges, and may change, which model is called and how. */
-  async interceptParams(request: Request<InterceptParamsRequest>, options: CallOptions = {}): Promise<InterceptParamsResponse> {
+  async interceptParams(
+    request: Request<InterceptParamsRequest>,
+    options: CallOptions = {},
+  ): Promise<InterceptParamsResponse> {
     const full = InterceptParamsRequest.create();
     this.#fill(full, request, options, "interceptParams");
     const asked = { method: Service.interceptParams, request: full, what: "InterceptParams", isIdempotent: true };
@@ -123,7 +137,10 @@ export class Portcullis {
   }
 
   /** One check of a tool call, for callers that run the tool themselves; {@link guardTool} does both around it. */
-  async interceptTool(request: Request<InterceptToolRequest>, options: CallOptions = {}): Promise<InterceptToolResponse> {
+  async interceptTool(
+    request: Request<InterceptToolRequest>,
+    options: CallOptions = {},
+  ): Promise<InterceptToolResponse> {
     const full = InterceptToolRequest.create();
     this.#fill(full, request, options, "interceptTool");
     const asked = { method: Service.interceptTool, request: full, what: "InterceptTool", isIdempotent: true };
@@ -137,7 +154,10 @@ export class Portcullis {
    * judged. What JSON does not carry is refused with UnserializableError. BLOCK, and ASK without approval, throw
    * BlockedError. An error of the tool is judged like a result, and thrown.
    */
-  guardTool<F extends AnyFunction>(tool: F, options: GuardToolOptions & { readonly onBlocked: "return" }): GuardedOrBlocked<F>;
+  guardTool<F extends AnyFunction>(
+    tool: F,
+    options: GuardToolOptions & { readonly onBlocked: "return" },
+  ): GuardedOrBlocked<F>;
   guardTool<F extends AnyFunction>(tool: F, options?: GuardToolOptions): Guarded<F>;
   guardTool<F extends AnyFunction>(tool: F, options: GuardToolOptions = {}): GuardedOrBlocked<F> {
     return guardTool(this.#shared, tool, options) as GuardedOrBlocked<F>;
@@ -202,7 +222,9 @@ export class Portcullis {
     checkNames(request, full as Names<object>, `the request of ${call}`);
     const elsewhere = ["policy", "context", "offsetEncoding"].find((name) => Object.hasOwn(request, name));
     if (elsewhere !== undefined) {
-      throw new ConfigurationError(`the request of ${call} has \`${elsewhere}\`, which belongs into the options of the call or client.`);
+      throw new ConfigurationError(
+        `the request of ${call} has \`${elsewhere}\`, which belongs into the options of the call or client.`,
+      );
     }
     const { policy, context } = { policy: this.#shared.policy(options), context: this.#shared.context(options) };
     Object.assign(full, request, { policy, context, offsetEncoding: OffsetEncoding.UTF16 });

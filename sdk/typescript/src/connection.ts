@@ -47,7 +47,12 @@ export class Connection {
     const targets = targetsOf(options.address);
     const tls = tlsOf(options.tls, targets);
     const away = targets.find((target) => !target.isLocal);
-    if (options.token !== undefined && tls === undefined && away !== undefined && options.allowPlainTextToken !== true) {
+    if (
+      options.token !== undefined &&
+      tls === undefined &&
+      away !== undefined &&
+      options.allowPlainTextToken !== true
+    ) {
       throw new ConfigurationError(
         `the token would go to ${away.name} in plain text; set \`tls\`, or \`allowPlainTextToken\` where something else encrypts.`,
       );

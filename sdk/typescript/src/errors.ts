@@ -193,7 +193,8 @@ function refusalText(refusal: Refusal): string {
   const subject = SUBJECTS[refusal.phase];
   const of = refusal.toolName === "" ? "" : ` of tool \`${refusal.toolName}\``;
   const why = refusal.blockReason === "" ? "the policy gave no reason" : refusal.blockReason;
-  const asked = refusal.decision === Decision.ASK ? " A person must approve, and nobody did; `onAsk` is how to ask." : "";
+  const asked =
+    refusal.decision === Decision.ASK ? " A person must approve, and nobody did; `onAsk` is how to ask." : "";
   return `Portcullis refused ${subject}${of}: ${why}${asked} (decision ${refusal.decisionId || "unknown"})`;
 }
 
@@ -269,16 +270,24 @@ export function callError(error: unknown, what: string, target: string): Portcul
   const why = plainDetails(error.details);
   const said = why === "" ? codeName(error.code) : `${codeName(error.code)}: ${why}`;
   const fields = details.violations.map((one) => `${one.field}: ${one.description}`).join("; ");
-  const make = <T>(of: new (message: string, code: number, details: ErrorDetails, cause: unknown) => T, advice: string): T =>
-    new of(`${what} at ${target}: ${said}. ${advice}`, error.code, details, error);
+  const make = <T>(
+    of: new (message: string, code: number, details: ErrorDetails, cause: unknown) => T,
+    advice: string,
+  ): T => new of(`${what} at ${target}: ${said}. ${advice}`, error.code, details, error);
   switch (error.code) {
     case GrpcStatus.UNAVAILABLE:
-      return make(UnavailableError, "Check that `portcullis serve` runs there, that this is its gRPC port and not that of HTTP, and the TLS settings.");
+      return make(
+        UnavailableError,
+        "Check that `portcullis serve` runs there, that this is its gRPC port and not that of HTTP, and the TLS settings.",
+      );
     case GrpcStatus.DEADLINE_EXCEEDED:
       return make(DeadlineError, "Raise the deadline of the call, or find out why the service is slow or cut off.");
     case GrpcStatus.UNAUTHENTICATED:
     case GrpcStatus.PERMISSION_DENIED:
-      return make(AuthenticationError, "Check the token or certificate, and which roles, tenant and policy it may use.");
+      return make(
+        AuthenticationError,
+        "Check the token or certificate, and which roles, tenant and policy it may use.",
+      );
     case GrpcStatus.INVALID_ARGUMENT:
     case GrpcStatus.OUT_OF_RANGE:
       return make(InvalidRequestError, fields === "" ? "Correct the request." : `Correct ${fields}.`);

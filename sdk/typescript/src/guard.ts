@@ -87,7 +87,13 @@ export interface GuardToolOptions extends GuardOptions {
 }
 
 /** @internal */
-export const GUARD_NAMES: Names<GuardOptions> = { ...CALL_NAMES, onAsk: true, onWarn: true, environment: true, metadataJson: true };
+export const GUARD_NAMES: Names<GuardOptions> = {
+  ...CALL_NAMES,
+  onAsk: true,
+  onWarn: true,
+  environment: true,
+  metadataJson: true,
+};
 const GUARD_TOOL_NAMES: Names<GuardToolOptions> = {
   ...GUARD_NAMES,
   name: true,
@@ -129,7 +135,8 @@ export async function guardCall(
   const resultJson = result === undefined ? "" : toJsonText(result, `the result of tool \`${toolName}\` (it has run)`);
   const answer = await ask(shared, call, { ...after, resultJson });
   const shownJson = answer === undefined ? resultJson : answer.resultJson;
-  const shown = shownJson === "" ? undefined : fromJsonText(shownJson, `the result of tool \`${toolName}\` (it has run)`);
+  const shown =
+    shownJson === "" ? undefined : fromJsonText(shownJson, `the result of tool \`${toolName}\` (it has run)`);
   if (answer !== undefined) await obey(shared, call, "after", answer, shown);
   return shown;
 }
@@ -142,12 +149,18 @@ function argumentsOf(json: string, toolName: string): Arguments {
 }
 
 /** What to throw when a tool has failed: its own error, or what the guard leaves of it. */
-async function judgeFailure(shared: Shared, call: GuardedCall, after: Partial<InterceptToolRequest>, error: unknown): Promise<unknown> {
+async function judgeFailure(
+  shared: Shared,
+  call: GuardedCall,
+  after: Partial<InterceptToolRequest>,
+  error: unknown,
+): Promise<unknown> {
   const told = failureOf(error, 0);
   const resultJson = JSON.stringify(told);
   const answer = await ask(shared, call, { ...after, resultJson, isError: true });
   if (answer === undefined) return error;
-  const shown = answer.resultJson === "" ? undefined : fromJsonText(answer.resultJson, `the error of tool \`${call.toolName}\``);
+  const shown =
+    answer.resultJson === "" ? undefined : fromJsonText(answer.resultJson, `the error of tool \`${call.toolName}\``);
   await obey(shared, call, "after", answer, shown);
   if (answer.resultJson === resultJson) return error;
   const message = (shown as { message?: unknown } | undefined)?.message;
@@ -255,7 +268,12 @@ async function approves(call: GuardedCall, request: AskRequest): Promise<boolean
   return (await call.onAsk(request)) === true;
 }
 
-function refusal(shared: Shared, call: GuardedCall, phase: Refusal["phase"], answer: InterceptToolResponse): BlockedError {
+function refusal(
+  shared: Shared,
+  call: GuardedCall,
+  phase: Refusal["phase"],
+  answer: InterceptToolResponse,
+): BlockedError {
   shared.counts.blocked += 1;
   const reason = answer.blockReason || "refused by the policy";
   const fallback: BlockedResult = { status: "blocked", tool: answer.toolName || call.toolName, reason };
@@ -272,7 +290,8 @@ export function guardTool(shared: Shared, tool: (...args: never[]) => unknown, o
   checkNames(options, GUARD_TOOL_NAMES, "the options of guardTool");
   if (typeof tool !== "function") throw new ConfigurationError("guardTool takes a function.");
   const toolName = options.name ?? tool.name;
-  if (toolName === "") throw new ConfigurationError('the function has no name; give one: guardTool(fn, { name: "…" }).');
+  if (toolName === "")
+    throw new ConfigurationError('the function has no name; give one: guardTool(fn, { name: "…" }).');
   const { parameters, encodeArgs, encodeResult, onBlocked = "throw" } = options;
   if (onBlocked !== "throw" && onBlocked !== "return") {
     throw new ConfigurationError(`\`onBlocked\` is ${JSON.stringify(onBlocked)}; give "throw" or "return".`);
@@ -284,7 +303,8 @@ export function guardTool(shared: Shared, tool: (...args: never[]) => unknown, o
     try {
       return await guardCall(shared, { ...options, toolName }, args, run, encodeResult);
     } catch (error) {
-      if (onBlocked === "return" && error instanceof BlockedError) return JSON.parse(error.blockedResultJson) as BlockedResult;
+      if (onBlocked === "return" && error instanceof BlockedError)
+        return JSON.parse(error.blockedResultJson) as BlockedResult;
       throw error;
     }
   };
@@ -301,7 +321,9 @@ function shapeOf(given: unknown[], parameters: readonly string[] | undefined, to
   if (parameters !== undefined) {
     if (given.length > parameters.length) {
       const named = `${parameters.length} of ${given.length} arguments`;
-      throw new ConfigurationError(`tool \`${toolName}\`: \`parameters\` names ${named}; what has no name is not judged.`);
+      throw new ConfigurationError(
+        `tool \`${toolName}\`: \`parameters\` names ${named}; what has no name is not judged.`,
+      );
     }
     const pairs = given.map((value, index) => [parameters[index]!, value] as const);
     const args = Object.fromEntries(pairs);
@@ -314,7 +336,9 @@ function shapeOf(given: unknown[], parameters: readonly string[] | undefined, to
   const unpack = (used: Arguments) => {
     const list = used["args"];
     if (Array.isArray(list) && Object.keys(used).length === 1) return list;
-    throw new PortcullisError(`tool \`${toolName}\`: the policy changed the arguments to what the function does not take.`);
+    throw new PortcullisError(
+      `tool \`${toolName}\`: the policy changed the arguments to what the function does not take.`,
+    );
   };
   return { args: { args: given }, unpack };
 }
@@ -322,7 +346,9 @@ function shapeOf(given: unknown[], parameters: readonly string[] | undefined, to
 function unpackNamed(used: Arguments, parameters: readonly string[], toolName: string): unknown[] {
   const strange = Object.keys(used).find((name) => !parameters.includes(name));
   if (strange !== undefined) {
-    throw new PortcullisError(`tool \`${toolName}\`: the policy added \`${strange}\`, which the function does not take.`);
+    throw new PortcullisError(
+      `tool \`${toolName}\`: the policy added \`${strange}\`, which the function does not take.`,
+    );
   }
   const values = parameters.map((name) => used[name]);
   while (values.length > 0 && values.at(-1) === undefined) values.pop();

@@ -49,7 +49,9 @@ function copy(value: unknown, path: string, subject: string, above: object[]): J
   if (above.includes(object)) throw refused(path, subject, "a cycle", "break it");
   if (above.length >= DEPTH_MAX) throw refused(path, subject, `more than ${DEPTH_MAX} levels`, "flatten it");
   above.push(object);
-  const copied = Array.isArray(object) ? copyList(object, path, subject, above) : copyObject(object, path, subject, above);
+  const copied = Array.isArray(object)
+    ? copyList(object, path, subject, above)
+    : copyObject(object, path, subject, above);
   above.pop();
   return copied;
 }
@@ -68,7 +70,12 @@ function copyObject(object: object, path: string, subject: string, above: object
   if (!isPlain) {
     const name = (object as { constructor?: { name?: unknown } }).constructor?.name;
     const what = typeof name === "string" && name !== "" ? `an object of class ${name}` : "an object of a class";
-    throw refused(path, subject, what, "use a plain object, list, number or string, such as an ISO date or base64 text");
+    throw refused(
+      path,
+      subject,
+      what,
+      "use a plain object, list, number or string, such as an ISO date or base64 text",
+    );
   }
   // No prototype, so that a member called `__proto__` stays a member.
   const copied = Object.create(null) as { [member: string]: JsonValue };
@@ -85,7 +92,10 @@ function memberPath(path: string, member: string): string {
 }
 
 function refused(path: string, subject: string, what: string, advice: string): UnserializableError {
-  return new UnserializableError(path, `${subject} cannot be judged: ${path} is ${what}, which JSON does not carry; ${advice}.`);
+  return new UnserializableError(
+    path,
+    `${subject} cannot be judged: ${path} is ${what}, which JSON does not carry; ${advice}.`,
+  );
 }
 
 /**

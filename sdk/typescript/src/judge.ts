@@ -65,7 +65,11 @@ export async function judge(portcullis: Portcullis, judged: Judged, options: Tex
   counts.blocked += 1;
   const blockReason = reasonOf(findings, unjudged);
   const tool = toolName === "" ? {} : { tool: toolName };
-  throw new BlockedError({ ...notice, blockReason, blockedResultJson: JSON.stringify({ status: "blocked", ...tool, reason: blockReason }) });
+  throw new BlockedError({
+    ...notice,
+    blockReason,
+    blockedResultJson: JSON.stringify({ status: "blocked", ...tool, reason: blockReason }),
+  });
 }
 
 /** The options of a call alone, out of those of an adapter. */

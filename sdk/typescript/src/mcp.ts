@@ -41,7 +41,14 @@ type CallTool = Client["callTool"];
 type ListTools = Client["listTools"];
 
 /** What servers say that is judged as a whole before it is answered. */
-const JUDGED_ANSWERS = ["readResource", "getPrompt", "listPrompts", "listResources", "listResourceTemplates", "complete"] as const;
+const JUDGED_ANSWERS = [
+  "readResource",
+  "getPrompt",
+  "listPrompts",
+  "listResources",
+  "listResourceTemplates",
+  "complete",
+] as const;
 /** Ways around the guard. */
 const UNGUARDED: readonly (string | symbol)[] = ["request", "experimental"];
 /** What a tool name may be made of; anything else in the server's own name would make it another tool. */
@@ -72,7 +79,9 @@ export function guardMcpClient<C extends Client>(portcullis: Portcullis, client:
     get(target, name) {
       if (guarded.has(name)) return guarded.get(name);
       if (UNGUARDED.includes(name)) {
-        throw new ConfigurationError(`\`${String(name)}\` of an MCP client leads around its guard; use callTool, or the client itself.`);
+        throw new ConfigurationError(
+          `\`${String(name)}\` of an MCP client leads around its guard; use callTool, or the client itself.`,
+        );
       }
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
@@ -81,14 +90,24 @@ export function guardMcpClient<C extends Client>(portcullis: Portcullis, client:
   });
 }
 
-function callToolOf(portcullis: Portcullis, client: Client, options: GuardMcpOptions, refused: Map<string, BlockedError>): CallTool {
+function callToolOf(
+  portcullis: Portcullis,
+  client: Client,
+  options: GuardMcpOptions,
+  refused: Map<string, BlockedError>,
+): CallTool {
   return (async (params, resultSchema, requestOptions) => {
     const refusal = refused.get(params.name);
     const signal = requestOptions?.signal;
-    const call = { ...options, toolName: toolNameOf(client, params.name, options), ...(signal === undefined ? {} : { signal }) };
+    const call = {
+      ...options,
+      toolName: toolNameOf(client, params.name, options),
+      ...(signal === undefined ? {} : { signal }),
+    };
     try {
       if (refusal !== undefined) throw refusal;
-      const run = (args: object) => client.callTool({ ...params, arguments: args as typeof params.arguments }, resultSchema, requestOptions);
+      const run = (args: object) =>
+        client.callTool({ ...params, arguments: args as typeof params.arguments }, resultSchema, requestOptions);
       return (await guardCall(portcullis[SHARED], call, params.arguments ?? {}, run)) as never;
     } catch (error) {
       if (options.onBlocked === "return" && error instanceof BlockedError) {
@@ -99,7 +118,12 @@ function callToolOf(portcullis: Portcullis, client: Client, options: GuardMcpOpt
   }) as CallTool;
 }
 
-function listToolsOf(portcullis: Portcullis, client: Client, options: GuardMcpOptions, refused: Map<string, BlockedError>): ListTools {
+function listToolsOf(
+  portcullis: Portcullis,
+  client: Client,
+  options: GuardMcpOptions,
+  refused: Map<string, BlockedError>,
+): ListTools {
   return async (params, requestOptions) => {
     const listed = await client.listTools(params, requestOptions);
     const tools: typeof listed.tools = [];
@@ -119,7 +143,12 @@ function listToolsOf(portcullis: Portcullis, client: Client, options: GuardMcpOp
 }
 
 /** Judges what a server answered, as the least trusted of all turns. */
-async function judgeAnswer(portcullis: Portcullis, answer: unknown, toolName: string, options: GuardMcpOptions): Promise<void> {
+async function judgeAnswer(
+  portcullis: Portcullis,
+  answer: unknown,
+  toolName: string,
+  options: GuardMcpOptions,
+): Promise<void> {
   const json = toJsonText(answer, `the answer of ${toolName}`);
   const messages = [{ role: "tool", parts: [{ json }], name: toolName }];
   await judge(portcullis, { messages, phase: "description", toolName }, options);

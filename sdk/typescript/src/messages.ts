@@ -56,14 +56,18 @@ export function messagesOf(given: string | readonly MessageInput[]): Message[] {
 function messageOf(given: MessageInput, index: number): Message {
   const at = `messages[${index}]`;
   known(given, MEMBERS, at);
-  const said = (["content", "text", "parts"] as const).filter((member) => given[member] !== undefined && given[member] !== null);
-  if (said.length > 1) throw new ConfigurationError(`${at} has both \`${said[0]}\` and \`${said[1]}\`; give one of them.`);
+  const said = (["content", "text", "parts"] as const).filter(
+    (member) => given[member] !== undefined && given[member] !== null,
+  );
+  if (said.length > 1)
+    throw new ConfigurationError(`${at} has both \`${said[0]}\` and \`${said[1]}\`; give one of them.`);
   const content: unknown = given.content ?? given.text ?? given.parts;
   const message = Message.create({ role: text(given.role, `${at}.role`) });
   if (typeof content === "string") message.text = content;
   else if (Array.isArray(content) && said[0] !== "text") {
     message.parts = { parts: content.map((part: PartInput, number) => partOf(part, `${at}.${said[0]}[${number}]`)) };
-  } else if (content !== undefined) throw new ConfigurationError(`${at}.${said[0]} is ${typeof content}; give a string.`);
+  } else if (content !== undefined)
+    throw new ConfigurationError(`${at}.${said[0]} is ${typeof content}; give a string.`);
   message.name = text(given.name ?? "", `${at}.name`);
   message.toolCallId = text(given.toolCallId ?? "", `${at}.toolCallId`);
   message.toolCalls = (given.toolCalls ?? []).map((call, number) => toolCallOf(call, `${at}.toolCalls[${number}]`));

@@ -239,7 +239,13 @@ export class Monitor {
     const { path, requestSerialize, responseDeserialize } = Service.streamMonitor;
     const { lane, metadata, options } = opened;
     this.#shared.caller.calls += 1;
-    const call: Call = lane.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata, options);
+    const call: Call = lane.client.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      metadata,
+      options,
+    );
     this.#call = call;
     call.on("data", (answer: StreamMonitorResponse) => this.#onAnswer(answer));
     call.on("error", (error) => this.#onEnd(callError(error, "StreamMonitor", this.#target)));
@@ -395,7 +401,9 @@ export class Monitor {
   #onEnd(error: PortcullisError | undefined): void {
     if (this.#isOver) return;
     if (this.#summary !== undefined && this.#isDetached) return this.#end();
-    const cutOff = new PortcullisError(`StreamMonitor at ${this.#target}: the service ended the session without a word.`);
+    const cutOff = new PortcullisError(
+      `StreamMonitor at ${this.#target}: the service ended the session without a word.`,
+    );
     this.#lose(error ?? cutOff);
   }
 
@@ -492,7 +500,9 @@ function check(child: ChildProcess, options: AttachOptions): void {
       throw new ConfigurationError(`${name} of the process has an encoding set; the monitor needs the raw bytes.`);
     }
     if (from.readableDidRead) {
-      throw new ConfigurationError(`${name} of the process was read before; attach right after spawn, so that no byte is missed.`);
+      throw new ConfigurationError(
+        `${name} of the process was read before; attach right after spawn, so that no byte is missed.`,
+      );
     }
   }
 }

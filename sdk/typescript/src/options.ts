@@ -148,7 +148,9 @@ export function targetsOf(address: PortcullisOptions["address"]): Target[] {
 
 function readTarget(name: string): Target {
   const wrong = (why: string) =>
-    new ConfigurationError(`the address ${JSON.stringify(name)} ${why}; write \`host:port\`, such as \`${DEFAULT_ADDRESS}\`.`);
+    new ConfigurationError(
+      `the address ${JSON.stringify(name)} ${why}; write \`host:port\`, such as \`${DEFAULT_ADDRESS}\`.`,
+    );
   if (typeof name !== "string" || name === "") throw wrong("is empty");
   if (name.startsWith("unix:")) return { uri: name, name, isTls: undefined, isLocal: true };
   const [, scheme = "", rest = ""] = /^(?:(https?|dns|ipv4|ipv6):(?:\/{2,3})?)?(.*)$/.exec(name)!;
@@ -210,7 +212,13 @@ export function millis(value: number | undefined, otherwise: number, what: strin
 export type Names<T> = { readonly [name in keyof Required<T>]: true };
 
 export const CALL_NAMES: Names<CallOptions> = { deadlineMs: true, signal: true, policy: true, context: true };
-export const CONTEXT_NAMES: Names<ContextOptions> = { agentId: true, sessionKey: true, tenant: true, requestId: true, labels: true };
+export const CONTEXT_NAMES: Names<ContextOptions> = {
+  agentId: true,
+  sessionKey: true,
+  tenant: true,
+  requestId: true,
+  labels: true,
+};
 const DEADLINE_NAMES: Names<Deadlines> = { call: true, upload: true, watch: true, session: true };
 const RETRY_NAMES: Names<RetryOptions> = { attempts: true, pauseMs: true };
 const TLS_NAMES: Names<TlsOptions> = { ca: true, cert: true, key: true, serverName: true };
@@ -235,7 +243,9 @@ export function checkNames<T extends object>(given: T | undefined, names: Names<
   if (typeof given !== "object" || given === null) throw new ConfigurationError(`${what} is no object.`);
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(names, name)) {
-      throw new ConfigurationError(`${what} has \`${name}\`, which is not known; known are ${Object.keys(names).join(", ")}.`);
+      throw new ConfigurationError(
+        `${what} has \`${name}\`, which is not known; known are ${Object.keys(names).join(", ")}.`,
+      );
     }
   }
 }

@@ -3,7 +3,15 @@
 import { CallContext } from "./generated/api/portcullis/v1/context.js";
 import { Caller } from "./calls.js";
 import { type PortcullisError, ServiceCallError, UnavailableError } from "./errors.js";
-import { type CallOptions, checkNames, checkOptions, CONTEXT_NAMES, type ContextOptions, type FailOpenEvent, type PortcullisOptions } from "./options.js";
+import {
+  type CallOptions,
+  checkNames,
+  checkOptions,
+  CONTEXT_NAMES,
+  type ContextOptions,
+  type FailOpenEvent,
+  type PortcullisOptions,
+} from "./options.js";
 
 /** What has happened in a client since it was made. */
 export interface Stats {
@@ -88,8 +96,11 @@ export class Shared {
     if (now - this.#warnedAt < WARNING_EVERY_MS) return;
     this.#warnedAt = now;
     const count = this.counts.failedOpen;
-    process.emitWarning(`${count} decisions went on without a verdict (onUnavailable: "open"); the last: ${error.message}`, {
-      type: "PortcullisFailOpen",
-    });
+    process.emitWarning(
+      `${count} decisions went on without a verdict (onUnavailable: "open"); the last: ${error.message}`,
+      {
+        type: "PortcullisFailOpen",
+      },
+    );
   }
 }

@@ -50,7 +50,9 @@ export async function* watchSubmission(
         yield { submission: answer.submission, final: answer.final };
         if (answer.final) return;
       }
-      throw new PortcullisError(`${WHAT}: the service ended the stream before the submission had settled; watch it again.`);
+      throw new PortcullisError(
+        `${WHAT}: the service ended the stream before the submission had settled; watch it again.`,
+      );
     } catch (error) {
       if (limit.signal?.aborted) throw aborted(WHAT, limit.signal);
       const cause = error instanceof PortcullisError ? error.cause : error;
@@ -62,7 +64,11 @@ export async function* watchSubmission(
   }
 }
 
-async function* messages(shared: Shared, request: WatchSubmissionRequest, limit: Limit): AsyncGenerator<WatchSubmissionResponse> {
+async function* messages(
+  shared: Shared,
+  request: WatchSubmissionRequest,
+  limit: Limit,
+): AsyncGenerator<WatchSubmissionResponse> {
   if (limit.signal?.aborted) throw aborted(WHAT, limit.signal);
   const { lane, metadata, options } = await shared.caller.open(limit);
   const { path, requestSerialize, responseDeserialize } = Service.watchSubmission;

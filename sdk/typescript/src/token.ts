@@ -68,7 +68,8 @@ class FileToken implements Token {
 
 /** A token that a header can carry. The text of a wrong one is never shown. */
 function checked(token: unknown, what: string): string {
-  if (typeof token !== "string" || token === "") throw new ConfigurationError(`${what} is empty; give the token as text.`);
+  if (typeof token !== "string" || token === "")
+    throw new ConfigurationError(`${what} is empty; give the token as text.`);
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new ConfigurationError(`${what} holds white space or characters outside of ASCII, which a token never does.`);
   }

@@ -42,7 +42,8 @@ export class Packer {
   /** @throws {BundleError} for what does not fit the format */
   async add({ path, mode, data }: Entry): Promise<void> {
     const name = Buffer.from(path);
-    if (name.length > UINT16_MAX) throw new BundleError(`the path ${path.slice(0, 80)}… is too long for a ZIP archive.`);
+    if (name.length > UINT16_MAX)
+      throw new BundleError(`the path ${path.slice(0, 80)}… is too long for a ZIP archive.`);
     // A deflated nothing has two bytes, which some readers do not expect.
     const packed = data.length === 0 ? Buffer.alloc(0) : await deflate(data);
     const at = this.#size;
@@ -50,7 +51,13 @@ export class Packer {
       throw new BundleError(`${path}: the archive becomes too large for a ZIP archive without the 64-bit extension.`);
     }
     const common = Buffer.alloc(26);
-    const numbers16 = [NEEDED, name.equals(Buffer.from(path, "ascii")) ? 0 : UTF8_FLAG, data.length === 0 ? 0 : 8, 0, DATE];
+    const numbers16 = [
+      NEEDED,
+      name.equals(Buffer.from(path, "ascii")) ? 0 : UTF8_FLAG,
+      data.length === 0 ? 0 : 8,
+      0,
+      DATE,
+    ];
     numbers16.forEach((number, index) => common.writeUInt16LE(number, 2 * index));
     [crc32(data), packed.length, data.length].forEach((number, index) => common.writeUInt32LE(number, 10 + 4 * index));
     common.writeUInt16LE(name.length, 22);
@@ -88,7 +95,11 @@ export function pathsOf(archive: Buffer): string[] {
   let at = archive.readUInt32LE(end + 16);
   for (let left = archive.readUInt16LE(end + 10); left > 0; left--) {
     if (at + 46 > archive.length || archive.toString("latin1", at, at + 4) !== "PK\x01\x02") return [];
-    const [name, extra, comment] = [28, 30, 32].map((offset) => archive.readUInt16LE(at + offset)) as [number, number, number];
+    const [name, extra, comment] = [28, 30, 32].map((offset) => archive.readUInt16LE(at + offset)) as [
+      number,
+      number,
+      number,
+    ];
     paths.push(archive.toString("utf8", at + 46, at + 46 + name));
     at += 46 + name + extra + comment;
   }

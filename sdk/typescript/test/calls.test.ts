@@ -8,7 +8,15 @@ import { context, propagation, trace, TraceFlags } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 
-import { AbortedError, Decision, DeadlineError, type FailOpenEvent, Portcullis, ServiceCallError, UnavailableError } from "@portcullis/sdk";
+import {
+  AbortedError,
+  Decision,
+  DeadlineError,
+  type FailOpenEvent,
+  Portcullis,
+  ServiceCallError,
+  UnavailableError,
+} from "@portcullis/sdk";
 import { CheckMessagesResponse, Span } from "@portcullis/sdk/v1";
 import { startFake, stopFakes } from "./support/fake.js";
 
@@ -38,11 +46,16 @@ async function startSilent(): Promise<{ address: string; stop(): void }> {
 
 /** Metadata that asks for a pause: the wire bytes of google.rpc.Status with a RetryInfo. */
 function retryInfo(milliseconds: number): grpc.Metadata {
-  const varint = (number: number): number[] => (number < 128 ? [number] : [(number % 128) | 128, ...varint(Math.floor(number / 128))]);
-  const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(bytes.length)]), bytes]);
+  const varint = (number: number): number[] =>
+    number < 128 ? [number] : [(number % 128) | 128, ...varint(Math.floor(number / 128))];
+  const field = (number: number, bytes: Uint8Array) =>
+    Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(bytes.length)]), bytes]);
   const seconds = Math.floor(milliseconds / 1000);
   const delay = Buffer.from([0x08, ...varint(seconds), 0x10, ...varint((milliseconds - seconds * 1000) * 1e6)]);
-  const any = Buffer.concat([field(1, Buffer.from("type.googleapis.com/google.rpc.RetryInfo")), field(2, field(1, delay))]);
+  const any = Buffer.concat([
+    field(1, Buffer.from("type.googleapis.com/google.rpc.RetryInfo")),
+    field(2, field(1, delay)),
+  ]);
   const metadata = new grpc.Metadata();
   metadata.set("grpc-status-details-bin", field(3, any));
   return metadata;
@@ -52,7 +65,9 @@ afterEach(stopFakes);
 
 describe("retries", () => {
   test("what changes nothing is asked again when nobody answered", async () => {
-    const fake = await startFake({ check: (index) => (index < 2 ? { code: UNAVAILABLE } : { decision: Decision.ALLOW }) });
+    const fake = await startFake({
+      check: (index) => (index < 2 ? { code: UNAVAILABLE } : { decision: Decision.ALLOW }),
+    });
     const client = new Portcullis({ address: fake.address, retry: { pauseMs: 1 } });
     assert.equal((await client.checkMessages("hi")).allowed, true);
     assert.equal(fake.seen.length, 3);
@@ -92,7 +107,10 @@ describe("retries", () => {
   test("a pause that does not fit the deadline is not waited for", async () => {
     const fake = await startFake({ check: () => ({ code: UNAVAILABLE, metadata: retryInfo(120_000) }) });
     const client = new Portcullis({ address: fake.address, deadlines: { call: 20_000 } });
-    await assert.rejects(client.checkMessages("hi"), (error: UnavailableError) => error.details.retryAfterMs === 120_000);
+    await assert.rejects(
+      client.checkMessages("hi"),
+      (error: UnavailableError) => error.details.retryAfterMs === 120_000,
+    );
     assert.equal(fake.seen.length, 1);
     client.close();
     fake.stop();
@@ -101,12 +119,17 @@ describe("retries", () => {
   test("a submission is followed again from where it stands", async () => {
     const at = (status: number, final: boolean) => ({ submission: { id: "1", status } as never, final });
     const fake = await startFake({
-      watch: (index) => [[at(3, false), { code: UNAVAILABLE }], [{ code: UNAVAILABLE }], [at(3, false), at(4, true)]][index]!,
+      watch: (index) =>
+        [[at(3, false), { code: UNAVAILABLE }], [{ code: UNAVAILABLE }], [at(3, false), at(4, true)]][index]!,
     });
     const client = new Portcullis({ address: fake.address, retry: { pauseMs: 1 } });
     const seen = [];
     for await (const { submission, final } of client.watchSubmission("1")) seen.push([submission.status, final]);
-    assert.deepEqual(seen, [[3, false], [3, false], [4, true]]);
+    assert.deepEqual(seen, [
+      [3, false],
+      [3, false],
+      [4, true],
+    ]);
     assert.equal(client.stats.retries, 2);
     client.close();
     fake.stop();
@@ -115,7 +138,9 @@ describe("retries", () => {
   test("a stream that ends before a submission has settled is an error", async () => {
     const fake = await startFake({ watch: () => [{ submission: { id: "1", status: 3 } as never, final: false }] });
     const client = new Portcullis({ address: fake.address });
-    const watch = async () => { for await (const one of client.watchSubmission("1")) void one; };
+    const watch = async () => {
+      for await (const one of client.watchSubmission("1")) void one;
+    };
     await assert.rejects(watch(), /before the submission had settled/);
     client.close();
     fake.stop();
@@ -137,7 +162,12 @@ describe("a service that is away", () => {
     const client = new Portcullis({ address, retry: { pauseMs: 1 } });
     await assert.rejects(client.checkMessages("hi"), (error: UnavailableError) => {
       assert.ok(error instanceof UnavailableError);
-      assert.match(error.message, new RegExp(`^CheckMessages at ${address}: UNAVAILABLE: no connection: Error: connect ECONNREFUSED ${address}\\. Check that .portcullis serve`));
+      assert.match(
+        error.message,
+        new RegExp(
+          `^CheckMessages at ${address}: UNAVAILABLE: no connection: Error: connect ECONNREFUSED ${address}\\. Check that .portcullis serve`,
+        ),
+      );
       return true;
     });
     let ran = false;
@@ -238,7 +268,10 @@ test("token and submitter travel as metadata", async () => {
 test("the active span travels as traceparent", async () => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  const fake = await startFake({ check: () => ({ decision: Decision.ALLOW }), tool: () => ({ decision: Decision.ALLOW, argsJson: "{}" }) });
+  const fake = await startFake({
+    check: () => ({ decision: Decision.ALLOW }),
+    tool: () => ({ decision: Decision.ALLOW, argsJson: "{}" }),
+  });
   const client = new Portcullis({ address: fake.address });
   const [traceId, spanId] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"];
   const span = trace.wrapSpanContext({ traceId, spanId, traceFlags: TraceFlags.SAMPLED });
@@ -248,13 +281,20 @@ test("the active span travels as traceparent", async () => {
   });
   await client.checkMessages("outside");
   const wanted = `00-${traceId}-${spanId}-01`;
-  assert.deepEqual(fake.seen.map(({ metadata }) => metadata.get("traceparent")), [[wanted], [wanted], [wanted], []]);
+  assert.deepEqual(
+    fake.seen.map(({ metadata }) => metadata.get("traceparent")),
+    [[wanted], [wanted], [wanted], []],
+  );
   client.close();
   fake.stop();
 });
 
 test("64-bit integers are exact or an error", async () => {
-  const at = (start: number) => CheckMessagesResponse.create({ decision: Decision.ALLOW, findings: [{ span: { start, end: start } as Span } as never] });
+  const at = (start: number) =>
+    CheckMessagesResponse.create({
+      decision: Decision.ALLOW,
+      findings: [{ span: { start, end: start } as Span } as never],
+    });
   const fake = await startFake({
     check: (index) => (index === 0 ? at(Number.MAX_SAFE_INTEGER) : at(2 ** 53)),
   });

@@ -65,7 +65,10 @@ describe("checkMessages", () => {
     ];
     for (const turn of turns) {
       const { findings } = await portcullis.checkMessages([turn]);
-      assert.ok(findings.some((finding) => finding.category.startsWith("prompt_injection")), JSON.stringify(turn));
+      assert.ok(
+        findings.some((finding) => finding.category.startsWith("prompt_injection")),
+        JSON.stringify(turn),
+      );
     }
   });
 
@@ -107,7 +110,10 @@ describe("errors", () => {
   test("a wrong field is named", async () => {
     await assert.rejects(portcullis.checkMessages([{ role: "wizard", text: "hi" }]), (error: InvalidRequestError) => {
       assert.ok(error instanceof InvalidRequestError);
-      assert.deepEqual(error.details.violations.map((one) => one.field), ["messages[0].role"]);
+      assert.deepEqual(
+        error.details.violations.map((one) => one.field),
+        ["messages[0].role"],
+      );
       assert.match(error.message, /messages\[0\]\.role/);
       return true;
     });
@@ -146,7 +152,9 @@ test("a generated stub shares connection, token and deadline", async () => {
     [portcullis, false],
   ] as const) {
     const policies = client.stub(PolicyServiceClient);
-    const reload = new Promise((done, fail) => policies.reloadPolicy({}, (error, answer) => (error ? fail(error) : done(answer))));
+    const reload = new Promise((done, fail) =>
+      policies.reloadPolicy({}, (error, answer) => (error ? fail(error) : done(answer))),
+    );
     if (isAdmin) await reload;
     else await assert.rejects(reload, /PERMISSION_DENIED/);
   }

@@ -41,7 +41,11 @@ for (const [about, address, wanted] of [
   test(about, async () => {
     const env = { ...process.env, PORTCULLIS_ADDRESS: address(), DEADLINE: "60000" };
     const begin = performance.now();
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--unhandled-rejections=strict", "--input-type=module", "-e", PROGRAM], { env, timeout: 30_000 });
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ["--unhandled-rejections=strict", "--input-type=module", "-e", PROGRAM],
+      { env, timeout: 30_000 },
+    );
     assert.equal(stdout.trim(), wanted, stderr);
     assert.equal(stderr, "");
     // Far from the deadline: no timer of a call that is over keeps the program.

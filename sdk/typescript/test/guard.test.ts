@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 
-import { type AskRequest, BlockedError, Decision, type Notice, Portcullis, PortcullisError, ToolError, UnserializableError } from "@portcullis/sdk";
+import {
+  type AskRequest,
+  BlockedError,
+  Decision,
+  type Notice,
+  Portcullis,
+  PortcullisError,
+  ToolError,
+  UnserializableError,
+} from "@portcullis/sdk";
 import { type Server, startServer } from "./support/server.js";
 
 const POLICY = `
@@ -94,7 +103,12 @@ describe("before the tool runs", () => {
   });
 
   test("this and the name of the function are kept", async () => {
-    const tools = { base: 2, async double(this: { base: number }, { n }: { n: number }) { return this.base * n; } };
+    const tools = {
+      base: 2,
+      async double(this: { base: number }, { n }: { n: number }) {
+        return this.base * n;
+      },
+    };
     const double = portcullis.guardTool(tools.double);
     assert.equal(await double.call(tools, { n: 21 }), 42);
     assert.throws(() => portcullis.guardTool(() => 1), /has no name/);
@@ -102,7 +116,11 @@ describe("before the tool runs", () => {
 
   test("what was judged is what the tool gets", async () => {
     let reads = 0;
-    const sly = { get command() { return reads++ === 0 ? "ls --color" : "rm -rf / --color"; } };
+    const sly = {
+      get command() {
+        return reads++ === 0 ? "ls --color" : "rm -rf / --color";
+      },
+    };
     const exec = portcullis.guardTool(noting("done"), { name: "bash" });
     await exec(sly);
     assert.deepEqual(calls, [[{ command: "ls --color" }]]);
@@ -150,19 +168,27 @@ describe("a question to a person", () => {
       else await assert.rejects(result, BlockedError);
       assert.deepEqual(calls, isApproved ? [[{ to: "prod" }]] : []);
     }
-    assert.deepEqual([asked[0]?.toolName, asked[0]?.phase, asked[0]?.reason], ["deploy", "before", "This reaches production."]);
+    assert.deepEqual(
+      [asked[0]?.toolName, asked[0]?.phase, asked[0]?.reason],
+      ["deploy", "before", "This reaches production."],
+    );
     assert.deepEqual(asked[0]?.value, { to: "prod" });
   });
 
   test("an onAsk that fails refuses", async () => {
-    const onAsk = () => { throw new Error("no terminal"); };
+    const onAsk = () => {
+      throw new Error("no terminal");
+    };
     await assert.rejects(portcullis.guardTool(noting(1), { name: "deploy", onAsk })({}), /no terminal/);
     assert.deepEqual(calls, []);
   });
 
   test("may come after the tool ran", async () => {
     const report = portcullis.guardTool(noting({ text: "figures" }), { name: "report" });
-    await assert.rejects(report({}), (error: BlockedError) => error.phase === "after" && !error.message.includes("figures"));
+    await assert.rejects(
+      report({}),
+      (error: BlockedError) => error.phase === "after" && !error.message.includes("figures"),
+    );
     assert.equal(calls.length, 1);
     const approved = portcullis.guardTool(noting({ text: "figures" }), { name: "report", onAsk: () => true });
     assert.deepEqual(await approved({}), { text: "figures" });
@@ -185,7 +211,20 @@ describe("after the tool ran", () => {
   });
 
   test("a result that passes comes back equal", async () => {
-    for (const value of [undefined, null, 0, "", "text", [], {}, { a: [1, { b: null }] }, 12345678901234567000, 1e21, -0.1, { __proto__: null, "a b": "\u2028\ud83d" }]) {
+    for (const value of [
+      undefined,
+      null,
+      0,
+      "",
+      "text",
+      [],
+      {},
+      { a: [1, { b: null }] },
+      12345678901234567000,
+      1e21,
+      -0.1,
+      { __proto__: null, "a b": "\u2028\ud83d" },
+    ]) {
       const tool = portcullis.guardTool(noting(value), { name: "echo" });
       assert.equal(JSON.stringify(await tool({})), JSON.stringify(value));
     }
@@ -197,12 +236,22 @@ describe("after the tool ran", () => {
 
   test("a tool that throws: its error is judged, and thrown as it is", async () => {
     const own = Object.assign(new TypeError("no such row"), { code: 17 });
-    const tool = portcullis.guardTool(async () => { throw own; }, { name: "lookup" });
+    const tool = portcullis.guardTool(
+      async () => {
+        throw own;
+      },
+      { name: "lookup" },
+    );
     await assert.rejects(tool(), (error) => error === own);
   });
 
   test("a tool that throws: what the guard changes is changed", async () => {
-    const tool = portcullis.guardTool(() => { throw Object.assign(new Error(`no row for ${EMAIL}`), { stderr: Buffer.from(EMAIL) }); }, { name: "lookup" });
+    const tool = portcullis.guardTool(
+      () => {
+        throw Object.assign(new Error(`no row for ${EMAIL}`), { stderr: Buffer.from(EMAIL) });
+      },
+      { name: "lookup" },
+    );
     await assert.rejects(tool(), (error: ToolError) => {
       assert.ok(error instanceof ToolError);
       assert.equal(error.message, "no row for [EMAIL_1]");
@@ -213,25 +262,50 @@ describe("after the tool ran", () => {
 
   test("a tool that throws: an injection in it is withheld", async () => {
     const cause = new Error(OVERRIDE);
-    const tool = portcullis.guardTool(async () => { throw new Error("failed", { cause }); }, { name: "web_fetch" });
+    const tool = portcullis.guardTool(
+      async () => {
+        throw new Error("failed", { cause });
+      },
+      { name: "web_fetch" },
+    );
     await assert.rejects(tool(), (error: BlockedError) => error instanceof BlockedError && error.phase === "after");
     // Whatever is thrown, the guard must be able to read it.
     const knot: { self?: unknown } = {};
     knot.self = knot;
     for (const strange of [undefined, null, 7n, Symbol("s"), knot, "text", Object.create(null)]) {
-      await assert.rejects(portcullis.guardTool(async () => { throw strange; }, { name: "strange2" })(), (error) => error === strange);
+      await assert.rejects(
+        portcullis.guardTool(
+          async () => {
+            throw strange;
+          },
+          { name: "strange2" },
+        )(),
+        (error) => error === strange,
+      );
     }
   });
 
   test("a warning is told, and passes", async () => {
     const notices: Notice[] = [];
     const warned = portcullis.stats.warned;
-    const exec = portcullis.guardTool(noting("ok"), { name: "bash", onWarn: (notice) => void notices.push(notice), onAsk: () => true });
+    const exec = portcullis.guardTool(noting("ok"), {
+      name: "bash",
+      onWarn: (notice) => void notices.push(notice),
+      onAsk: () => true,
+    });
     assert.equal(await exec({ command: "git clean -fdx --color" }), "ok");
-    assert.deepEqual(notices.map((notice) => [notice.decision, notice.phase]), [[Decision.WARN, "before"]]);
+    assert.deepEqual(
+      notices.map((notice) => [notice.decision, notice.phase]),
+      [[Decision.WARN, "before"]],
+    );
     assert.equal(portcullis.stats.warned - warned, 1);
-    const fails = () => { throw new Error("no log"); };
-    await assert.rejects(portcullis.guardTool(noting("ok"), { name: "bash", onWarn: fails })({ command: "git clean -fdx --color" }), /no log/);
+    const fails = () => {
+      throw new Error("no log");
+    };
+    await assert.rejects(
+      portcullis.guardTool(noting("ok"), { name: "bash", onWarn: fails })({ command: "git clean -fdx --color" }),
+      /no log/,
+    );
   });
 });
 
@@ -251,7 +325,19 @@ describe("what JSON does not carry", () => {
     ["a Date", { at: new Date(0) }, "$.at", /Date/],
     ["a Map", { map: new Map() }, "$.map", /Map/],
     ["a Buffer", { bytes: Buffer.from("x") }, "$.bytes", /Buffer/],
-    ["a class with a text of its own choice", { x: new (class Sly { command = "rm -rf /"; toJSON() { return "ls"; } })() }, "$.x", /Sly/],
+    [
+      "a class with a text of its own choice",
+      {
+        x: new (class Sly {
+          command = "rm -rf /";
+          toJSON() {
+            return "ls";
+          }
+        })(),
+      },
+      "$.x",
+      /Sly/,
+    ],
     ["too deep a value", { deep }, "", /levels/],
   ];
   for (const [about, value, path, text] of cases) {

@@ -42,7 +42,11 @@ afterEach(() => {
 
 /** A Node.js program in a process group of its own. */
 function start(program: string, options: object = {}): ChildProcess {
-  const child = spawn(process.execPath, ["-e", program], { detached: true, stdio: ["ignore", "pipe", "pipe"], ...options });
+  const child = spawn(process.execPath, ["-e", program], {
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    ...options,
+  });
   children.push(child);
   return child;
 }
@@ -101,21 +105,37 @@ describe("attach", () => {
       },
     );
     const result = await monitor.done;
-    assert.deepEqual([result.killed, result.killReach, result.signal, result.sessionId], [true, "group", "SIGKILL", "sdk-kill"]);
+    assert.deepEqual(
+      [result.killed, result.killReach, result.signal, result.sessionId],
+      [true, "group", "SIGKILL", "sdk-kill"],
+    );
     assert.equal(result.verdict?.verdict, VerdictKind.KILL);
     assert.equal(result.summary?.worst, VerdictKind.KILL);
     assert.equal(result.error, undefined);
     await gone([child.pid!, Number(/child (\d+)/.exec(stderr.text)![1])]);
-    assert.deepEqual(monitor.getIncidents().map((one) => [one.category, one.verdict]), [["dangerous_command", VerdictKind.KILL]]);
+    assert.deepEqual(
+      monitor.getIncidents().map((one) => [one.category, one.verdict]),
+      [["dangerous_command", VerdictKind.KILL]],
+    );
     assert.deepEqual([incidents.length, verdicts.length], [1, 1]);
     const kept = await new Promise<Incident | undefined>((found, fail) => {
-      portcullis.stub(IncidentServiceClient).getIncident({ incidentId: incidents[0]!.id }, (error, answer) => (error ? fail(error) : found(answer.incident)));
+      portcullis
+        .stub(IncidentServiceClient)
+        .getIncident({ incidentId: incidents[0]!.id }, (error, answer) =>
+          error ? fail(error) : found(answer.incident),
+        );
     });
-    assert.deepEqual([kept?.sessionId, kept?.work?.goal, kept?.context?.agentId], ["sdk-kill", "Build the app", "builder"]);
+    assert.deepEqual(
+      [kept?.sessionId, kept?.work?.goal, kept?.context?.agentId],
+      ["sdk-kill", "Build the app", "builder"],
+    );
   });
 
   test("what a child leaves behind in its group is killed with it", { skip: !isLinux }, async () => {
-    const child = spawn("sh", ["-c", `sleep 600 & echo "left $!"; echo '${DANGEROUS}'`], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("sh", ["-c", `sleep 600 & echo "left $!"; echo '${DANGEROUS}'`], {
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     children.push(child);
     const exited = new Promise((done) => child.once("exit", done));
     const stdout = sink();
@@ -127,13 +147,17 @@ describe("attach", () => {
   });
 
   test("a stopped child is continued and killed", { skip: !isLinux }, async () => {
-    const child = start(`console.log(${JSON.stringify(DANGEROUS)}); process.kill(process.pid, "SIGSTOP"); setTimeout(() => {}, 60000);`);
+    const child = start(
+      `console.log(${JSON.stringify(DANGEROUS)}); process.kill(process.pid, "SIGSTOP"); setTimeout(() => {}, 60000);`,
+    );
     const { killed, signal } = await portcullis.attach(child).done;
     assert.deepEqual([killed, signal], [true, "SIGKILL"]);
   });
 
   test("a harmless child ends as it likes, every byte seen", async () => {
-    const child = start(`process.stdout.write(Buffer.from([0xff, 0x00, 0xe2, 0x82])); console.error("warning: ünused"); process.exitCode = 7;`);
+    const child = start(
+      `process.stdout.write(Buffer.from([0xff, 0x00, 0xe2, 0x82])); console.error("warning: ünused"); process.exitCode = 7;`,
+    );
     const [stdout, stderr] = [sink(), sink()];
     const result = await portcullis.attach(child, {}, { passThrough: { stdout, stderr } }).done;
     assert.deepEqual([result.exitCode, result.killed, result.error], [7, false, undefined]);
@@ -152,12 +176,17 @@ describe("attach", () => {
 
   test("a flood is slowed down, not stored, and seen to its end", async () => {
     const megabytes = 24;
-    const child = start(`
+    const child = start(
+      `
       const piece = Buffer.alloc(1024 * 1024, "all is well\\n");
       for (let left = ${megabytes}; left > 0; left--) require("fs").writeSync(1, piece, 0, piece.length);
       console.error(${JSON.stringify(DANGEROUS)});
       setTimeout(() => {}, 60000);
-    `.replace(/require\("fs"\)\.writeSync\(1, piece, 0, piece\.length\)/, `{ let at = 0; while (at < piece.length) { try { at += require("fs").writeSync(1, piece, at); } catch (e) { if (e.code !== "EAGAIN") throw e; } } }`));
+    `.replace(
+        /require\("fs"\)\.writeSync\(1, piece, 0, piece\.length\)/,
+        `{ let at = 0; while (at < piece.length) { try { at += require("fs").writeSync(1, piece, at); } catch (e) { if (e.code !== "EAGAIN") throw e; } } }`,
+      ),
+    );
     const before = process.memoryUsage().rss;
     const stdout = sink();
     const result = await portcullis.attach(child, {}, { passThrough: { stdout } }).done;
@@ -192,7 +221,10 @@ describe("attach", () => {
   });
 
   test("detach lets the child go on, unwatched", async () => {
-    const child = start(`console.log("one"); process.stdin.once("data", () => console.log(${JSON.stringify(DANGEROUS)}));`, { stdio: ["pipe", "pipe", "pipe"] });
+    const child = start(
+      `console.log("one"); process.stdin.once("data", () => console.log(${JSON.stringify(DANGEROUS)}));`,
+      { stdio: ["pipe", "pipe", "pipe"] },
+    );
     const stdout = sink();
     const monitor = portcullis.attach(child, {}, { passThrough: { stdout } });
     await new Promise((seen) => child.stdout!.once("data", seen));
@@ -232,7 +264,9 @@ describe("attach", () => {
 
   test("functions that fail stop nothing", async () => {
     const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
-    const fails = () => { throw new Error("broken listener"); };
+    const fails = () => {
+      throw new Error("broken listener");
+    };
     const child = start(`console.log(${JSON.stringify(DANGEROUS)}); setTimeout(() => {}, 60000);`);
     assert.equal((await portcullis.attach(child, {}, { onIncident: fails, onVerdict: fails }).done).killed, true);
     assert.match((await warned).message, /broken listener/);
@@ -335,7 +369,11 @@ test("a program that ends takes the process along", { skip: !isLinux }, async ()
   `;
   for (const end of ["process.exit(0);", "setImmediate(() => { throw new Error('a bug'); });"]) {
     const env = { ...process.env, PORTCULLIS_ADDRESS: server.grpc };
-    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program(end)], { env, encoding: "utf8", timeout: WAIT_MS });
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program(end)], {
+      env,
+      encoding: "utf8",
+      timeout: WAIT_MS,
+    });
     await gone([Number(stdout)]);
   }
 });
@@ -343,7 +381,12 @@ test("a program that ends takes the process along", { skip: !isLinux }, async ()
 test("a verdict that is not known is a KILL", async () => {
   for (const verdict of [VerdictKind.UNSPECIFIED, 9 as VerdictKind]) {
     const fake = await startFake({
-      monitor: (stream) => stream.once("data", () => stream.write({ verdict: { incidentId: "1", verdict, reason: "", source: 0, final: true, kill: undefined, decisionId: "" } })),
+      monitor: (stream) =>
+        stream.once("data", () =>
+          stream.write({
+            verdict: { incidentId: "1", verdict, reason: "", source: 0, final: true, kill: undefined, decisionId: "" },
+          }),
+        ),
     });
     const client = new Portcullis({ address: fake.address });
     const child = start("setTimeout(() => {}, 60000)");

@@ -19,12 +19,20 @@ let tarball: string;
 
 before(async () => {
   server = await startServer();
-  execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], { stdio: ["ignore", "ignore", "inherit"] });
-  tarball = join(folder, readdirSync(folder).find((name) => name.endsWith(".tgz"))!);
+  execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  tarball = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith(".tgz"))!,
+  );
   // Both programs below find it from their own folder.
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }));
   const types = `@types/node@${manifest.devDependencies["@types/node"]}`;
-  execFileSync("npm", ["install", ...QUIET, "--prefer-offline", tarball, types], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync("npm", ["install", ...QUIET, "--prefer-offline", tarball, types], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
 });
 
 after(async () => {
@@ -53,9 +61,19 @@ describe("programs that have installed it", () => {
   test("compile, as ES modules and as CommonJS", () => {
     cpSync(join(HERE, "test/consumers"), folder, { recursive: true });
     // The types of the package itself are checked too.
-    const compilerOptions = { target: "es2022", module: "nodenext", strict: true, skipLibCheck: false, types: ["node"], exactOptionalPropertyTypes: true };
+    const compilerOptions = {
+      target: "es2022",
+      module: "nodenext",
+      strict: true,
+      skipLibCheck: false,
+      types: ["node"],
+      exactOptionalPropertyTypes: true,
+    };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["esm.mts", "cjs.cts"] }));
-    execFileSync(process.execPath, [join(HERE, "node_modules/typescript/bin/tsc"), "-p", "."], { cwd: folder, stdio: ["ignore", "inherit", "inherit"] });
+    execFileSync(process.execPath, [join(HERE, "node_modules/typescript/bin/tsc"), "-p", "."], {
+      cwd: folder,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
   });
 
   test("load every entry, in both formats", () => {
@@ -69,7 +87,12 @@ describe("programs that have installed it", () => {
   for (const program of ["esm.mjs", "cjs.cjs"]) {
     test(`run: ${program}`, () => {
       const env = { ...process.env, PORTCULLIS_ADDRESS: server.grpc };
-      const printed = execFileSync(process.execPath, [program], { cwd: folder, env, encoding: "utf8", timeout: 30_000 });
+      const printed = execFileSync(process.execPath, [program], {
+        cwd: folder,
+        env,
+        encoding: "utf8",
+        timeout: 30_000,
+      });
       assert.match(printed, new RegExp(`^${VERSION} (BLOCK|WARN) number 3 BlockedError function$`, "m"));
     });
   }

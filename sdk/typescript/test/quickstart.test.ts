@@ -70,13 +70,20 @@ after(async () => {
 
 test("the first message is blocked after at most six commands", () => {
   const commands = blocks.filter(({ language, step }) => language === "sh" && step !== undefined);
-  assert.deepEqual(commands.map(({ step }) => step), commands.map((_, index) => index + 1));
+  assert.deepEqual(
+    commands.map(({ step }) => step),
+    commands.map((_, index) => index + 1),
+  );
   assert.ok(commands.length <= 6);
   for (const { text } of commands) assert.equal(text.trim().split("\n").length, 1);
 });
 
 test("the page does what it says", async (context) => {
-  const env = { ...process.env, PATH: `${join(folder, "bin")}:${process.env["PATH"]}`, npm_config_prefer_offline: "true" };
+  const env = {
+    ...process.env,
+    PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
+    npm_config_prefer_offline: "true",
+  };
   let cwd = join(folder, "portcullis");
   let printed = "";
   for (const { language, text } of blocks) {
@@ -90,7 +97,11 @@ test("the page does what it says", async (context) => {
       await context.test(text.trim(), async () => {
         const script = `set -e\n${text}\npwd >"$WHERE"`;
         const where = join(folder, "where");
-        const { stdout } = await promisify(execFile)("sh", ["-c", script], { cwd, env: { ...env, WHERE: where }, timeout: 100_000 });
+        const { stdout } = await promisify(execFile)("sh", ["-c", script], {
+          cwd,
+          env: { ...env, WHERE: where },
+          timeout: 100_000,
+        });
         printed = stdout;
         cwd = readFileSync(where, "utf8").trim();
       });
@@ -103,7 +114,10 @@ test("the page does what it says", async (context) => {
 /** The page shows whole lines in order; `…` stands for any text, and a line of it for lines too. */
 function compare(printed: string, shown: string): void {
   const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const lines = shown.trim().split("\n").map((line) => line.split("…").map(escape).join("[^]*"));
+  const lines = shown
+    .trim()
+    .split("\n")
+    .map((line) => line.split("…").map(escape).join("[^]*"));
   assert.match(printed, new RegExp(`^${lines.join("\\n+")}\\s*$`));
 }
 

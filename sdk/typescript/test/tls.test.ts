@@ -30,7 +30,10 @@ async function proxy(wantsClient: boolean): Promise<string> {
   const listener = createServer(options, (socket) => {
     const to = connect(Number(port), host);
     socket.pipe(to).pipe(socket);
-    for (const [one, other] of [[socket, to], [to, socket]] as const) {
+    for (const [one, other] of [
+      [socket, to],
+      [to, socket],
+    ] as const) {
       one.on("error", () => other.destroy());
       one.on("close", () => other.destroy());
     }

@@ -22,8 +22,14 @@ export interface Fake {
 }
 
 export interface Script {
-  check?: (index: number) => Partial<CheckMessagesResponse> | grpc.Metadata | { code: grpc.status; metadata?: grpc.Metadata };
-  tool?: (request: { phase: number; argsJson: string; resultJson: string }) => Partial<InterceptToolResponse> | { code: grpc.status };
+  check?: (
+    index: number,
+  ) => Partial<CheckMessagesResponse> | grpc.Metadata | { code: grpc.status; metadata?: grpc.Metadata };
+  tool?: (request: {
+    phase: number;
+    argsJson: string;
+    resultJson: string;
+  }) => Partial<InterceptToolResponse> | { code: grpc.status };
   monitor?: (stream: Stream) => void;
   watch?: (index: number) => (Partial<WatchSubmissionResponse> | { code: grpc.status })[];
   review?: (index: number) => { code: grpc.status };
@@ -52,37 +58,50 @@ export async function startFake(script: Script, address = "127.0.0.1:0"): Promis
     if ("code" in told) callback({ details: "as the test says", ...(told as { code: grpc.status }) });
     else callback(null, make(told));
   };
-  server.addService(PolicyDecisionServiceService as grpc.ServiceDefinition, {
-    checkMessages: (call: grpc.ServerUnaryCall<unknown, unknown>, callback: Reply) => {
-      const index = note("check", call.metadata);
-      reply(script.check?.(index) ?? {}, (fields) => CheckMessagesResponse.fromPartial(fields), callback);
-    },
-    interceptTool: (call: grpc.ServerUnaryCall<{ phase: number; argsJson: string; resultJson: string }, unknown>, callback: Reply) => {
-      note("tool", call.metadata);
-      reply(script.tool?.(call.request) ?? {}, (fields) => InterceptToolResponse.fromPartial(fields), callback);
-    },
-    streamMonitor: (stream: Stream) => {
-      note("monitor", stream.metadata);
-      script.monitor?.(stream);
-    },
-    reviewBundle: (stream: grpc.ServerReadableStream<unknown, unknown>, callback: Reply) => {
-      const index = note("review", stream.metadata);
-      stream.resume().on("end", () => callback({ details: "as the test says", ...(script.review?.(index) ?? { code: 2 }) }));
-    },
-  } as unknown as grpc.UntypedServiceImplementation);
-  server.addService({ watchSubmission: SubmissionServiceService.watchSubmission } as grpc.ServiceDefinition, {
-    watchSubmission: (stream: grpc.ServerWritableStream<unknown, unknown>) => {
-      const index = note("watch", stream.metadata);
-      for (const told of script.watch?.(index) ?? []) {
-        if ("code" in told) return stream.emit("error", { details: "as the test says", ...told });
-        stream.write(WatchSubmissionResponse.fromPartial(told as object));
-      }
-      stream.end();
-      return true;
-    },
-  } as unknown as grpc.UntypedServiceImplementation);
+  server.addService(
+    PolicyDecisionServiceService as grpc.ServiceDefinition,
+    {
+      checkMessages: (call: grpc.ServerUnaryCall<unknown, unknown>, callback: Reply) => {
+        const index = note("check", call.metadata);
+        reply(script.check?.(index) ?? {}, (fields) => CheckMessagesResponse.fromPartial(fields), callback);
+      },
+      interceptTool: (
+        call: grpc.ServerUnaryCall<{ phase: number; argsJson: string; resultJson: string }, unknown>,
+        callback: Reply,
+      ) => {
+        note("tool", call.metadata);
+        reply(script.tool?.(call.request) ?? {}, (fields) => InterceptToolResponse.fromPartial(fields), callback);
+      },
+      streamMonitor: (stream: Stream) => {
+        note("monitor", stream.metadata);
+        script.monitor?.(stream);
+      },
+      reviewBundle: (stream: grpc.ServerReadableStream<unknown, unknown>, callback: Reply) => {
+        const index = note("review", stream.metadata);
+        stream
+          .resume()
+          .on("end", () => callback({ details: "as the test says", ...(script.review?.(index) ?? { code: 2 }) }));
+      },
+    } as unknown as grpc.UntypedServiceImplementation,
+  );
+  server.addService(
+    { watchSubmission: SubmissionServiceService.watchSubmission } as grpc.ServiceDefinition,
+    {
+      watchSubmission: (stream: grpc.ServerWritableStream<unknown, unknown>) => {
+        const index = note("watch", stream.metadata);
+        for (const told of script.watch?.(index) ?? []) {
+          if ("code" in told) return stream.emit("error", { details: "as the test says", ...told });
+          stream.write(WatchSubmissionResponse.fromPartial(told as object));
+        }
+        stream.end();
+        return true;
+      },
+    } as unknown as grpc.UntypedServiceImplementation,
+  );
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
+    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
   });
   return { address: `127.0.0.1:${port}`, seen, stop: () => server.forceShutdown() };
 }
