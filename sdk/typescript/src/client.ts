@@ -72,8 +72,12 @@ export type GuardedOrBlocked<F extends AnyFunction> = (
   ...args: Parameters<F>
 ) => Promise<Awaited<ReturnType<F>> | BlockedResult>;
 
-/** @internal */
-export const SHARED: unique symbol = Symbol("shared");
+/**
+ * One for both formats of the package, so that an adapter takes a client of either.
+ *
+ * @internal
+ */
+export const SHARED: unique symbol = Symbol.for("@portcullis/sdk shared");
 
 /** A client of Portcullis. Make one for the whole program; it connects with its first call. */
 export class Portcullis {

@@ -210,6 +210,7 @@ async function ask(
   fields: Partial<InterceptToolRequest>,
 ): Promise<InterceptToolResponse | undefined> {
   const { toolName } = call;
+  checkNames(call.environment, ExecutionContext.create() as unknown as Names<Partial<ExecutionContext>>, "`environment`");
   const isAfter = fields.phase === ToolPhase.AFTER;
   const request = InterceptToolRequest.create({
     metadataJson: call.metadataJson ?? "",

@@ -1,6 +1,7 @@
 // The adapters beyond what the examples show: streams, redaction, refusals, ways around.
 
 import assert from "node:assert/strict";
+import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
@@ -64,6 +65,16 @@ test("an option that is misspelt is refused", () => {
   assert.throws(() => guardTools(portcullis, {}, wrong), /`onBlockd`/);
   assert.throws(() => portcullisMiddleware(portcullis, wrong), /`onBlockd`/);
   assert.throws(() => guardMcpClient(portcullis, {} as Client, wrong), /`onBlockd`/);
+});
+
+test("a client of the other format is taken", async () => {
+  const { Portcullis: Other } = createRequire(import.meta.url)("@portcullis/sdk") as { Portcullis: typeof Portcullis };
+  const other = new Other({ address: server.grpc });
+  assert.equal(other instanceof Portcullis, false);
+  const execute = async () => `mail ${EMAIL}`;
+  const tools = guardTools(other, { lookup: tool({ inputSchema: z.object({}), execute }) });
+  assert.equal(await tools.lookup.execute!({}, { toolCallId: "1", messages: [] }), "mail [EMAIL_1]");
+  other.close();
 });
 
 describe("the middleware of the AI SDK", () => {

@@ -55,6 +55,7 @@ test("an option of a call that is misspelt is refused", async () => {
   await assert.rejects(client.reviewBundle(".", call), isRefused);
   await assert.rejects(async () => client.watchSubmission("1", call).next(), isRefused);
   assert.throws(() => client.guardTool(async () => 1, { name: "a", ...call }), isRefused);
+  await assert.rejects(client.guardTool(async () => 1, { name: "a", environment: call })(), isRefused);
   assert.throws(() => client.attach({} as never, {}, call), isRefused);
   assert.throws(() => client.attach({} as never, call), isRefused);
   client.close();
