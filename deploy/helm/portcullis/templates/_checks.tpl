@@ -1,0 +1,142 @@
+{{/* Values that are well formed, and yet cannot work together. Each message says what to do. */}}
+{{- define "portcullis.checks" -}}
+{{- $config := .Values.config -}}
+{{- $store := default dict $config.store -}}
+{{- $llm := default dict $config.llm -}}
+{{- $server := default dict $config.server -}}
+{{- $http := default dict $config.http -}}
+{{- $auth := default dict $config.auth -}}
+
+{{- range $section, $value := $config -}}
+{{- if and (has $section (list "server" "http" "auth" "store" "llm" "llama_guard" "policy" "rules" "audit" "tracing" "extensions")) (not (kindIs "map" $value)) (not (kindIs "invalid" $value)) -}}
+{{- fail (printf "config.%s must be a section with keys, as in portcullis.yaml" $section) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Set by the chart, in two places at once they could differ. */ -}}
+{{- if hasKey $server "listen" -}}{{- fail "config.server.listen is set by the chart: use ports.grpc and ipFamily" -}}{{- end -}}
+{{- if hasKey $http "listen" -}}{{- fail "config.http.listen is set by the chart: use ports.http and ipFamily" -}}{{- end -}}
+{{- if hasKey $config "data_dir" -}}{{- fail "config.data_dir is set by the chart: use persistence" -}}{{- end -}}
+{{- if hasKey $auth "mode" -}}{{- fail "config.auth.mode is set by the chart: use auth.mode" -}}{{- end -}}
+{{- if hasKey $server "insecure_allow_anonymous" -}}{{- fail "config.server.insecure_allow_anonymous is set by the chart: use auth.insecureAllowAnonymous" -}}{{- end -}}
+{{- if hasKey $server "tls" -}}{{- fail "config.server.tls is set by the chart: use tls.secretName and tls.clientCaSecretName" -}}{{- end -}}
+{{- if and .Values.policies (hasKey (default dict $config.policy) "path") -}}{{- fail "config.policy.path cannot be given together with policies: give one of them" -}}{{- end -}}
+{{- if and .Values.rules (hasKey (default dict $config.rules) "paths") -}}{{- fail "config.rules.paths cannot be given together with rules: give one of them" -}}{{- end -}}
+{{- if eq (int .Values.ports.grpc) (int .Values.ports.http) -}}{{- fail "ports.grpc and ports.http must differ" -}}{{- end -}}
+
+{{- /* Who may call. */ -}}
+{{- if and (eq .Values.auth.mode "none") (not .Values.auth.insecureAllowAnonymous) -}}
+{{- fail "auth.mode none lets everybody who reaches the port ask: use tokens, jwt or mtls, or set auth.insecureAllowAnonymous: true if something else guards the port" -}}
+{{- end -}}
+{{- if and (ne .Values.auth.mode "none") .Values.auth.insecureAllowAnonymous -}}
+{{- fail (printf "auth.insecureAllowAnonymous is for auth.mode none, and auth.mode is %s: remove one of the two" .Values.auth.mode) -}}
+{{- end -}}
+{{- if and (eq .Values.auth.mode "mtls") (not (and .Values.tls.secretName .Values.tls.clientCaSecretName)) -}}
+{{- fail "auth.mode mtls needs tls.secretName and tls.clientCaSecretName" -}}
+{{- end -}}
+{{- if and .Values.tls.clientCaSecretName (not .Values.tls.secretName) -}}
+{{- fail "tls.clientCaSecretName needs tls.secretName: there is no certificate of the server" -}}
+{{- end -}}
+{{- if eq .Values.auth.mode "jwt" -}}
+{{- $jwt := default dict $auth.jwt -}}
+{{- if not (or $jwt.jwks_path $jwt.jwks_url) -}}{{- fail "auth.mode jwt needs config.auth.jwt.jwks_path or config.auth.jwt.jwks_url" -}}{{- end -}}
+{{- end -}}
+
+{{- /* Secrets. */ -}}
+{{- if regexMatch "(?i)^postgres(ql)?://[^/?#]*:[^/?#]*@" (toString (default "" $store.url)) -}}
+{{- fail "config.store.url holds a password, and a ConfigMap is no place for one: name a user alone, mount the Secret with secrets.files and set config.store.password_file" -}}
+{{- end -}}
+{{- if regexMatch "(?i)[?&]password=" (toString (default "" $store.url)) -}}
+{{- fail "config.store.url holds a password, and a ConfigMap is no place for one: mount the Secret with secrets.files and set config.store.password_file" -}}
+{{- end -}}
+{{- range $key := list "secret_access_key" "session_token" "access_key_id" -}}
+{{- if hasKey (default dict $store.s3) $key -}}
+{{- fail (printf "config.store.s3.%s is a secret: give it with secrets.env as AWS_%s" $key (upper $key)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key := list "api_key" "gemini_api_key" "anthropic_api_key" -}}
+{{- if hasKey $llm $key -}}
+{{- fail (printf "config.llm.%s is a secret: give it with secrets.env, or as a file with secrets.files and config.llm.api_key_file" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $value := .Values.env -}}
+{{- if hasPrefix "PORTCULLIS_" $name -}}
+{{- fail (printf "env.%s is a setting and would go before the settings file: give it in config" $name) -}}
+{{- end -}}
+{{- if regexMatch "(SECRET|PASSWORD|TOKEN|API_KEY|ACCESS_KEY_ID|PRIVATE_KEY)$" $name -}}
+{{- fail (printf "env.%s looks like a secret: give it with secrets.env" $name) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Variables go before the settings file, so these would undo what the chart has checked. */ -}}
+{{- $reserved := list "PORTCULLIS_CONFIG" "PORTCULLIS_DATA_DIR" "PORTCULLIS_SERVER__LISTEN" "PORTCULLIS_SERVER__DRAIN_TIMEOUT" "PORTCULLIS_SERVER__INSECURE_ALLOW_ANONYMOUS" "PORTCULLIS_HTTP__LISTEN" "PORTCULLIS_HTTP__ALLOWED_HOSTS" "PORTCULLIS_AUTH__MODE" "PORTCULLIS_STORE__URL" "PORTCULLIS_STORE__BUNDLES" "POD_IP" -}}
+{{- $names := keys .Values.env -}}
+{{- range .Values.secrets.env -}}{{- $names = append $names .name -}}{{- end -}}
+{{- range $name := $names -}}
+{{- if has $name $reserved -}}
+{{- fail (printf "the variable %s would go before what the chart sets: use config and the values of the chart" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (len $names) (len (uniq $names)) -}}{{- fail "a variable is given twice in env and secrets.env" -}}{{- end -}}
+{{- $mounts := list -}}
+{{- range .Values.secrets.files -}}{{- $mounts = append $mounts .name -}}{{- end -}}
+{{- if ne (len $mounts) (len (uniq $mounts)) -}}{{- fail "two entries of secrets.files have one name" -}}{{- end -}}
+{{- $mounts = list -}}
+{{- range .Values.files -}}{{- $mounts = append $mounts .name -}}{{- end -}}
+{{- if ne (len $mounts) (len (uniq $mounts)) -}}{{- fail "two entries of files have one name" -}}{{- end -}}
+
+{{- /* More than one pod. */ -}}
+{{- if include "portcullis.isScaled" . -}}
+{{- $what := ternary "autoscaling" (printf "replicas: %d" (int .Values.replicas)) .Values.autoscaling.enabled -}}
+{{- if not (include "portcullis.isPostgres" .) -}}
+{{- fail (printf "%s needs a database that pods share: set config.store.url to postgres://user@host/database (SQLite serves one pod)" $what) -}}
+{{- end -}}
+{{- if not (include "portcullis.isS3" .) -}}
+{{- fail (printf "%s needs bundles that pods share: set config.store.bundles to s3://bucket/prefix" $what) -}}
+{{- end -}}
+{{- if .Values.persistence.enabled -}}
+{{- fail (printf "%s needs a data folder for each pod: set persistence.enabled: false" $what) -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.autoscaling.enabled -}}
+{{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) -}}
+{{- fail "autoscaling.minReplicas must not be larger than autoscaling.maxReplicas" -}}
+{{- end -}}
+{{- if not (or .Values.autoscaling.targetCPUUtilization .Values.autoscaling.targetMemoryUtilization) -}}
+{{- fail "autoscaling needs autoscaling.targetCPUUtilization or autoscaling.targetMemoryUtilization" -}}
+{{- end -}}
+{{- range $of, $target := dict "cpu" .Values.autoscaling.targetCPUUtilization "memory" .Values.autoscaling.targetMemoryUtilization -}}
+{{- if and $target (not (hasKey (default dict $.Values.resources.requests) $of)) -}}
+{{- fail (printf "autoscaling by %s is a share of resources.requests.%s, which is not set" $of $of) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.podDisruptionBudget.enabled -}}
+{{- $has := list -}}
+{{- range $key := list "maxUnavailable" "minAvailable" -}}
+{{- if not (kindIs "invalid" (get $.Values.podDisruptionBudget $key)) -}}{{- $has = append $has $key -}}{{- end -}}
+{{- end -}}
+{{- if ne (len $has) 1 -}}
+{{- fail "podDisruptionBudget needs exactly one of maxUnavailable and minAvailable; set the other one to null" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A stop that is cut off loses what it was about to write. */ -}}
+{{- $drain := toString (default "10s" $server.drain_timeout) -}}
+{{- if not (regexMatch "^[0-9]{1,9} *(ms|s|m|h)$" $drain) -}}
+{{- fail (printf "config.server.drain_timeout `%s` is no duration such as 500ms, 10s or 1m" $drain) -}}
+{{- end -}}
+{{- $stop := int64 (include "portcullis.stopSeconds" .) -}}
+{{- if not (kindIs "invalid" .Values.terminationGracePeriodSeconds) -}}
+{{- if lt (int64 .Values.terminationGracePeriodSeconds) $stop -}}
+{{- fail (printf "terminationGracePeriodSeconds %d is less than a stop may last: at least %d (preStopSeconds + config.server.drain_timeout + 30), or null" (int64 .Values.terminationGracePeriodSeconds) $stop) -}}
+{{- end -}}
+{{- end -}}
+
+{{- if and .Values.prometheusRule.enabled (not (include "portcullis.ruleGroups" . | fromYamlArray)) -}}
+{{- fail "prometheusRule is enabled and there is no rule: files/prometheus of the chart is empty, and so is prometheusRule.extraGroups" -}}
+{{- end -}}
+{{- if and .Values.dashboards.enabled (not (.Files.Glob "files/grafana/*.json")) -}}
+{{- fail "dashboards are enabled and files/grafana of the chart is empty" -}}
+{{- end -}}
+{{- end -}}
