@@ -43,7 +43,7 @@
 {{- end -}}
 
 {{- /* Secrets. */ -}}
-{{- if regexMatch "(?i)^postgres(ql)?://[^/?#]*:[^/?#]*@" (toString (default "" $store.url)) -}}
+{{- if regexMatch "(?i)^postgres(ql)?://[^@]*:[^@]*@" (toString (default "" $store.url)) -}}
 {{- fail "config.store.url holds a password, and a ConfigMap is no place for one: name a user alone, mount the Secret with secrets.files and set config.store.password_file" -}}
 {{- end -}}
 {{- if regexMatch "(?i)[?&]password=" (toString (default "" $store.url)) -}}
@@ -114,7 +114,7 @@
 {{- if .Values.podDisruptionBudget.enabled -}}
 {{- $has := list -}}
 {{- range $key := list "maxUnavailable" "minAvailable" -}}
-{{- if not (kindIs "invalid" (get $.Values.podDisruptionBudget $key)) -}}{{- $has = append $has $key -}}{{- end -}}
+{{- if not (kindIs "invalid" (index $.Values.podDisruptionBudget $key)) -}}{{- $has = append $has $key -}}{{- end -}}
 {{- end -}}
 {{- if ne (len $has) 1 -}}
 {{- fail "podDisruptionBudget needs exactly one of maxUnavailable and minAvailable; set the other one to null" -}}

@@ -127,8 +127,8 @@ runAsNonRoot: true
 runAsUser: 65532
 runAsGroup: 65532
 fsGroup: 65532
-# The group of the folder's own files would be let in again at every start otherwise, and the service refuses an admin
-# token that others can read.
+# Otherwise every start would open all files of the data folder to the group, and the service refuses an admin token that
+# others can read.
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
