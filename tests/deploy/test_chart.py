@@ -14,7 +14,7 @@ KUBERNETES = ["1.30", "1.33", "1.37"]
 OPERATOR = "monitoring.coreos.com/v1"
 # Fields of the operator that the chart may use. Its schemas let unknown fields pass, and so would its API.
 OPERATOR_FIELDS = {
-    "ServiceMonitor": {"selector", "namespaceSelector", "endpoints"},
+    "ServiceMonitor": {"jobLabel", "selector", "namespaceSelector", "endpoints"},
     "PrometheusRule": {"groups"},
 }
 ENDPOINT_FIELDS = {"port", "path", "scheme", "interval", "scrapeTimeout"}
