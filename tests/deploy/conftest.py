@@ -25,16 +25,16 @@ def helm(*arguments: str) -> subprocess.CompletedProcess:
 
 
 @functools.cache
-def rendered(name: str, *arguments: str) -> tuple[str, ...]:
-    """The objects that a value set becomes, each as YAML text."""
+def rendered(name: str, *arguments: str) -> str:
+    """What a value set becomes, as text."""
     result = helm("template", "portcullis", str(CHART), "--namespace", NAMESPACE, "--values", str(VALUE_SETS[name]), *arguments)
     assert result.returncode == 0, result.stderr
-    return tuple(result.stdout.split("\n---\n"))
+    return result.stdout
 
 
 def objects(name: str, *arguments: str) -> list[dict]:
     """The objects that a value set becomes."""
-    return [found for text in rendered(name, *arguments) for found in yaml.safe_load_all(text) if found]
+    return [found for found in yaml.safe_load_all(rendered(name, *arguments)) if found]
 
 
 def named(name: str, kind: str, ending: str = "") -> dict:
