@@ -153,8 +153,9 @@ def test_notes_say_what_is_left_to_do():
     assert result.returncode == 0, result.stderr
     notes = result.stdout.partition("NOTES:")[2]
     assert "kubectl -n agents create secret generic portcullis-tokens --from-file=tokens.yaml" in notes
+    assert "kubectl -n agents create secret tls portcullis-tls --cert=server.pem --key=server.key" in notes
     assert "dns:///portcullis-headless.agents.svc:50051" in notes
-    result = helm(*arguments, "--set", "auth.mode=none,auth.insecureAllowAnonymous=true,networkPolicy.enabled=false")
+    result = helm(*arguments, "--set", "auth.mode=none,auth.insecureAllowAnonymous=true,tls.enabled=false,networkPolicy.enabled=false")
     notes = result.stdout.partition("NOTES:")[2]
     assert "Nobody is authenticated" in notes and "The NetworkPolicy is off as well." in notes
 

@@ -37,29 +37,23 @@ def test_files_are_there():
         assert (ROOT / path).exists() or path in ("deploy/prometheus", "deploy/grafana", "deploy/.env"), path
 
 
-def portcullis_calls() -> list[list[str]]:
-    calls = []
+def test_calls_of_the_program_are_known():
+    commands = {line.split()[0] for line in run("--help").stdout.splitlines() if re.match(r"  [a-z]", line)}
+    assert {"config", "watch"} <= commands
+    found = 0
     for command in COMMANDS:
         words = shlex.split(command)
-        for i, word in enumerate(words):
-            is_program = word in ("./portcullis", "/usr/local/bin/portcullis") or (word == "portcullis" and words[i - 1] in ("portcullis", "--"))
-            if is_program and i + 1 < len(words) and re.fullmatch("[a-z]+", words[i + 1]) and words[0] not in ("install", "kubectl") or (
-                word == "portcullis" and words[0] == "kubectl" and words[i - 1] == "--"
-            ):
-                calls.append(words[i + 1 :])
-    return calls
-
-
-def test_calls_of_the_program_are_known():
-    calls = portcullis_calls()
-    assert len(calls) >= 4, calls
-    for words in calls:
-        subcommand = [word for word in words[:2] if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
-        help_text = run(*subcommand, "--help").stdout
-        assert help_text, words
-        ours = words[: words.index("--")] if "--" in words else words
-        for flag in (word for word in ours if word.startswith("--")):
-            assert f"{flag} " in help_text, words
+        starts = [i for i, word in enumerate(words[:-1]) if word in ("portcullis", "./portcullis") and words[i + 1] in commands]
+        for start in starts:
+            call = words[start + 1 :]
+            ours = call[: call.index("--")] if "--" in call else call
+            subcommand = [call[0], *(word for word in call[1:2] if re.fullmatch("[a-z]+", word))]
+            help_text = run(*subcommand, "--help").stdout
+            assert help_text, command
+            for flag in (word for word in ours if word.startswith("--")):
+                assert f"{flag} " in help_text, command
+            found += 1
+    assert found >= 4
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("helm install")])

@@ -24,6 +24,7 @@ EGRESS = {
     "monitoring": [DNS],
     "ipv6": [DNS],
     "mtls": [DNS],
+    "mesh": [DNS],
     "jwt": [DNS, (443, ANYWHERE)],
     "everything-else": [(53, [{"ipBlock": {"cidr": "169.254.20.10/32"}}])],
     "fixed-replicas": [DNS, (6432, [{"ipBlock": {"cidr": "10.20.30.40/32"}}]), (9000, of_namespace("storage"))],

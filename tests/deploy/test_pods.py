@@ -12,7 +12,8 @@ STOPS = {
 }
 # The service ends at most this long after its drain (docs/OPERATING.md).
 AFTER_DRAIN_S = 27
-KUBELET_PROBES = {"jwt", "mtls", "everything-else"}
+# The kubelet speaks no TLS in its probes over gRPC.
+OVER_TLS = {"defaults", "single", "jwt", "mtls", "everything-else"}
 
 
 @pytest.mark.parametrize("values", STOPS)
@@ -39,7 +40,7 @@ def test_probes(values):
     container = service_container(values)
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     host = [{"name": "Host", "value": "localhost"}]
-    if values in KUBELET_PROBES:
+    if values in OVER_TLS:
         serving = {"httpGet": {"path": "/readyz", "port": "http", "httpHeaders": host}}
     else:
         serving = {"grpc": {"port": ports["grpc"]}}
@@ -75,8 +76,9 @@ def test_services_find_the_pods(values):
 
 
 def test_the_test_of_the_release_is_none_of_the_pods():
-    (test,) = [each for each in objects("defaults") if each["kind"] == "Pod"]
-    selector = named("defaults", "Deployment")["spec"]["selector"]["matchLabels"]
+    (test,) = [each for each in objects("mesh") if each["kind"] == "Pod"]
+    assert not [each for each in objects("defaults") if each["kind"] == "Pod"]
+    selector = named("mesh", "Deployment")["spec"]["selector"]["matchLabels"]
     assert not selector.items() <= test["metadata"]["labels"].items()
     assert test["spec"]["containers"][0]["args"] == ["health", "--timeout=10s", "--server=http://portcullis:50051"]
 

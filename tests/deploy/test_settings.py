@@ -63,7 +63,7 @@ def test_settings_are_accepted(values, tmp_path):
         problems = [line.strip() for line in result.stderr.splitlines() if line.startswith("  ")]
         assert problems, result.stderr
         for problem in problems:
-            assert problem.startswith(("auth.", "auth:", "server.tls", "server.listen", "http.listen")), result.stderr
+            assert problem.startswith(("auth.", "auth:", "server.tls", "server.insecure_allow_plaintext", "server.listen", "http.listen")), result.stderr
 
 
 def test_a_wrong_setting_is_noticed(tmp_path):

@@ -19,7 +19,9 @@
 {{- if hasKey $config "data_dir" -}}{{- fail "config.data_dir is set by the chart: use persistence" -}}{{- end -}}
 {{- if hasKey $auth "mode" -}}{{- fail "config.auth.mode is set by the chart: use auth.mode" -}}{{- end -}}
 {{- if hasKey $server "insecure_allow_anonymous" -}}{{- fail "config.server.insecure_allow_anonymous is set by the chart: use auth.insecureAllowAnonymous" -}}{{- end -}}
+{{- if hasKey $server "insecure_allow_plaintext" -}}{{- fail "config.server.insecure_allow_plaintext is set by the chart: use tls.insecureAllowPlaintext" -}}{{- end -}}
 {{- if hasKey $server "tls" -}}{{- fail "config.server.tls is set by the chart: use tls.secretName and tls.clientCaSecretName" -}}{{- end -}}
+{{- if hasKey (default dict $auth.tokens) "path" -}}{{- fail "config.auth.tokens.path is set by the chart: use auth.tokens" -}}{{- end -}}
 {{- if and .Values.policies (hasKey (default dict $config.policy) "path") -}}{{- fail "config.policy.path cannot be given together with policies: give one of them" -}}{{- end -}}
 {{- if and .Values.rules (hasKey (default dict $config.rules) "paths") -}}{{- fail "config.rules.paths cannot be given together with rules: give one of them" -}}{{- end -}}
 {{- if eq (int .Values.ports.grpc) (int .Values.ports.http) -}}{{- fail "ports.grpc and ports.http must differ" -}}{{- end -}}
@@ -31,15 +33,29 @@
 {{- if and (ne .Values.auth.mode "none") .Values.auth.insecureAllowAnonymous -}}
 {{- fail (printf "auth.insecureAllowAnonymous is for auth.mode none, and auth.mode is %s: remove one of the two" .Values.auth.mode) -}}
 {{- end -}}
-{{- if and (eq .Values.auth.mode "mtls") (not (and .Values.tls.secretName .Values.tls.clientCaSecretName)) -}}
-{{- fail "auth.mode mtls needs tls.secretName and tls.clientCaSecretName" -}}
+{{- if and (has .Values.auth.mode (list "tokens" "jwt")) (not .Values.tls.enabled) (not .Values.tls.insecureAllowPlaintext) -}}
+{{- fail (printf "auth.mode %s without TLS sends tokens in clear: set tls.enabled: true, or tls.insecureAllowPlaintext: true if a mesh encrypts" .Values.auth.mode) -}}
 {{- end -}}
-{{- if and .Values.tls.clientCaSecretName (not .Values.tls.secretName) -}}
-{{- fail "tls.clientCaSecretName needs tls.secretName: there is no certificate of the server" -}}
+{{- if and .Values.tls.insecureAllowPlaintext (or .Values.tls.enabled (not (has .Values.auth.mode (list "tokens" "jwt")))) -}}
+{{- fail "tls.insecureAllowPlaintext is for auth.mode tokens or jwt with tls.enabled: false: remove it" -}}
+{{- end -}}
+{{- if and .Values.tls.clientCaSecretName (not .Values.tls.enabled) -}}
+{{- fail "tls.clientCaSecretName needs tls.enabled: true" -}}
+{{- end -}}
+{{- if eq .Values.auth.mode "mtls" -}}
+{{- if not (and .Values.tls.enabled .Values.tls.clientCaSecretName) -}}
+{{- fail "auth.mode mtls needs tls.enabled: true and tls.clientCaSecretName" -}}
+{{- end -}}
+{{- if not (default dict $auth.mtls).identities -}}
+{{- fail "auth.mode mtls needs config.auth.mtls.identities, which say whose the certificates are" -}}
+{{- end -}}
 {{- end -}}
 {{- if eq .Values.auth.mode "jwt" -}}
 {{- $jwt := default dict $auth.jwt -}}
 {{- if not (or $jwt.jwks_path $jwt.jwks_url) -}}{{- fail "auth.mode jwt needs config.auth.jwt.jwks_path or config.auth.jwt.jwks_url" -}}{{- end -}}
+{{- range $key := list "issuer" "audience" -}}
+{{- if not (get $jwt $key) -}}{{- fail (printf "auth.mode jwt needs config.auth.jwt.%s" $key) -}}{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Secrets. */ -}}
@@ -69,7 +85,7 @@
 {{- end -}}
 
 {{- /* Variables go before the settings file, so these would undo what the chart has checked. */ -}}
-{{- $reserved := list "PORTCULLIS_CONFIG" "PORTCULLIS_DATA_DIR" "PORTCULLIS_SERVER__LISTEN" "PORTCULLIS_SERVER__DRAIN_TIMEOUT" "PORTCULLIS_SERVER__INSECURE_ALLOW_ANONYMOUS" "PORTCULLIS_HTTP__LISTEN" "PORTCULLIS_HTTP__ALLOWED_HOSTS" "PORTCULLIS_AUTH__MODE" "PORTCULLIS_STORE__URL" "PORTCULLIS_STORE__BUNDLES" "POD_IP" -}}
+{{- $reserved := list "PORTCULLIS_CONFIG" "PORTCULLIS_DATA_DIR" "PORTCULLIS_SERVER__LISTEN" "PORTCULLIS_SERVER__DRAIN_TIMEOUT" "PORTCULLIS_SERVER__INSECURE_ALLOW_ANONYMOUS" "PORTCULLIS_SERVER__INSECURE_ALLOW_PLAINTEXT" "PORTCULLIS_SERVER__TLS__CERTIFICATE" "PORTCULLIS_SERVER__TLS__KEY" "PORTCULLIS_SERVER__TLS__CLIENT_CA" "PORTCULLIS_AUTH__TOKENS__PATH" "PORTCULLIS_HTTP__LISTEN" "PORTCULLIS_HTTP__ALLOWED_HOSTS" "PORTCULLIS_AUTH__MODE" "PORTCULLIS_STORE__URL" "PORTCULLIS_STORE__BUNDLES" "POD_IP" -}}
 {{- $names := keys .Values.env -}}
 {{- range .Values.secrets.env -}}{{- $names = append $names .name -}}{{- end -}}
 {{- range $name := $names -}}

@@ -48,6 +48,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end -}}
 
+{{- define "portcullis.tlsSecret" -}}
+{{- default (printf "%s-tls" (include "portcullis.fullname" .)) .Values.tls.secretName -}}
+{{- end -}}
+
 {{- define "portcullis.tokensSecret" -}}
 {{- default (printf "%s-tokens" (include "portcullis.fullname" .)) .Values.auth.tokens.secretName -}}
 {{- end -}}

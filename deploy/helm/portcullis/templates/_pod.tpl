@@ -2,7 +2,7 @@
 
 {{/* Health over gRPC needs plain text: the kubelet speaks no TLS there. With TLS /readyz says the same. */}}
 {{- define "portcullis.serving" -}}
-{{- if .Values.tls.secretName -}}
+{{- if .Values.tls.enabled -}}
 httpGet:
   path: /readyz
   port: http
@@ -51,7 +51,7 @@ grpc:
 {{- if eq .Values.auth.mode "tokens" }}
 - {name: tokens, mountPath: /etc/portcullis/tokens, readOnly: true}
 {{- end }}
-{{- if .Values.tls.secretName }}
+{{- if .Values.tls.enabled }}
 - {name: tls, mountPath: /etc/portcullis/tls, readOnly: true}
 {{- end }}
 {{- if .Values.tls.clientCaSecretName }}
@@ -97,10 +97,10 @@ grpc:
     secretName: {{ include "portcullis.tokensSecret" . }}
     defaultMode: 0440
 {{- end }}
-{{- with .Values.tls.secretName }}
+{{- if .Values.tls.enabled }}
 - name: tls
   secret:
-    secretName: {{ . }}
+    secretName: {{ include "portcullis.tlsSecret" . }}
     defaultMode: 0440
 {{- end }}
 {{- with .Values.tls.clientCaSecretName }}

@@ -31,7 +31,10 @@
 {{- /* Clients look for new pods when a connection ends. */ -}}
 {{- $_ := set $server "max_connection_age" "10m" -}}
 {{- end -}}
-{{- if .Values.tls.secretName -}}
+{{- if .Values.tls.insecureAllowPlaintext -}}
+{{- $_ := set $server "insecure_allow_plaintext" true -}}
+{{- end -}}
+{{- if .Values.tls.enabled -}}
 {{- $tls := dict "certificate" (printf "/etc/portcullis/tls/%s" .Values.tls.certificateKey) "key" (printf "/etc/portcullis/tls/%s" .Values.tls.privateKeyKey) -}}
 {{- if .Values.tls.clientCaSecretName -}}
 {{- $_ := set $tls "client_ca" (printf "/etc/portcullis/client-ca/%s" .Values.tls.clientCaKey) -}}
