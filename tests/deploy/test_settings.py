@@ -1,11 +1,12 @@
 """The built service accepts what the chart, the image and the Compose file write, and runs with it."""
 
 import json
+import subprocess
 import time
 
 import pytest
 import yaml
-from conftest import DEPLOY, VALUE_SETS, named, service_container, settings_of
+from conftest import DEPLOY, ROOT, VALUE_SETS, named, service_container, settings_of
 from service import get, known_settings, mount, run, serving
 
 POD_IP = {"IPv4": "10.1.2.3", "IPv6": "fd00::17"}
@@ -118,6 +119,35 @@ def reloads(service, folder):
     while json.loads(run(*asked, "My badge is badge-123456").stdout)["decision"] != "DECISION_ALLOW":
         assert time.monotonic() < until, "".join(line for line in service["log"] if "request decided" not in line)
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("values", ["defaults", "mesh"])
+def test_a_pod_takes_tokens(values, tmp_path):
+    """With the Secrets that the chart waits for, mounted where its settings look for them."""
+    if "auth.tokens.path" not in known_settings():
+        pytest.skip("a release without authentication")
+    env = written(values, tmp_path)
+    settings = settings_of(values).replace("/etc/portcullis/", f"{tmp_path}/")
+    (tmp_path / "portcullis.yaml").write_text(settings)
+    made = run("token", "create", "--name", "agent-7", "--roles", "agent", "--append", "made.yaml", folder=tmp_path)
+    mount({"tokens.yaml": (tmp_path / "made.yaml").read_text()}, tmp_path / "tokens")
+    certificates = ROOT / "tests" / "tls"
+    if values == "defaults":
+        pair = {"tls.crt": "server.pem", "tls.key": "server.key"}
+        mount({key: (certificates / name).read_text() for key, name in pair.items()}, tmp_path / "tls")
+    env["PORTCULLIS_CONFIG"] = str(tmp_path / "portcullis.yaml")
+    with serving(tmp_path, "--data-dir", str(tmp_path / "data"), env=env) as service:
+        assert get(service["http"], "/readyz", "localhost") == 200
+        if values == "mesh":
+            assert run("health", "--server", f"http://{service['grpc']}", "--timeout", "20s").stdout.strip() == "SERVING"
+        security = ["-cacert", str(certificates / "authority.pem")] if values == "defaults" else ["-plaintext"]
+        ask = ["grpcurl", *security, "-d", '{"messages": [{"role": "user", "text": "hello"}]}']
+        what = [service["grpc"], "portcullis.v1.PolicyDecisionService/CheckMessages"]
+        token = f"authorization: Bearer {made.stdout.strip()}"
+        answer = subprocess.run([*ask, "-H", token, *what], capture_output=True, text=True, timeout=60)
+        assert json.loads(answer.stdout)["decision"] == "DECISION_ALLOW", answer.stderr
+        answer = subprocess.run([*ask, *what], capture_output=True, text=True, timeout=60)
+        assert answer.returncode != 0 and "Unauthenticated" in answer.stderr
 
 
 def test_an_admin_token_that_the_group_can_read_stops_a_start(tmp_path):
