@@ -10,7 +10,8 @@ STOPS = {
     "fixed-replicas": (5, 90, 125),
     "everything-else": (15, 2, 120),
 }
-# The service ends at most this long after its drain (docs/OPERATING.md).
+# The service ends at most this long after its drain: the limits of src/app.rs and of what it calls, for reviews (5), sessions
+# (2), incidents, HTTP answers, audit records and spans (5 each).
 AFTER_DRAIN_S = 27
 # The kubelet speaks no TLS in its probes over gRPC.
 OVER_TLS = {"defaults", "single", "jwt", "mtls", "everything-else"}
