@@ -26,6 +26,14 @@
 {{- if and .Values.rules (hasKey (default dict $config.rules) "paths") -}}{{- fail "config.rules.paths cannot be given together with rules: give one of them" -}}{{- end -}}
 {{- if eq (int .Values.ports.grpc) (int .Values.ports.http) -}}{{- fail "ports.grpc and ports.http must differ" -}}{{- end -}}
 
+{{- $own := include "portcullis.labels" . | fromYaml -}}
+{{- range $of, $labels := dict "podLabels" .Values.podLabels "serviceMonitor.labels" .Values.serviceMonitor.labels "prometheusRule.labels" .Values.prometheusRule.labels "dashboards.labels" .Values.dashboards.labels -}}
+{{- range $label, $_ := $labels -}}
+{{- if hasKey $own $label -}}{{- fail (printf "%s: the label %s is set by the chart" $of $label) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey (default dict .Values.podAnnotations) "checksum/settings" -}}{{- fail "podAnnotations: checksum/settings is set by the chart" -}}{{- end -}}
+
 {{- /* Who may call. */ -}}
 {{- if and (eq .Values.auth.mode "none") (not .Values.auth.insecureAllowAnonymous) -}}
 {{- fail "auth.mode none lets everybody who reaches the port ask: use tokens, jwt or mtls, or set auth.insecureAllowAnonymous: true if something else guards the port" -}}
