@@ -19,7 +19,7 @@ WAIT_S = 30
 
 
 @contextlib.contextmanager
-def running_server(folder: pathlib.Path, settings: str = ""):
+def running_server(folder: pathlib.Path, settings: str = "", policies: pathlib.Path = POLICIES):
     """A server in a folder of its own: its addresses `grpc` and `http`, and its admin token."""
     (folder / "portcullis.yaml").write_text(settings)
     command = [os.environ["TEST_SERVER"], "serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
@@ -39,7 +39,7 @@ def running_server(folder: pathlib.Path, settings: str = ""):
         heard.set()
 
     process = subprocess.Popen(
-        [*command, "--data-dir", str(folder / "data"), "--set", f"policy.path={POLICIES}"],
+        [*command, "--data-dir", str(folder / "data"), "--set", f"policy.path={policies}"],
         cwd=folder,
         env={},
         stderr=subprocess.PIPE,
