@@ -1,17 +1,20 @@
-"""Two servers under load, a target that is away, and a Prometheus that scrapes them and evaluates our rules.
+"""Three servers under load, a target that is away, and a Prometheus that scrapes them and evaluates our rules.
 
 The first server is well but for what its policy does wrong. The second loses its audit records, has a model that fails,
-is full, and has rejected the last change of its policy.
+is full, and has rejected the last change of its policy. The third speaks TLS, has rejected the last change of its
+certificate, and is called by strangers and too often.
 """
 
 import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import socket
 import sys
 from types import SimpleNamespace
 
+import grpc
 import pytest
 import yaml
 
@@ -74,7 +77,10 @@ def config_of(servers, gone: str) -> str:
 
 
 def reject_and_repair(observed):
-    """Both servers reject a change; the first then gets good ones."""
+    """The third server rejects its certificate, the others a policy; the first then gets good ones."""
+    (observed.certificates / "server.pem").write_text("no certificate\n")
+    broken = "portcullis_auth_reloads_total{outcome='rejected'} > 0"
+    prometheus.until(lambda: observed.prometheus.values(broken), "the broken certificate is counted")
     reloads = "portcullis_policy_reloads_total{instance='%s', outcome='%s'} > 0"
     files = [policies / "changed.yaml" for policies in observed.policies]
     for server, file in zip(observed.servers, files):
@@ -86,6 +92,12 @@ def reject_and_repair(observed):
     prometheus.until(lambda: observed.prometheus.values(expr), "the repaired change is counted")
 
 
+def channel_to(server, certificates: pathlib.Path):
+    """What connects to a server with TLS, as a client with a certificate."""
+    parts = [(certificates / name).read_bytes() for name in ("authority.pem", "client.key", "client.pem")]
+    return lambda: grpc.secure_channel(server.grpc, grpc.ssl_channel_credentials(*parts))
+
+
 @pytest.fixture(scope="session")
 def observed(tmp_path_factory):
     """Servers, their policy folders, and the Prometheus that watches them, under a load that goes on."""
@@ -93,8 +105,12 @@ def observed(tmp_path_factory):
     with socket.socket() as unused, stand_in.running() as url:
         unused.bind(("127.0.0.1", 0))
         gone = "127.0.0.1:%d" % unused.getsockname()[1]
-        folders = [tmp_path_factory.mktemp(name) for name in ("well", "unwell")]
+        folders = [tmp_path_factory.mktemp(name) for name in ("well", "unwell", "guarded")]
         policies = [folder_of_policies(folder, url, gone) for folder in folders]
+        certificates = folders[2] / "tls"
+        shutil.copytree(ROOT / "tests" / "tls", certificates)
+        tls = {"certificate": "tls/server.pem", "key": "tls/server.key", "client_ca": "tls/authority.pem"}
+        guarded = {"server": {"tls": tls}, "rate_limit": {"per_second": 1, "burst": 1}}
         unwell = {
             "audit": {"path": "/dev/full"},
             "server": {"concurrency_max": 1},
@@ -103,15 +119,19 @@ def observed(tmp_path_factory):
         with (
             running_server(folders[0], settings(url, "good"), policies[0]) as first,
             running_server(folders[1], settings(url, "broken", **unwell), policies[1]) as second,
-            prometheus.running(tmp_path_factory.mktemp("prometheus"), config_of((first, second), gone)) as watching,
+            running_server(folders[2], settings(url, "good", **guarded), policies[2]) as third,
+            prometheus.running(tmp_path_factory.mktemp("prometheus"), config_of((first, second, third), gone)) as watching,
         ):
-            enough = f"count(count_over_time(portcullis_build_info[5m]) >= {SCRAPES}) == 2"
+            enough = f"count(count_over_time(portcullis_build_info[5m]) >= {SCRAPES}) == 3"
             # Counters are known to Prometheus before they move, as in a service that has been up for a while.
-            prometheus.until(lambda: watching.values("count(portcullis_build_info) == 2"), "both are scraped")
-            together = SimpleNamespace(servers=(first, second), policies=policies, prometheus=watching, url=url)
-            with Load(first, second) as together.load:
+            prometheus.until(lambda: watching.values("count(portcullis_build_info) == 3"), "all are scraped")
+            third.channel = channel_to(third, certificates)
+            together = SimpleNamespace(
+                servers=(first, second, third), policies=policies[:2], certificates=certificates, prometheus=watching
+            )
+            with Load(first, second, guarded=third) as together.load:
                 reject_and_repair(together)
-                prometheus.until(lambda: watching.values(enough), "enough scrapes of both")
+                prometheus.until(lambda: watching.values(enough), "enough scrapes of all")
                 yield together
 
 

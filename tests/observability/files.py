@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 
+import promql_parser
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -58,3 +59,20 @@ def anchors() -> set[str]:
     """The anchors of the runbook's headings, as code hosts make them."""
     headings = re.findall(r"^#+ +(.+?) *$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def metrics_of(expr: str) -> set[str]:
+    """The metrics that an expression names; parses it."""
+    return set(_metrics_below(promql_parser.parse(expr)))
+
+
+def _metrics_below(node):
+    if isinstance(node, promql_parser.VectorSelector):
+        assert node.name, "a selector without a name"
+        yield node.name
+    for part in ("expr", "lhs", "rhs", "param", "vector_selector"):
+        below = getattr(node, part, None)
+        if isinstance(below, promql_parser.Expr):
+            yield from _metrics_below(below)
+    for argument in getattr(node, "args", []):
+        yield from _metrics_below(argument)

@@ -32,6 +32,8 @@ HUGE_BYTES = 2 * 1024 * 1024
 
 # So many that what cannot be looked into is more than a twentieth of all.
 PICTURES = 4
+# So many that calls with wrong credentials are more than a twentieth of all.
+STRANGERS = 10
 # Long enough for the cache.
 LONG = "Please summarise the notes of the meeting, speaker by speaker and topic by topic. " * 3
 MESSAGES = [
@@ -68,8 +70,9 @@ TO_BE_JUDGED_LATER = b"+ cat ~/.ssh/id_rsa\n"
 class Load:
     """The load on some servers, from entering the block to its end."""
 
-    def __init__(self, *servers):
+    def __init__(self, *servers, guarded):
         self.servers = servers
+        self.guarded = guarded
         self.stopping = threading.Event()
         self.threads: list[threading.Thread] = []
         # What nobody expects; told by the tests.
@@ -78,10 +81,14 @@ class Load:
     def __enter__(self):
         for server in self.servers:
             for turn in (messages, many_messages, impatient, intercepts, tools, sessions, watched, abandoned, uploads):
-                thread = threading.Thread(target=self.repeat, args=[turn, server])
-                thread.start()
-                self.threads.append(thread)
+                self.start(self.repeat, turn, lambda server=server: grpc.insecure_channel(server.grpc))
+        self.start(self.repeat, strangers, self.guarded.channel)
         return self
+
+    def start(self, work, *arguments):
+        thread = threading.Thread(target=work, args=arguments)
+        thread.start()
+        self.threads.append(thread)
 
     def __exit__(self, *_):
         self.stopping.set()
@@ -100,13 +107,11 @@ class Load:
                 if self.stopping.wait(LONG_PAUSE_S):
                     return
 
-        thread = threading.Thread(target=change)
-        thread.start()
-        self.threads.append(thread)
+        self.start(change)
 
-    def repeat(self, turn, server):
+    def repeat(self, turn, connect):
         try:
-            with grpc.insecure_channel(server.grpc) as channel:
+            with connect() as channel:
                 stub = pdp_grpc.PolicyDecisionServiceStub(channel)
                 for number in itertools.count():
                     turn(stub, number, self)
@@ -119,11 +124,11 @@ class Load:
 
 @contextlib.contextmanager
 def refusals():
-    """Refusals are part of the load: servers are full, callers impatient."""
+    """Refusals are part of the load: servers are full, callers impatient or unknown."""
     try:
         yield
     except grpc.RpcError as error:
-        expected = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "CANCELLED")
+        expected = "CANCELLED DEADLINE_EXCEEDED INVALID_ARGUMENT RESOURCE_EXHAUSTED UNAUTHENTICATED UNAVAILABLE".split()
         if error.code().name not in expected:
             raise
 
@@ -145,6 +150,15 @@ def messages(stub, number, _):
             stub.CheckMessages(pdp.CheckMessagesRequest(messages=[turn]), timeout=TIMEOUT_S)
     with refusals():
         stub.CheckMessages(pdp.CheckMessagesRequest(), timeout=TIMEOUT_S)
+
+
+def strangers(stub, *_):
+    """Calls with a token that nobody has; and one without, which may not come so often."""
+    with refusals():
+        stub.CheckMessages(checked("Hello"), timeout=TIMEOUT_S)
+    for _ in range(STRANGERS):
+        with refusals():
+            stub.CheckMessages(checked("Hello"), timeout=TIMEOUT_S, metadata=[("authorization", "Bearer nobody-has-it")])
 
 
 def many_messages(stub, *_):
