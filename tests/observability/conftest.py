@@ -1,10 +1,11 @@
-"""Three servers under load, a target that is away, and a Prometheus that scrapes them and evaluates our rules.
+"""Servers under load, a target that is away, and a Prometheus that scrapes them and evaluates our rules.
 
 The first server is well but for what its policy does wrong. The second loses its audit records, has a model that fails,
 is full, and has rejected the last change of its policy. The third speaks TLS, has rejected the last change of its
-certificate, and is called by strangers and too often.
+certificate, and is called by strangers and too often. The fourth has no policy, and nobody calls it.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -24,6 +25,8 @@ from files import PROMETHEUS, ROOT
 from load import Load
 
 HERE = pathlib.Path(__file__).parent
+# A policy that cannot be loaded.
+BROKEN = "thresholds: {block: many}\n"
 # Scrapes of each target before anything is asked: more than the window of a rate.
 SCRAPES = 15
 
@@ -77,62 +80,78 @@ def config_of(servers, gone: str) -> str:
 
 
 def reject_and_repair(observed):
-    """The third server rejects its certificate, the others a policy; the first then gets good ones."""
-    (observed.certificates / "server.pem").write_text("no certificate\n")
-    broken = "portcullis_auth_reloads_total{outcome='rejected'} > 0"
-    prometheus.until(lambda: observed.prometheus.values(broken), "the broken certificate is counted")
-    reloads = "portcullis_policy_reloads_total{instance='%s', outcome='%s'} > 0"
+    """The third server rejects its certificate, the first and second a policy; the first then gets good ones."""
+
+    def counted(metric, server, outcome):
+        expr = f"{metric}{{instance='{server.http}', outcome='{outcome}'}} > 0"
+        prometheus.until(lambda: observed.prometheus.values(expr), f"{expr} is seen")
+
+    well, unwell, guarded, _ = observed.servers
     files = [policies / "changed.yaml" for policies in observed.policies]
-    for server, file in zip(observed.servers, files):
-        file.write_text("thresholds: {block: many}\n")
-        expr = reloads % (server.http, "rejected")
-        prometheus.until(lambda expr=expr: observed.prometheus.values(expr), "the rejected change is counted")
+    (guarded.certificates / "server.pem").write_text("no certificate\n")
+    for server, file in ((well, files[0]), (unwell, files[1])):
+        file.write_text(BROKEN)
+        counted("portcullis_policy_reloads_total", server, "rejected")
+    counted("portcullis_auth_reloads_total", guarded, "rejected")
     observed.load.keep_changing(files[0])
-    expr = reloads % (observed.servers[0].http, "applied")
-    prometheus.until(lambda: observed.prometheus.values(expr), "the repaired change is counted")
+    counted("portcullis_policy_reloads_total", well, "applied")
 
 
-def channel_to(server, certificates: pathlib.Path):
+def channel_to(server):
     """What connects to a server with TLS, as a client with a certificate."""
-    parts = [(certificates / name).read_bytes() for name in ("authority.pem", "client.key", "client.pem")]
+    parts = [(server.certificates / name).read_bytes() for name in ("authority.pem", "client.key", "client.pem")]
     return lambda: grpc.secure_channel(server.grpc, grpc.ssl_channel_credentials(*parts))
+
+
+def settings_of_all(url: str) -> dict[str, str]:
+    """Name and settings of each server; see the module."""
+    tls = {"certificate": "tls/server.pem", "key": "tls/server.key", "client_ca": "tls/authority.pem"}
+    unwell = {
+        "audit": {"path": "/dev/full"},
+        "server": {"concurrency_max": 1},
+        "streams": {"sessions_max": 1},
+    }
+    guarded = {"server": {"tls": tls}, "rate_limit": {"per_second": 1, "burst": 1}}
+    return {
+        "well": settings(url, "good"),
+        "unwell": settings(url, "broken", **unwell),
+        "guarded": settings(url, "good", **guarded),
+        "lost": settings(url, "good"),
+    }
 
 
 @pytest.fixture(scope="session")
 def observed(tmp_path_factory):
     """Servers, their policy folders, and the Prometheus that watches them, under a load that goes on."""
-    # A port that is bound, and where nobody listens: nothing else can take it.
-    with socket.socket() as unused, stand_in.running() as url:
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(stand_in.running())
+        # A port that is bound, and where nobody listens: nothing else can take it.
+        unused = stack.enter_context(socket.socket())
         unused.bind(("127.0.0.1", 0))
         gone = "127.0.0.1:%d" % unused.getsockname()[1]
-        folders = [tmp_path_factory.mktemp(name) for name in ("well", "unwell", "guarded")]
-        policies = [folder_of_policies(folder, url, gone) for folder in folders]
-        certificates = folders[2] / "tls"
-        shutil.copytree(ROOT / "tests" / "tls", certificates)
-        tls = {"certificate": "tls/server.pem", "key": "tls/server.key", "client_ca": "tls/authority.pem"}
-        guarded = {"server": {"tls": tls}, "rate_limit": {"per_second": 1, "burst": 1}}
-        unwell = {
-            "audit": {"path": "/dev/full"},
-            "server": {"concurrency_max": 1},
-            "streams": {"sessions_max": 1},
-        }
-        with (
-            running_server(folders[0], settings(url, "good"), policies[0]) as first,
-            running_server(folders[1], settings(url, "broken", **unwell), policies[1]) as second,
-            running_server(folders[2], settings(url, "good", **guarded), policies[2]) as third,
-            prometheus.running(tmp_path_factory.mktemp("prometheus"), config_of((first, second, third), gone)) as watching,
-        ):
-            enough = f"count(count_over_time(portcullis_build_info[5m]) >= {SCRAPES}) == 3"
-            # Counters are known to Prometheus before they move, as in a service that has been up for a while.
-            prometheus.until(lambda: watching.values("count(portcullis_build_info) == 3"), "all are scraped")
-            third.channel = channel_to(third, certificates)
-            together = SimpleNamespace(
-                servers=(first, second, third), policies=policies[:2], certificates=certificates, prometheus=watching
-            )
-            with Load(first, second, guarded=third) as together.load:
-                reject_and_repair(together)
-                prometheus.until(lambda: watching.values(enough), "enough scrapes of all")
-                yield together
+        servers, policies = [], []
+        for name, text in settings_of_all(url).items():
+            folder = tmp_path_factory.mktemp(name)
+            shutil.copytree(ROOT / "tests" / "tls", folder / "tls")
+            policies.append(folder_of_policies(folder, url, gone))
+            if name == "lost":
+                (policies[-1] / "default.yaml").write_text(BROKEN)
+            server = stack.enter_context(running_server(folder, text, policies[-1]))
+            server.certificates = folder / "tls"
+            servers.append(server)
+        config = config_of(servers, gone)
+        watching = stack.enter_context(prometheus.running(tmp_path_factory.mktemp("prometheus"), config))
+        # Counters are known to Prometheus before they move, as in a service that has been up for a while.
+        scraped = f"count(portcullis_build_info) == {len(servers)}"
+        prometheus.until(lambda: watching.values(scraped), "all are scraped")
+        well, unwell, guarded, _ = servers
+        guarded.channel = channel_to(guarded)
+        together = SimpleNamespace(servers=servers, policies=policies, prometheus=watching)
+        together.load = stack.enter_context(Load(well, unwell, guarded=guarded))
+        reject_and_repair(together)
+        enough = f"count(count_over_time(portcullis_build_info[5m]) >= {SCRAPES}) == {len(servers)}"
+        prometheus.until(lambda: watching.values(enough), "enough scrapes of all")
+        yield together
 
 
 @pytest.fixture(scope="session")
