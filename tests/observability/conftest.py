@@ -107,6 +107,7 @@ def settings_of_all(url: str) -> dict[str, str]:
     """Name and settings of each server; see the module."""
     tls = {"certificate": "tls/server.pem", "key": "tls/server.key", "client_ca": "tls/authority.pem"}
     unwell = {
+        # A disk without place, as Linux has one for tests.
         "audit": {"path": "/dev/full"},
         "server": {"concurrency_max": 1},
         "streams": {"sessions_max": 1},
