@@ -1,0 +1,359 @@
+"""The client for programs with asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar, overload
+
+import grpc
+from typing_extensions import ParamSpec, Unpack
+
+from portcullis import aio_monitor, bundle, session, tool
+from portcullis.core import UTF32, Core, deadline_of
+from portcullis.decision import Phase
+from portcullis.errors import ServiceError
+from portcullis.messages import MessagesLike
+from portcullis.options import ContextLike
+from portcullis.v1 import context_pb2, interceptors_pb2, messages_pb2, submission_service_pb2
+from portcullis.v1 import policy_decision_service_pb2 as pdp
+from portcullis.v1 import policy_decision_service_pb2_grpc as pdp_grpc
+from portcullis.v1 import submission_service_pb2_grpc as submissions_grpc
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+_Parameters = ParamSpec("_Parameters")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stubs:
+    """A channel and its stubs; both belong to one event loop."""
+
+    loop: asyncio.AbstractEventLoop
+    channel: grpc.aio.Channel
+    pdp: pdp_grpc.PolicyDecisionServiceAsyncStub
+    submissions: submissions_grpc.SubmissionServiceAsyncStub
+
+
+class AsyncClient(Core):
+    """Asks Portcullis from asyncio. It takes the settings of `Client`; `token` may be an async function as well.
+
+    It connects in the event loop that makes the first call, and anew in another one. Close it, or use it with
+    `async with`.
+    """
+
+    _there: _Stubs | None = None
+
+    def _connect(self) -> None:
+        # A channel needs a running loop, so it is made with the first call.
+        self._there = None
+
+    def _stubs(self) -> _Stubs:
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        if self._there is None or self._there.loop is not loop:
+            where = self._endpoint
+            channel = (
+                grpc.aio.insecure_channel(where.target, where.arguments)
+                if where.credentials is None
+                else grpc.aio.secure_channel(where.target, where.credentials, where.arguments)
+            )
+            self._there = _Stubs(
+                loop,
+                channel,
+                pdp_grpc.PolicyDecisionServiceStub(channel),
+                submissions_grpc.SubmissionServiceStub(channel),
+            )
+        return self._there
+
+    async def close(self) -> None:
+        """Ends all calls under way. Processes that are still watched are treated as when the connection is lost."""
+        self._closed = True
+        if self._there is not None and self._there.loop is asyncio.get_running_loop():
+            await self._there.channel.close()
+        self._there = None
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def channel(self) -> grpc.aio.Channel:
+        """The channel of the running loop, for the stubs in `portcullis.v1` that have no method here."""
+        return self._stubs().channel
+
+    async def check_messages(
+        self,
+        messages: MessagesLike,
+        *,
+        policy: str | None = None,
+        context: ContextLike | None = None,
+        redact: bool = False,
+        reveal_matches: bool = False,
+        plugins: Sequence[str] = (),
+        direction: messages_pb2.Direction.ValueType = messages_pb2.DIRECTION_UNSPECIFIED,
+        timeout: float | None = None,
+    ) -> pdp.CheckMessagesResponse:
+        """Judges a conversation: text of a user, one turn, or turns with `role` and `content`.
+
+        A refusal is an answer (`decision`), not an error. Spans count code points:
+        `text[f.span.start:f.span.end]` is what was found.
+        """
+        request = self._check_request(messages, policy, context, redact, reveal_matches, plugins, direction)
+        try:
+            return await self._unary(self._stubs().pdp.CheckMessages, "CheckMessages", request, timeout, self._timeouts.check_s)
+        except ServiceError as failure:
+            return self._unchecked(request, failure)
+
+    async def intercept_tool(
+        self,
+        tool_name: str,
+        args_json: str = "{}",
+        *,
+        phase: Phase = Phase.BEFORE,
+        result_json: str = "",
+        is_error: bool = False,
+        tool_call_id: str = "",
+        metadata_json: str = "",
+        policy: str | None = None,
+        context: ContextLike | None = None,
+        environment: context_pb2.ExecutionContext | None = None,
+        verbose: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> pdp.InterceptToolResponse:
+        """Judges one side of a tool call. `guard_tool` does both and minds the answers."""
+        request = self._tool_request(
+            tool_name, phase, args_json, result_json, is_error, tool_call_id, metadata_json, policy, context, environment,
+            verbose, dry_run,
+        )  # fmt: skip
+        try:
+            return await self._unary(self._stubs().pdp.InterceptTool, "InterceptTool", request, timeout, self._timeouts.intercept_s)
+        except ServiceError as failure:
+            return self._unjudged_tool(request, failure)
+
+    async def intercept_message(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        model: str = "",
+        metadata_json: str = "",
+        policy: str | None = None,
+        context: ContextLike | None = None,
+        verbose: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> pdp.InterceptMessageResponse:
+        """Judges, and may change, a message before the agent sees it. Hand `metadata_json` on to the next call."""
+        request = pdp.InterceptMessageRequest(
+            context=self._merged(context),
+            policy=self._policy if policy is None else policy,
+            provider=provider,
+            model=model,
+            message=message,
+            metadata_json=metadata_json,
+            verbose=verbose,
+            dry_run=dry_run,
+            offset_encoding=UTF32,
+        )
+        try:
+            return await self._unary(
+                self._stubs().pdp.InterceptMessage, "InterceptMessage", request, timeout, self._timeouts.intercept_s
+            )
+        except ServiceError as failure:
+            return self._unjudged_message(request, failure)
+
+    async def intercept_params(
+        self,
+        params: interceptors_pb2.Params | None = None,
+        *,
+        message: str = "",
+        metadata_json: str = "",
+        policy: str | None = None,
+        context: ContextLike | None = None,
+        verbose: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> pdp.InterceptParamsResponse:
+        """Judges, and may change, which model is called and how."""
+        request = pdp.InterceptParamsRequest(
+            context=self._merged(context),
+            policy=self._policy if policy is None else policy,
+            message=message,
+            metadata_json=metadata_json,
+            params=params,
+            verbose=verbose,
+            dry_run=dry_run,
+            offset_encoding=UTF32,
+        )
+        try:
+            return await self._unary(self._stubs().pdp.InterceptParams, "InterceptParams", request, timeout, self._timeouts.intercept_s)
+        except ServiceError as failure:
+            return self._unjudged_params(request, failure)
+
+    @overload
+    def guard_tool(
+        self, function: Callable[_Parameters, Awaitable[_Response]], /, **settings: Unpack[tool.GuardSettings]
+    ) -> Callable[_Parameters, Awaitable[_Response]]: ...
+
+    @overload
+    def guard_tool(
+        self, function: Callable[_Parameters, Any], /, **settings: Unpack[tool.GuardSettings]
+    ) -> Callable[_Parameters, Any]: ...
+
+    @overload
+    def guard_tool(
+        self, function: None = None, /, **settings: Unpack[tool.GuardSettings]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+
+    def guard_tool(self, function: Any = None, /, **settings: Unpack[tool.GuardSettings]) -> Any:
+        """Puts the hooks before and after a tool around a function; see `portcullis.tool.Guard` for the settings.
+
+        Use it as a decorator, with or without settings, or as a call. The answer has the signature of the function and
+        is always async: a function that is not runs in a thread, so that the loop goes on.
+        """
+        guard = tool.Guard(**settings)
+        if function is None:
+            return lambda given: tool.guarded(given, guard, self)
+        return tool.guarded(function, guard, self)
+
+    async def attach(
+        self,
+        process: aio_monitor.Process,
+        work_context: session.WorkLike | None = None,
+        **settings: Unpack[session.WatchSettings],
+    ) -> aio_monitor.AsyncWatch:
+        """Watches a process of asyncio, or a `subprocess.Popen`; see `portcullis.session.WatchOptions`."""
+        self._check_open()
+        watch = aio_monitor.AsyncWatch(self, process, work_context, session.WatchOptions(**settings))
+        await watch._start()
+        return watch
+
+    async def review_bundle(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        kind: bundle.KindLike | None = None,
+        name: str = "",
+        entity_id: str = "",
+        submitter: str | None = None,
+        dry_run: bool = False,
+        policy: str | None = None,
+        context: ContextLike | None = None,
+        progress: Callable[[int, int], object] | None = None,
+        timeout: float | None = None,
+    ) -> pdp.ReviewBundleResponse:
+        """Uploads a ZIP archive, a folder or one Markdown document and answers what the inline checks say.
+
+        `progress` is called with the bytes sent and the bytes in all. A blocked bundle is an answer.
+        An upload is never sent twice: after `Unavailable` look at what arrived before sending it again.
+        """
+        self._check_open()
+        deadline = deadline_of(timeout, self._timeouts.upload_s)
+        with await asyncio.to_thread(bundle.Upload, path, kind) as upload:
+            header = upload.header(
+                name,
+                entity_id,
+                self._submitter if submitter is None else submitter,
+                dry_run,
+                self._policy if policy is None else policy,
+                self._merged(context),
+            )
+            try:
+                return await self._stubs().pdp.ReviewBundle(
+                    upload.requests(header, progress),
+                    timeout=max(deadline - time.monotonic(), 0.001),
+                    metadata=await self._metadata(),
+                )
+            except grpc.RpcError as error:
+                # What the program's own callback raised comes before what the broken call says about it.
+                if upload.raised is not None:
+                    raise upload.raised from None
+                raise self._failed(error, "ReviewBundle") from error
+
+    async def get_submission(self, submission_id: str, *, timeout: float | None = None) -> submission_service_pb2.Submission:
+        """One submission with everything known about it."""
+        request = submission_service_pb2.GetSubmissionRequest(submission_id=submission_id)
+        rpc = self._stubs().submissions.GetSubmission
+        answer = await self._unary(rpc, "GetSubmission", request, timeout, self._timeouts.read_s)
+        return answer.submission
+
+    def watch_submission(
+        self, submission_id: str, *, timeout: float | None = None
+    ) -> AsyncIterator[submission_service_pb2.WatchSubmissionResponse]:
+        """How a submission stands, at once and after each change, until nothing more happens by itself (`final`).
+
+        A stream that breaks is taken up again, and what is told twice then is left out.
+        """
+        deadline = deadline_of(timeout, self._timeouts.watch_s)
+        request = submission_service_pb2.WatchSubmissionRequest(submission_id=submission_id)
+        return self._watched(request, deadline)
+
+    async def _watched(
+        self, request: submission_service_pb2.WatchSubmissionRequest, deadline: float
+    ) -> AsyncIterator[submission_service_pb2.WatchSubmissionResponse]:
+        last: submission_service_pb2.WatchSubmissionResponse | None = None
+        attempt = 1
+        while True:
+            self._check_open()
+            call = self._stubs().submissions.WatchSubmission(
+                request, timeout=max(deadline - time.monotonic(), 0.001), metadata=await self._metadata()
+            )
+            try:
+                async for told in call:
+                    attempt = 1
+                    if told != last:
+                        last = told
+                        yield told
+                    if told.final:
+                        return
+                raise bundle.cut_off()
+            except grpc.RpcError as error:
+                failure = self._failed(error, "WatchSubmission")
+            except ServiceError as error:
+                failure = error
+            finally:
+                call.cancel()
+            pause = self._retry.pause(failure, attempt, deadline - time.monotonic())
+            if pause is None:
+                raise failure
+            self.stats.count("retries")
+            await asyncio.sleep(pause)
+            attempt += 1
+
+    async def _metadata(self) -> tuple[tuple[str, str], ...]:
+        if self._token is None:
+            return self._metadata_with(None)
+        token = self._token()
+        return self._metadata_with(await token if inspect.isawaitable(token) else token)
+
+    async def _unary(
+        self,
+        rpc: Callable[..., Awaitable[_Response]],
+        name: str,
+        request: _Request,
+        timeout: float | None,
+        default: float,
+    ) -> _Response:
+        self._check_open()
+        deadline = deadline_of(timeout, default)
+        attempt = 1
+        while True:
+            try:
+                return await rpc(request, timeout=max(deadline - time.monotonic(), 0.001), metadata=await self._metadata())
+            except grpc.RpcError as error:
+                failure = self._failed(error, name)
+                failure.__cause__ = error
+            pause = self._retry.pause(failure, attempt, deadline - time.monotonic())
+            if pause is None:
+                raise failure
+            self.stats.count("retries")
+            await asyncio.sleep(pause)
+            attempt += 1
