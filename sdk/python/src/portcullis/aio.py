@@ -19,6 +19,7 @@ from portcullis.decision import Phase
 from portcullis.errors import ServiceError
 from portcullis.messages import MessagesLike
 from portcullis.options import ContextLike
+from portcullis.telemetry import trace_metadata
 from portcullis.v1 import context_pb2, interceptors_pb2, messages_pb2, submission_service_pb2
 from portcullis.v1 import policy_decision_service_pb2 as pdp
 from portcullis.v1 import policy_decision_service_pb2_grpc as pdp_grpc
@@ -330,7 +331,8 @@ class AsyncClient(Core):
 
     async def _metadata(self) -> tuple[tuple[str, str], ...]:
         if self._token is None:
-            return self._metadata_with(None)
+            trace = trace_metadata()
+            return self._fixed + trace if trace else self._fixed
         token = self._token()
         return self._metadata_with(await token if inspect.isawaitable(token) else token)
 
@@ -342,12 +344,15 @@ class AsyncClient(Core):
         timeout: float | None,
         default: float,
     ) -> _Response:
-        self._check_open()
-        deadline = deadline_of(timeout, default)
+        if self._closed:
+            self._check_open()
+        deadline = time.monotonic() + default if timeout is None else deadline_of(timeout, default)
+        # The first try gets the round figure: the same one each time makes a header that is sent once and then named.
+        left = default if timeout is None else timeout
         attempt = 1
         while True:
             try:
-                return await rpc(request, timeout=max(deadline - time.monotonic(), 0.001), metadata=await self._metadata())
+                return await rpc(request, timeout=left, metadata=await self._metadata())
             except grpc.RpcError as error:
                 failure = self._failed(error, name)
                 failure.__cause__ = error
@@ -356,4 +361,5 @@ class AsyncClient(Core):
                 raise failure
             self.stats.count("retries")
             await asyncio.sleep(pause)
+            left = max(deadline - time.monotonic(), 0.001)
             attempt += 1

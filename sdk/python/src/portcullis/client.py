@@ -17,6 +17,7 @@ from portcullis.decision import Phase
 from portcullis.errors import ConfigurationError, ServiceError
 from portcullis.messages import MessagesLike
 from portcullis.options import ContextLike
+from portcullis.telemetry import trace_metadata
 from portcullis.v1 import context_pb2, interceptors_pb2, messages_pb2, submission_service_pb2
 from portcullis.v1 import policy_decision_service_pb2 as pdp
 from portcullis.v1 import policy_decision_service_pb2_grpc as pdp_grpc
@@ -304,7 +305,8 @@ class Client(Core):
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         if self._token is None:
-            return self._metadata_with(None)
+            trace = trace_metadata()
+            return self._fixed + trace if trace else self._fixed
         token = self._token()
         if not isinstance(token, str):
             close = getattr(token, "close", None)
@@ -321,12 +323,15 @@ class Client(Core):
         timeout: float | None,
         default: float,
     ) -> _Response:
-        self._check_open()
-        deadline = deadline_of(timeout, default)
+        if self._closed:
+            self._check_open()
+        deadline = time.monotonic() + default if timeout is None else deadline_of(timeout, default)
+        # The first try gets the round figure: the same one each time makes a header that is sent once and then named.
+        left = default if timeout is None else timeout
         attempt = 1
         while True:
             try:
-                return rpc(request, timeout=max(deadline - time.monotonic(), 0.001), metadata=self._metadata())
+                return rpc(request, timeout=left, metadata=self._metadata())
             except grpc.RpcError as error:
                 failure = self._failed(error, name)
                 failure.__cause__ = error
@@ -335,4 +340,5 @@ class Client(Core):
                 raise failure
             self.stats.count("retries")
             time.sleep(pause)
+            left = max(deadline - time.monotonic(), 0.001)
             attempt += 1

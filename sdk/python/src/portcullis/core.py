@@ -104,9 +104,8 @@ class Core:
         # Without the token.
         return f"{type(self).__name__}({self._endpoint.target!r})"
 
-    def _metadata_with(self, token: str | None) -> Pairs:
-        pairs = self._fixed + trace_metadata()
-        return pairs if token is None else (*pairs, ("authorization", _bearer(token)))
+    def _metadata_with(self, token: str) -> Pairs:
+        return (*self._fixed, *trace_metadata(), ("authorization", _bearer(token)))
 
     def _merged(self, context: ContextLike | None) -> context_pb2.CallContext | None:
         """The context of the client with what the call says on top."""

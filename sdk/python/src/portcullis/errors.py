@@ -164,6 +164,15 @@ class ApprovalRefused(Blocked):
     """A person had to approve, and nobody did."""
 
 
+class MessagesBlocked(PortcullisError):
+    """The policy does not let a conversation reach the model. Raised by adapters; `check_messages` answers."""
+
+    def __init__(self, text: str, response: policy_decision_service_pb2.CheckMessagesResponse) -> None:
+        super().__init__(text)
+        #: The whole answer.
+        self.response = response
+
+
 class CouldNotJudge(PortcullisError):
     """What was handed to a guarded tool, or came from it, cannot be shown to the service, so it was stopped."""
 

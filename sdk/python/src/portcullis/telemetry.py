@@ -13,11 +13,14 @@ def _nothing() -> Pairs:
 
 def _propagator() -> Callable[[], Pairs]:
     try:
-        from opentelemetry import propagate, trace
+        from opentelemetry import context, propagate, trace
     except ImportError:
         return _nothing
 
     def pairs() -> Pairs:
+        # Most callers trace nothing, and this is asked on each call.
+        if not context.get_current():
+            return ()
         # Without a span there is no trace to go on with, and baggage alone is nobody's business but the caller's.
         if not trace.get_current_span().get_span_context().is_valid:
             return ()

@@ -130,6 +130,11 @@ class Guard:
                 raise ConfigurationError(f"`{name}` is {type(given).__name__}, which cannot be called")
 
 
+def agent_guard(settings: GuardSettings) -> Guard:
+    """The guard of an adapter: it tells refusals to the model unless it is told to raise them."""
+    return dataclasses.replace(Guard(**settings), on_block=settings.get("on_block", "return"))
+
+
 class ToolCall:
     """One call of a guarded tool: what is asked, and what the answers mean. It asks nobody itself."""
 
@@ -239,7 +244,7 @@ def _no_awaitable(name: str, value: Any) -> Any:
     return value
 
 
-def _told_by(error: BaseException) -> str:
+def told_by(error: BaseException) -> str:
     """What an exception tells, those that it came from and notes included: a traceback shows them all."""
     lines: list[str] = []
     seen: set[int] = set()
@@ -249,7 +254,8 @@ def _told_by(error: BaseException) -> str:
         lines.append(f"{type(one).__name__}: {one}")
         lines.extend(str(note) for note in getattr(one, "__notes__", ()))
         one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-    return "\n".join(lines)
+    # A lone surrogate cannot travel, and is shown as an escape.
+    return "\n".join(lines).encode(errors="backslashreplace").decode()
 
 
 def _close(value: Any) -> None:
@@ -476,9 +482,8 @@ class _Tool:
     def _question_after(self, call: ToolCall, result: object, raised: Exception | None) -> dict[str, Any]:
         if raised is None:
             return call.after(self._json(result), is_error=False)
-        # Its text reaches the model as a result does. A lone surrogate in it is shown as an escape.
-        text = _told_by(raised).encode(errors="backslashreplace").decode()
-        return call.after(json.dumps(text, ensure_ascii=False), is_error=True)
+        # Its text reaches the model as a result does.
+        return call.after(json.dumps(told_by(raised), ensure_ascii=False), is_error=True)
 
     def _outcome(self, question: dict[str, Any], result_json: str, result: Any, raised: Exception | None) -> Any:
         changed = result_json != question["result_json"]
