@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -64,12 +65,15 @@ class Server(SimpleNamespace):
 
 @contextlib.contextmanager
 def running_server(
-    folder: pathlib.Path, settings: dict[str, Any] | None = None, listen: str = "127.0.0.1:0"
+    folder: pathlib.Path,
+    settings: dict[str, Any] | None = None,
+    listen: str = "127.0.0.1:0",
+    policy: dict[str, Any] | None = None,
 ) -> Iterator[Server]:
     """A server in a folder of its own."""
     (folder / "policies").mkdir(parents=True, exist_ok=True)
     # JSON is YAML.
-    (folder / "policies" / "default.yaml").write_text(json.dumps(POLICY))
+    (folder / "policies" / "default.yaml").write_text(json.dumps(policy or POLICY))
     (folder / "portcullis.yaml").write_text(json.dumps({"policy": {"path": "policies"}} | (settings or {})))
     command = [os.environ["TEST_SERVER"], "serve", "--listen", listen, "--http-listen", "127.0.0.1:0"]
     log: list[str] = []
@@ -119,10 +123,8 @@ def client(server: Server) -> Iterator[Client]:
 
 
 @pytest.fixture
-def nobody() -> str:
+def nobody() -> Iterator[str]:
     """An address where nobody listens: bound, so that no one else takes it, and never listened on."""
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"

@@ -176,6 +176,9 @@ def endpoint(
             # Of several addresses, the host of the first is what their certificates must name.
             arguments["grpc.ssl_target_name_override"] = _host_port(bare[0])[0]
     name = bare[0] if len(bare) == 1 else _listed(bare)
+    if credentials is None and "," in name:
+        # Else the whole list would be the `:authority` of each request, which is no authority, and servers refuse it.
+        arguments["grpc.default_authority"] = name.partition(":")[2].partition(",")[0]
     return Endpoint(name, credentials, tuple(arguments.items()))
 
 

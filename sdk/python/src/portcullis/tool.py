@@ -272,8 +272,14 @@ def guarded(function: Any, guard: Guard, client: Client | AsyncClient) -> Any:
     if not callable(function):
         raise ConfigurationError(f"guard_tool: {type(function).__name__} cannot be called")
     name = guard.name or _name(function)
+    looks = Shape(function, name, (), guard.encode).signature
+    given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    dressed_as = function
+    if isinstance(function, functools.partial):
+        # What a partial fills in is judged as well: the tool runs with it.
+        given, function = (function.args, function.keywords), function.func
     shape = Shape(function, name, guard.exclude, guard.encode)
-    tool = _Tool(function, name, guard, shape, client)
+    tool = _Tool(function, name, guard, shape, client, given)
     inner = _inner(function)
     wrapper: Callable[..., Any]
     if inspect.isasyncgenfunction(inner) or (is_async and inspect.isgeneratorfunction(inner)):
@@ -297,13 +303,11 @@ def guarded(function: Any, guard: Guard, client: Client | AsyncClient) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             return tool.call(args, kwargs)
 
-    return _dressed(wrapper, function, shape.signature)
+    return _dressed(wrapper, dressed_as, looks)
 
 
 def _inner(function: Any) -> Any:
-    """What tells whether a callable is async or a generator: a partial's function, an object's `__call__`."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    """What tells whether a callable is async or a generator: of an object, its `__call__`."""
     if not inspect.isroutine(function) and not inspect.isclass(function):
         return type(function).__call__
     return function
@@ -343,7 +347,8 @@ def _dressed(wrapper: Any, function: Any, signature: inspect.Signature) -> Any:
 class _Tool:
     """A function under guard: the four ways to call it."""
 
-    def __init__(self, function: Any, name: str, guard: Guard, shape: Shape, client: Any) -> None:
+    def __init__(self, function: Any, name: str, guard: Guard, shape: Shape, client: Any, given: Any) -> None:
+        self._given_args, self._given_kwargs = given
         self._function = function
         self._name = name
         self._guard = guard
@@ -416,7 +421,8 @@ class _Tool:
             return [self._refused(blocked)]
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ToolCall, Bound]:
-        return ToolCall(self._guard, self._name), self._shape.bind(args, kwargs)
+        bound = self._shape.bind((*self._given_args, *args), {**self._given_kwargs, **kwargs})
+        return ToolCall(self._guard, self._name), bound
 
     def _refused(self, blocked: Blocked) -> str:
         if self._guard.on_block == "return":
