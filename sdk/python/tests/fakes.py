@@ -23,6 +23,8 @@ class Fake(pdp_grpc.PolicyDecisionServiceServicer):
         self.remaining: list[float] = []
         self.act: Callable[[int, grpc.ServicerContext], None] = lambda number, context: None
         self.address = ""
+        # What StreamMonitor does.
+        self.session: Callable[[Any], Iterator[pdp.StreamMonitorResponse]] = lambda requests: iter(())
         # Answers to InterceptTool, one after the other.
         self.tool_answers: Iterator[dict[str, Any]] = iter(())
 
@@ -38,6 +40,9 @@ class Fake(pdp_grpc.PolicyDecisionServiceServicer):
     def InterceptTool(self, request: Any, context: grpc.ServicerContext) -> pdp.InterceptToolResponse:
         self._heard(request, context)
         return pdp.InterceptToolResponse(**next(self.tool_answers))
+
+    def StreamMonitor(self, requests: Any, context: grpc.ServicerContext) -> Iterator[pdp.StreamMonitorResponse]:
+        yield from self.session(requests)
 
     def ReviewBundle(self, requests: Any, context: grpc.ServicerContext) -> pdp.ReviewBundleResponse:
         self._heard(list(requests), context)

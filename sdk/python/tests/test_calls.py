@@ -19,7 +19,6 @@ from portcullis import (
     ConfigurationError,
     DeadlineExceeded,
     Decision,
-    PermissionDenied,
     Retry,
     ServiceError,
     Timeouts,
@@ -324,18 +323,14 @@ def test_the_http_listener_is_no_grpc_service(server):
         client.check_messages("hello")
 
 
-def test_a_wrong_token_is_refused_by_a_real_server(server):
-    from portcullis.v1 import policy_service_pb2, policy_service_pb2_grpc
-
-    # What changes state needs the admin token; questions do not.
-    with Client(server.grpc, token="wrong") as client:
-        stub = policy_service_pb2_grpc.PolicyServiceStub(client.channel)
-        with pytest.raises(grpc.RpcError) as refused:
-            stub.ReloadPolicy(
-                policy_service_pb2.ReloadPolicyRequest(), timeout=WAIT_S, metadata=[("authorization", "Bearer wrong")]
-            )
-        assert refused.value.code() in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
-        assert isinstance(client._failed(refused.value, "ReloadPolicy"), (PermissionDenied, Unauthenticated))
+@both
+def test_a_wrong_token_is_refused_by_a_real_server(server, kind):
+    stats, error = ask(server.grpc, kind, token="wrong", on_unavailable="open")
+    assert isinstance(error, Unauthenticated)
+    assert "token" in str(error)
+    assert stats.failed_open == 0
+    _, answer = ask(server.grpc, kind, token=server.admin_token)
+    assert answer.decision == Decision.ALLOW
 
 
 def requests_of(server):

@@ -273,10 +273,12 @@ class AsyncClient(Core):
                     timeout=max(deadline - time.monotonic(), 0.001),
                     metadata=await self._metadata(),
                 )
-            except grpc.RpcError as error:
+            except (grpc.RpcError, asyncio.CancelledError) as error:
                 # What the program's own callback raised comes before what the broken call says about it.
                 if upload.raised is not None:
                     raise upload.raised from None
+                if not isinstance(error, grpc.RpcError):
+                    raise
                 raise self._failed(error, "ReviewBundle") from error
 
     async def get_submission(self, submission_id: str, *, timeout: float | None = None) -> submission_service_pb2.Submission:

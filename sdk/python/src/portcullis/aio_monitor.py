@@ -134,13 +134,18 @@ class AsyncWatch:
     async def _requests(self) -> AsyncIterator[pdp.StreamMonitorRequest]:
         yield pdp.StreamMonitorRequest(attach=self._attach)
         seq = 0
+        following: list[pdp.StreamMonitorRequest | None] = []
         while True:
             try:
-                message = await asyncio.wait_for(self._outbox.get(), session.SILENCE_S)
+                message = following.pop() if following else await asyncio.wait_for(self._outbox.get(), session.SILENCE_S)
             except asyncio.TimeoutError:
                 message = pdp.StreamMonitorRequest(chunk=pdp.Chunk(stream=monitor_pb2.OUTPUT_STREAM_STDOUT))
             if message is None:
                 return
+            while not following and not self._outbox.empty():
+                one = self._outbox.get_nowait()
+                if one is None or not session.merged(message, one):
+                    following.append(one)
             if message.HasField("chunk"):
                 seq += 1
                 message.chunk.seq = seq

@@ -90,6 +90,8 @@ class _Outbox:
                 raise StopIteration
             if there:
                 message = self._waiting.popleft()
+                while self._waiting and session.merged(message, self._waiting[0]):
+                    self._waiting.popleft()
                 self._changed.notify_all()
             else:
                 message = pdp.StreamMonitorRequest(chunk=pdp.Chunk(stream=monitor_pb2.OUTPUT_STREAM_STDOUT))

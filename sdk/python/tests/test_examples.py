@@ -1,0 +1,43 @@
+"""Every example runs as it is, in a process of its own, and says what it should."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+SAID = {
+    "guard_tool": ["hello", "Write to [EMAIL_1]", "BLOCK: Deletes the root of the tree"],
+    "watch_child": ["Reading the login test", "killed by: verdict", "stream.delete at byte 25: rm -rf"],
+    "review_bundle": ["0 of ", "SUBMISSION_STATUS_PENDING_LLM", "final"],
+    "langchain_agent": [
+        "tool: ls -la: done; mail [EMAIL_1] about it",
+        'tool: {"status":"blocked","tool":"exec"',
+        "ran: ['ls -la']\n",
+        "refused: the conversation is refused",
+    ],
+    "langgraph_tools": ['1 error: {"status":"blocked","tool":"read"', '2 error: {"status":"blocked"'],
+    "openai_agent": [
+        "1: ls -la: done; mail [EMAIL_1] about it",
+        '2: {"status":"blocked","tool":"exec"',
+        "ran: ['ls -la']\n",
+        "refused: ",
+    ],
+}
+
+
+def test_every_example_is_told_of_here():
+    assert sorted(SAID) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_example(server, name):
+    ran = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", server.grpc], capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 0, ran.stderr
+    for said in SAID[name]:
+        assert said in ran.stdout
