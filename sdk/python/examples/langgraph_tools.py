@@ -6,7 +6,7 @@
 import asyncio
 import sys
 
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -39,7 +39,7 @@ async def main(address: str) -> None:
         graph.add_edge(START, "agent")
         graph.add_edge("agent", "tools")
         graph.add_edge("tools", END)
-        state = await graph.compile().ainvoke({"messages": [("user", "What do the files say?")]})
+        state = await graph.compile().ainvoke({"messages": [HumanMessage("What do the files say?")]})
         for message in state["messages"]:
             if message.type == "tool":
                 print(f"{message.tool_call_id} {message.status}: {message.content}")

@@ -293,6 +293,55 @@ def test_the_text_of_an_error_is_judged(guarding):
         guarding.run(surrogate, settings={"name": "lookup"})
 
 
+def test_an_exception_that_no_coroutine_may_raise_ends_the_call(guarding):
+    with pytest.raises((StopIteration, RuntimeError), match="StopIteration|^$"):
+        guarding.run(lambda: next(iter([])), settings={"name": "lookup"})
+
+
+def test_a_guard_around_a_guard(client):
+    ran = Ran()
+    twice = client.guard_tool(client.guard_tool(ran.bash, name="bash"), name="lookup", on_block="return")
+    assert twice("ls") == "done"
+    # What the inner one raises is an error of the tool to the outer one.
+    with pytest.raises(Blocked):
+        client.guard_tool(client.guard_tool(ran.bash, name="bash"), name="lookup")("rm -rf /")
+    assert len(ran.calls) == 1
+
+
+def test_one_guard_serves_many_threads(client):
+    import threading
+
+    results = []
+    guarded = client.guard_tool(lambda command: command, name="bash")
+    threads = [threading.Thread(target=lambda: results.extend(guarded("ls") for _ in range(20))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == ["ls"] * 160
+
+
+def test_a_cancelled_call_does_not_run_the_tool_on(server):
+    began, ended = [], []
+
+    async def slow():
+        began.append(True)
+        await asyncio.sleep(60)
+        ended.append(True)
+
+    async def run():
+        async with AsyncClient(server.grpc) as client:
+            task = asyncio.create_task(client.guard_tool(slow)())
+            while not began:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(run())
+    assert (began, ended) == ([True], [])
+
+
 def test_what_is_no_error_is_not_caught(guarding):
     def lookup():
         raise KeyboardInterrupt

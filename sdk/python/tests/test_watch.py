@@ -152,7 +152,7 @@ def test_a_child_that_ended_before_it_was_watched(server):
 
 
 def test_a_flood_is_scanned_to_the_last_byte(server, watching):
-    size = 8 << 20
+    size = 2 << 20
     program = f"import sys; [sys.stdout.buffer.write((b'x' * 63 + b'\\n') * 64) for _ in range({size // 4096})]"
     result, _, out, _ = watching.run(server.grpc, python(program))
     assert result.exit_code == 0
@@ -448,6 +448,33 @@ def test_leaving_by_an_exception_kills(server):
     with Client(server.grpc) as client, pytest.raises(ValueError), client.attach(process):
         raise ValueError
     assert process.wait(WAIT_S) == -9
+
+
+def test_closing_the_client_is_a_lost_connection(server):
+    client = Client(server.grpc)
+    process = subprocess.Popen(["sleep", "600"], stdout=-1, stderr=-1, start_new_session=True)
+    watch = client.attach(process)
+    client.close()
+    assert watch.wait(WAIT_S).killed_by == "disconnect"
+
+    async def run():
+        client = AsyncClient(server.grpc)
+        process = await asyncio.create_subprocess_exec("sleep", "600", stdout=-1, stderr=-1, start_new_session=True)
+        watch = await client.attach(process)
+        await client.close()
+        return await watch.wait(WAIT_S)
+
+    assert asyncio.run(run()).killed_by == "disconnect"
+
+
+def test_a_flood_of_danger_is_killed(server, watching):
+    result, *_ = watching.run(server.grpc, ["yes", DANGER])
+    assert (result.killed_by, result.exit_code) == ("verdict", -9)
+
+
+def test_a_child_that_stops_itself_is_killed(server, watching):
+    result, *_ = watching.run(server.grpc, ["sh", "-c", f"echo '{DANGER}'; kill -STOP $$"])
+    assert (result.killed_by, result.exit_code) == ("verdict", -9)
 
 
 PROGRAM_ENDS = """

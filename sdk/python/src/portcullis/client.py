@@ -335,6 +335,10 @@ class Client(Core):
             except grpc.RpcError as error:
                 failure = self._failed(error, name)
                 failure.__cause__ = error
+            except ValueError:
+                # Another thread closed the client meanwhile; grpc has no exception of its own for that.
+                self._check_open()
+                raise
             pause = self._retry.pause(failure, attempt, deadline - time.monotonic())
             if pause is None:
                 raise failure

@@ -41,7 +41,9 @@ _WATCHES: weakref.WeakSet[Watch] = weakref.WeakSet()
 def _abandon_all() -> None:
     """When the program ends, nobody watches any more."""
     for watch in list(_WATCHES):
-        watch.abandon()
+        # A fork has the memory of its parent, and none of its threads.
+        if watch._owner == os.getpid():
+            watch.abandon()
 
 
 class _Outbox:
@@ -130,6 +132,7 @@ class Watch:
         )
         deadline = deadline_of(options.timeout, client._timeouts.session_s)
         metadata = client._metadata()
+        self._owner = os.getpid()
         self._client = client
         self._process = process
         self._options = options

@@ -233,6 +233,14 @@ async def ask_async(call: ToolCall, client: Client | AsyncClient, question: dict
     return call.passed(told, approved)
 
 
+def _caught(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Exception | None]:
+    """What a function answers or raises. A future cannot hold StopIteration, and would never end."""
+    try:
+        return function(*args, **kwargs), None
+    except Exception as error:
+        return None, error
+
+
 async def _awaited(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
@@ -385,12 +393,18 @@ class _Tool:
                     result = await self._function(*run_args, **run_kwargs)
                 else:
                     # A function that blocks shall not hold up the loop.
-                    result = await _awaited(await asyncio.to_thread(self._function, *run_args, **run_kwargs))
+                    result, failure = await asyncio.to_thread(_caught, self._function, run_args, run_kwargs)
+                    if failure is not None:
+                        raise failure
+                    result = await _awaited(result)
                 self._check_done(result)
             except CouldNotJudge:
                 raise
             except Exception as error:
                 raised = error
+            if isinstance(raised, StopIteration):
+                # No coroutine can raise it.
+                raised = RuntimeError(told_by(raised))
             question = self._question_after(call, result, raised)
             return self._outcome(question, await ask_async(call, self._client, question), result, raised)
         except Blocked as blocked:
