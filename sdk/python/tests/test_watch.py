@@ -468,7 +468,8 @@ def test_closing_the_client_is_a_lost_connection(server):
 
 
 def test_a_flood_of_danger_is_killed(server, watching):
-    result, *_ = watching.run(server.grpc, ["yes", DANGER])
+    # Without the end it would go on; what is on its way when it is killed is scanned all the same.
+    result, *_ = watching.run(server.grpc, ["sh", "-c", f"yes '{DANGER}' | head -n 4000; exec sleep 600"])
     assert (result.killed_by, result.exit_code) == ("verdict", -9)
 
 
