@@ -9,8 +9,16 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agents import Agent, InputGuardrailTripwireTriggered, Model, ModelResponse, Runner, Usage, function_tool
-from agents import set_tracing_disabled
+from agents import (
+    Agent,
+    InputGuardrailTripwireTriggered,
+    Model,
+    ModelResponse,
+    Runner,
+    Usage,
+    function_tool,
+    set_tracing_disabled,
+)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from portcullis import AsyncClient

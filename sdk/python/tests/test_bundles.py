@@ -9,12 +9,11 @@ import io
 import json
 import os
 import threading
-import time
 import zipfile
 
 import pytest
-from conftest import WAIT_S, running_server
 
+from conftest import WAIT_S, running_server
 from portcullis import AsyncClient, Client, ConfigurationError, Decision, InvalidRequest, NotFound, Unavailable, bundle
 from portcullis.v1 import bundles_pb2
 

@@ -9,9 +9,9 @@ import time
 
 import grpc
 import pytest
+
 from conftest import WAIT_S, running_server
 from fakes import fake_server, refuse
-
 from portcullis import (
     AsyncClient,
     Blocked,
@@ -339,7 +339,9 @@ def requests_of(server):
 
     with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=WAIT_S) as answer:
         lines = answer.read().decode().splitlines()
-    counted = [line for line in lines if line.startswith("portcullis_requests_total{") and 'rpc="CheckMessages"' in line]
+    counted = [
+        line for line in lines if line.startswith("portcullis_requests_total{") and 'rpc="CheckMessages"' in line
+    ]
     return sum(float(line.rsplit(" ", 1)[1]) for line in counted)
 
 

@@ -6,10 +6,18 @@ import asyncio
 import json
 
 import pytest
-from conftest import ROOT
 
-from portcullis import AsyncClient, CallContext, Client, ConfigurationError, Decision, InvalidRequest, Message
-from portcullis import ResourceExhausted
+from conftest import ROOT
+from portcullis import (
+    AsyncClient,
+    CallContext,
+    Client,
+    ConfigurationError,
+    Decision,
+    InvalidRequest,
+    Message,
+    ResourceExhausted,
+)
 from portcullis.v1 import messages_pb2
 
 EMAIL = "jane.roe@corp-mail.net"

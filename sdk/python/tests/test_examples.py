@@ -41,3 +41,16 @@ def test_example(server, name):
     assert ran.returncode == 0, ran.stderr
     for said in SAID[name]:
         assert said in ran.stdout
+
+
+def test_the_bench_runs_and_tells_every_ratio(server):
+    bench = EXAMPLES.parent / "bench" / "overhead.py"
+    ran = subprocess.run([sys.executable, bench, server.grpc, "20"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert [line.partition(":")[0] for line in ran.stdout.splitlines()] == [
+        "CheckMessages, threads",
+        "InterceptTool, threads",
+        "CheckMessages, asyncio",
+        "InterceptTool, asyncio",
+    ]
+    assert all(float(line.rpartition(" ")[2]) > 0 for line in ran.stdout.splitlines())

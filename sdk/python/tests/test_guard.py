@@ -673,7 +673,6 @@ def test_away_stops_the_tool(away):
 
 def test_away_after_the_tool_ran_withholds_the_result(tmp_path):
     from conftest import running_server
-
     from portcullis import Retry
 
     with running_server(tmp_path) as server, Client(server.grpc, retry=Retry(attempts_max=1)) as client:

@@ -18,6 +18,7 @@ import sysconfig
 import textwrap
 
 import pytest
+
 from conftest import ROOT
 
 PAGES = {"quickstart": ROOT / "docs" / "QUICKSTART_PYTHON.md", "readme": ROOT / "sdk" / "python" / "README.md"}
@@ -61,7 +62,7 @@ def script(found, address):
             code = f"python - <<'PYTHON'\n{code}PYTHON\n"
         # The default address of the page's first question.
         code = code.replace("portcullis.Client()", f'portcullis.Client("{address}")')
-        lines.append(f"{{\n{code}}} >\"$top/out.{index}\"")
+        lines.append(f'{{\n{code}}} >"$top/out.{index}"')
     return "\n".join(lines) + "\n", wanted
 
 

@@ -10,12 +10,12 @@ import ssl
 import threading
 
 import pytest
-from conftest import WAIT_S
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from conftest import WAIT_S
 from portcullis import AsyncClient, Client, ConfigurationError, Decision, Retry, Tls, Unavailable
 
 ONCE = Retry(attempts_max=1)
@@ -42,9 +42,7 @@ def certificate(folder, name, issuer=None, is_authority=False):
     made = builder.sign(issuer[1] if issuer else key, hashes.SHA256())
     (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
     (folder / f"{name}.key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return made, key
 

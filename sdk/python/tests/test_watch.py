@@ -13,9 +13,9 @@ import threading
 import time
 
 import pytest
+
 from conftest import WAIT_S, running_server
 from fakes import fake_server
-
 from portcullis import (
     AsyncClient,
     Client,
@@ -377,7 +377,9 @@ def test_detach_leaves_the_child_alone(server):
 def test_detach_from_asyncio(server):
     async def run():
         async with AsyncClient(server.grpc) as client:
-            process = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1, stderr=-1, start_new_session=True)
+            process = await asyncio.create_subprocess_exec(
+                "cat", stdin=-1, stdout=-1, stderr=-1, start_new_session=True
+            )
             watch = await client.attach(process)
             result = await watch.detach()
             assert (result.exit_code, result.error) == (None, None)

@@ -14,6 +14,7 @@ import grpc
 from typing_extensions import ParamSpec, Unpack
 
 from portcullis import aio_monitor, bundle, session, tool
+from portcullis import function as function_guard
 from portcullis.core import UTF32, Core, deadline_of
 from portcullis.decision import Phase
 from portcullis.errors import ServiceError
@@ -108,7 +109,9 @@ class AsyncClient(Core):
         """
         request = self._check_request(messages, policy, context, redact, reveal_matches, plugins, direction)
         try:
-            return await self._unary(self._stubs().pdp.CheckMessages, "CheckMessages", request, timeout, self._timeouts.check_s)
+            return await self._unary(
+                self._stubs().pdp.CheckMessages, "CheckMessages", request, timeout, self._timeouts.check_s
+            )
         except ServiceError as failure:
             return self._unchecked(request, failure)
 
@@ -135,7 +138,9 @@ class AsyncClient(Core):
             verbose, dry_run,
         )  # fmt: skip
         try:
-            return await self._unary(self._stubs().pdp.InterceptTool, "InterceptTool", request, timeout, self._timeouts.intercept_s)
+            return await self._unary(
+                self._stubs().pdp.InterceptTool, "InterceptTool", request, timeout, self._timeouts.intercept_s
+            )
         except ServiceError as failure:
             return self._unjudged_tool(request, failure)
 
@@ -195,7 +200,9 @@ class AsyncClient(Core):
             offset_encoding=UTF32,
         )
         try:
-            return await self._unary(self._stubs().pdp.InterceptParams, "InterceptParams", request, timeout, self._timeouts.intercept_s)
+            return await self._unary(
+                self._stubs().pdp.InterceptParams, "InterceptParams", request, timeout, self._timeouts.intercept_s
+            )
         except ServiceError as failure:
             return self._unjudged_params(request, failure)
 
@@ -222,8 +229,8 @@ class AsyncClient(Core):
         """
         guard = tool.Guard(**settings)
         if function is None:
-            return lambda given: tool.guarded(given, guard, self)
-        return tool.guarded(function, guard, self)
+            return lambda given: function_guard.guarded(given, guard, self)
+        return function_guard.guarded(function, guard, self)
 
     async def attach(
         self,
@@ -281,7 +288,9 @@ class AsyncClient(Core):
                     raise
                 raise self._failed(error, "ReviewBundle") from error
 
-    async def get_submission(self, submission_id: str, *, timeout: float | None = None) -> submission_service_pb2.Submission:
+    async def get_submission(
+        self, submission_id: str, *, timeout: float | None = None
+    ) -> submission_service_pb2.Submission:
         """One submission with everything known about it."""
         request = submission_service_pb2.GetSubmissionRequest(submission_id=submission_id)
         rpc = self._stubs().submissions.GetSubmission

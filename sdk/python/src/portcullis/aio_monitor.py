@@ -137,7 +137,9 @@ class AsyncWatch:
         following: list[pdp.StreamMonitorRequest | None] = []
         while True:
             try:
-                message = following.pop() if following else await asyncio.wait_for(self._outbox.get(), session.SILENCE_S)
+                message = (
+                    following.pop() if following else await asyncio.wait_for(self._outbox.get(), session.SILENCE_S)
+                )
             except asyncio.TimeoutError:
                 message = pdp.StreamMonitorRequest(chunk=pdp.Chunk(stream=monitor_pb2.OUTPUT_STREAM_STDOUT))
             if message is None:

@@ -24,7 +24,9 @@ class Shape:
         try:
             self.signature = inspect.signature(function)
         except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"{name}: its parameters cannot be told; wrap it in a function: {error}") from error
+            raise ConfigurationError(
+                f"{name}: its parameters cannot be told; wrap it in a function: {error}"
+            ) from error
         self._name = name
         self._encode = encode
         unknown = sorted(set(exclude) - set(self.signature.parameters))
@@ -158,4 +160,6 @@ class Bound:
             raise self._unfit(f"{name!r}: {error}") from error
 
     def _unfit(self, why: str) -> CouldNotJudge:
-        return CouldNotJudge(f"{self._name}: the policy changed the arguments, and the tool cannot be run with them: {why}")
+        return CouldNotJudge(
+            f"{self._name}: the policy changed the arguments, and the tool cannot be run with them: {why}"
+        )

@@ -164,7 +164,9 @@ def _walk(folder: Path | str, prefix: str) -> Iterator[tuple[str, str]]:
             for entry in entries:
                 seen += 1
                 if seen > ENTRIES_MAX:
-                    raise ConfigurationError(f"{folder}: holds more than {ENTRIES_MAX} entries; is it the right folder?")
+                    raise ConfigurationError(
+                        f"{folder}: holds more than {ENTRIES_MAX} entries; is it the right folder?"
+                    )
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in LEFT_OUT:
                         pending.append((entry.path, f"{before}{entry.name}/"))

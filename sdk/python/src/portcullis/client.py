@@ -12,6 +12,7 @@ import grpc
 from typing_extensions import Unpack
 
 from portcullis import bundle, monitor, session, tool
+from portcullis import function as function_guard
 from portcullis.core import UTF32, Core, deadline_of
 from portcullis.decision import Phase
 from portcullis.errors import ConfigurationError, ServiceError
@@ -179,7 +180,9 @@ class Client(Core):
             offset_encoding=UTF32,
         )
         try:
-            return self._unary(self._pdp.InterceptParams, "InterceptParams", request, timeout, self._timeouts.intercept_s)
+            return self._unary(
+                self._pdp.InterceptParams, "InterceptParams", request, timeout, self._timeouts.intercept_s
+            )
         except ServiceError as failure:
             return self._unjudged_params(request, failure)
 
@@ -199,8 +202,8 @@ class Client(Core):
         """
         guard = tool.Guard(**settings)
         if function is None:
-            return lambda given: tool.guarded(given, guard, self)
-        return tool.guarded(function, guard, self)
+            return lambda given: function_guard.guarded(given, guard, self)
+        return function_guard.guarded(function, guard, self)
 
     def attach(
         self,

@@ -229,7 +229,9 @@ class Core:
             unjudged=[_unjudged(failure)],
         )
 
-    def _unjudged_params(self, request: pdp.InterceptParamsRequest, failure: ServiceError) -> pdp.InterceptParamsResponse:
+    def _unjudged_params(
+        self, request: pdp.InterceptParamsRequest, failure: ServiceError
+    ) -> pdp.InterceptParamsResponse:
         if not self._lets_pass(failure, "InterceptParams"):
             raise failure
         return pdp.InterceptParamsResponse(
@@ -260,7 +262,9 @@ def _unjudged(failure: ServiceError) -> decision_pb2.Unjudged:
 
 
 def _no_text(what: str, error: UnicodeEncodeError) -> ConfigurationError:
-    return ConfigurationError(f"the {what} cannot be sent, and so not judged: it holds a lone surrogate ({error.reason})")
+    return ConfigurationError(
+        f"the {what} cannot be sent, and so not judged: it holds a lone surrogate ({error.reason})"
+    )
 
 
 def _token_source(token: Token | None) -> Callable[[], str | Awaitable[str]] | None:
@@ -305,4 +309,3 @@ def _header(field: str, value: str) -> str:
     if not stripped or not stripped.isascii() or not stripped.isprintable():
         raise ConfigurationError(f"`{field}` must be printable ASCII text and not empty")
     return stripped
-

@@ -44,7 +44,9 @@ class ToolCallGuard:
         from portcullis.client import Client
 
         if not isinstance(self._client, Client):
-            raise ConfigurationError("a graph that is not run with `ainvoke` or `astream` needs a Client, not AsyncClient")
+            raise ConfigurationError(
+                "a graph that is not run with `ainvoke` or `astream` needs a Client, not AsyncClient"
+            )
         client = self._client
         call, question = self._begun(request)
         try:
@@ -70,9 +72,7 @@ class ToolCallGuard:
         except Blocked as blocked:
             return self._refused(blocked, request)
 
-    async def awrap(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
-    ) -> Answer:
+    async def awrap(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
         """For `awrap_tool_call`. Takes either client."""
         client = self._client
         call, question = self._begun(request)
@@ -104,7 +104,9 @@ class ToolCallGuard:
         try:
             return call, call.before(values.to_json(request.tool_call["args"], self._guard.encode))
         except (TypeError, ValueError) as error:
-            raise CouldNotJudge(f"{name}: its arguments cannot be written as JSON, so it was not run: {error}") from error
+            raise CouldNotJudge(
+                f"{name}: its arguments cannot be written as JSON, so it was not run: {error}"
+            ) from error
 
     def _refused(self, blocked: Blocked, request: ToolCallRequest) -> ToolMessage:
         if self._guard.on_block == "raise":
@@ -124,7 +126,9 @@ class _Piece:
         try:
             self.result_json = values.to_json(content, None)
         except (TypeError, ValueError) as error:
-            raise CouldNotJudge(f"the tool has run, and its result cannot be judged and is withheld: {error}") from error
+            raise CouldNotJudge(
+                f"the tool has run, and its result cannot be judged and is withheld: {error}"
+            ) from error
 
 
 def _with_args(request: ToolCallRequest, question: dict[str, Any], args_json: str) -> ToolCallRequest:
@@ -165,7 +169,9 @@ def _rebuilt(answer: Any, pieces: list[_Piece], told: list[str]) -> Any:
         if result_json == piece.result_json:
             continue
         if piece.message is None:
-            raise CouldNotJudge("the tool has run; the policy changed what its command writes, which only messages allow")
+            raise CouldNotJudge(
+                "the tool has run; the policy changed what its command writes, which only messages allow"
+            )
         content = values.from_json(result_json, "a result")
         content = content if isinstance(content, (str, list)) else result_json
         # What the tool kept beside its text was not judged, and may hold what was taken out of the text.

@@ -40,7 +40,9 @@ def _message(message: MessageLike, index: int) -> messages_pb2.Message:
         raise ConfigurationError(f"{where}: {type(message).__name__} is no message; give a dict with role and content")
     strange = sorted(key for key, value in message.items() if key not in _KNOWN and value not in (None, "", [], {}))
     if strange:
-        raise ConfigurationError(f"{where}: {', '.join(strange)} would not be judged; put it into content or leave it out")
+        raise ConfigurationError(
+            f"{where}: {', '.join(strange)} would not be judged; put it into content or leave it out"
+        )
     if message.get("content") is not None and message.get("text") is not None:
         raise ConfigurationError(f"{where}: give content or text, not both")
     turn = messages_pb2.Message(

@@ -39,9 +39,7 @@ def guard_tools(client: Client | AsyncClient, tools: Iterable[Tool], **settings:
     return [guard_function_tool(client, tool, **settings) for tool in tools]
 
 
-def guard_function_tool(
-    client: Client | AsyncClient, tool: Tool, **settings: Unpack[GuardSettings]
-) -> FunctionTool:
+def guard_function_tool(client: Client | AsyncClient, tool: Tool, **settings: Unpack[GuardSettings]) -> FunctionTool:
     """One tool with the hooks around it."""
     if not isinstance(tool, FunctionTool):
         raise ConfigurationError(f"{type(tool).__name__} is no FunctionTool, and cannot be guarded from here")
