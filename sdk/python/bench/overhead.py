@@ -1,8 +1,8 @@
 """What the client costs over the raw stubs: `overhead.py ADDRESS [ROUNDS]`.
 
-Both sides ask the same question of the same server over one warm connection each, made with the same channel settings, one
-after the other in turns, so that whatever else the machine does hits both alike. Prints the medians and their ratio, each
-for the calls that agents make most.
+Both sides ask the same question of the same server over one warm connection each, made with the same channel
+settings, one after the other in turns, so that whatever else the machine does hits both alike. Prints the medians and
+their ratio, each for the calls that agents make most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tools of a LangGraph graph under guard, asynchronously. No model is called: a node of the graph asks for the tools.
+"""The tools of a LangGraph graph under guard, asynchronously. No model is called: a node asks for the tools.
 
 `langgraph_tools.py [ADDRESS]`; needs `pip install 'portcullis-sdk[langchain]'`.
 """

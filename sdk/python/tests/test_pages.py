@@ -1,7 +1,7 @@
 """The pages for Python programmers: every fenced block is run in the order of the page, and prints what the page says.
 
-A shell does what a reader does. Two programs are stood in for: `git clone` hands over this very source, and `cargo build`
-the binary that is being tested. The address of the page is replaced by that of a free port.
+A shell does what a reader does. Two programs are stood in for: `git clone` hands over this very source, and `cargo
+build` the binary that is being tested. The address of the page is replaced by that of a free port.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Portcullis from Python: ask before an agent acts, guard its tools, watch its processes, review what it installs.
 
-`Client` is for threads, `AsyncClient` for asyncio. Messages and stubs of the contract are in `portcullis.v1`; answers are
-messages of it.
+`Client` is for threads, `AsyncClient` for asyncio. Messages and stubs of the contract are in `portcullis.v1`; answers
+are messages of it.
 """
 
 from portcullis.aio import AsyncClient

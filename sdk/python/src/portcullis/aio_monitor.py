@@ -87,7 +87,10 @@ class AsyncWatch:
         self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._end())]
 
     async def wait(self, timeout: float | None = None) -> session.WatchResult:
-        """Waits until process and session have ended and all output was passed on. `TimeoutError` when that takes longer."""
+        """Waits until process and session have ended and all output was passed on.
+
+        `TimeoutError` when that takes longer.
+        """
         try:
             await asyncio.wait_for(self._done.wait(), timeout)
         except asyncio.TimeoutError:

@@ -1,7 +1,8 @@
 """The arguments of one call of a Python function as one JSON object, and back.
 
-Each parameter is a member. Values of `*args` are a list under that name; those of `**kwargs` are members of their own, so
-that rules find `command` or `path` where they look for them. Defaults are filled in: they are what the tool will run with.
+Each parameter is a member. Values of `*args` are a list under that name; those of `**kwargs` are members of their
+own, so that rules find `command` or `path` where they look for them. Defaults are filled in: they are what the tool
+will run with.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A bundle on its way up: what is sent, in which order, and how far it is.
 
-A folder is packed so that the same files give the same bytes: sorted by path, with one fixed time, and the mode reduced to
-whether a file may be run. Links are packed as links and never followed, so that nothing outside of the folder is read; the
-service judges them.
+A folder is packed so that the same files give the same bytes: sorted by path, with one fixed time, and the mode
+reduced to whether a file may be run. Links are packed as links and never followed, so that nothing outside of the
+folder is read; the service judges them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Client(Core):
     """Asks Portcullis from threads. One client serves all threads of a process; close it, or use it with `with`.
 
     `target` is one address (`host:port`, `https://host:port`, `dns:///name:port`) or a list of them. Calls go to all
-    addresses in turn, those that are down left out. Names in a list are looked up once; `dns:///` names again and again.
+    addresses in turn, those that are down left out. Names in a list are looked up once; `dns:///` names again and
+    again.
 
     `tls`: `True`, or a `Tls` with files. Without it calls go in plain text, and a token only to this machine.
 
@@ -231,8 +232,8 @@ class Client(Core):
     ) -> pdp.ReviewBundleResponse:
         """Uploads a ZIP archive, a folder or one Markdown document and answers what the inline checks say.
 
-        `progress` is called with the bytes sent and the bytes in all, from another thread. A blocked bundle is an answer.
-        An upload is never sent twice: after `Unavailable` look at what arrived before sending it again.
+        `progress` is called with the bytes sent and the bytes in all, from another thread. A blocked bundle is an
+        answer. An upload is never sent twice: after `Unavailable` look at what arrived before sending it again.
         """
         self._check_open()
         deadline = deadline_of(timeout, self._timeouts.upload_s)

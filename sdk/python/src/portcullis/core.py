@@ -1,4 +1,4 @@
-"""What both clients have in common: settings, metadata, requests, and what stands in for an answer that did not come."""
+"""What both clients have in common: settings, metadata, requests, and what stands in for a missing answer."""
 
 from __future__ import annotations
 

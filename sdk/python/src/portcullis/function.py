@@ -1,7 +1,7 @@
 """Python functions under guard: the hooks of `tool` around each kind of function.
 
-Before: the arguments are bound to the parameters and sent as JSON; the function runs with those of the answer. After: the
-result is sent, and the caller gets that of the answer.
+Before: the arguments are bound to the parameters and sent as JSON; the function runs with those of the answer. After:
+the result is sent, and the caller gets that of the answer.
 """
 
 from __future__ import annotations

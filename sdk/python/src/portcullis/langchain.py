@@ -1,7 +1,7 @@
 """Guards an agent of LangChain: `create_agent(model, tools, middleware=[PortcullisMiddleware(client)])`.
 
-Needs the extra `langchain`. Each tool call is judged before and after it runs, and each turn of the user before the model
-sees it.
+Needs the extra `langchain`. Each tool call is judged before and after it runs, and each turn of the user before the
+model sees it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class PortcullisMiddleware(AgentMiddleware[Any, Any]):
     """Judges the tool calls of an agent, and the turns of its user (`messages=False` leaves those out).
 
-    A refused tool call is told to the model as a tool message of status `error`; a refused turn raises `MessagesBlocked`.
-    The other settings are those of `portcullis.tool.Guard`.
+    A refused tool call is told to the model as a tool message of status `error`; a refused turn raises
+    `MessagesBlocked`. The other settings are those of `portcullis.tool.Guard`.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
     guard = ToolCallGuard(client)
     ToolNode(tools, wrap_tool_call=guard.wrap, awrap_tool_call=guard.awrap)
 
-What is refused reaches the model as a tool message of status `error` (`on_block="raise"` raises it). When nothing could be judged, the error is raised and
-the run stops.
+What is refused reaches the model as a tool message of status `error` (`on_block="raise"` raises it). When nothing
+could be judged, the error is raised and the run stops.
 """
 
 from __future__ import annotations

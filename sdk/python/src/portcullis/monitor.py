@@ -173,7 +173,10 @@ class Watch:
         return thread
 
     def wait(self, timeout: float | None = None) -> session.WatchResult:
-        """Waits until process and session have ended and all output was passed on. `TimeoutError` when that takes longer."""
+        """Waits until process and session have ended and all output was passed on.
+
+        `TimeoutError` when that takes longer.
+        """
         if not self._done.wait(timeout):
             raise TimeoutError(f"process {self._process.pid} is still watched after {timeout} s")
         return session.WatchResult(

@@ -2,7 +2,8 @@
 
     agent = Agent(name="helper", tools=guard_tools(client, [read, write]), input_guardrails=[input_guardrail(client)])
 
-What is refused reaches the model as the tool's output (`on_block="raise"` raises it). When nothing could be judged, the error is raised and the run stops.
+What is refused reaches the model as the tool's output (`on_block="raise"` raises it). When nothing could be judged,
+the error is raised and the run stops.
 """
 
 from __future__ import annotations

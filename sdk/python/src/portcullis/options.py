@@ -89,8 +89,8 @@ class Timeouts:
 class Retry:
     """How often a call that changes nothing is tried again when the service answers UNAVAILABLE.
 
-    The pause grows by two each time, a fifth up or down by chance. A RetryInfo of the server is a lower bound. What does
-    not fit into the deadline is not waited for.
+    The pause grows by two each time, a fifth up or down by chance. A RetryInfo of the server is a lower bound. What
+    does not fit into the deadline is not waited for.
     """
 
     #: Tries in all; 1 tries once.

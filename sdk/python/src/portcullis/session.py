@@ -68,8 +68,8 @@ class WatchOptions:
     stdout: Sink | None = None
     #: Where standard error is passed on to.
     stderr: Sink | None = None
-    #: What becomes of the process when the session is cut off, refused or never begins: `kill`, or `continue` unwatched.
-    #: Either is counted in `stats` and logged.
+    #: What becomes of the process when the session is cut off, refused or never begins: `kill`, or `continue`
+    #: unwatched. Either is counted in `stats` and logged.
     on_disconnect: Literal["kill", "continue"] = "kill"
     #: Told of each incident. What it raises is logged and stops nothing.
     on_incident: Callable[[monitor_pb2.Incident], object] | None = None
