@@ -64,6 +64,17 @@ pub enum ServeError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The folder of everything the service writes cannot be made.
+    #[error("data_dir `{path}`: {cause}")]
+    DataFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Callers could not be told apart.
+    #[error(transparent)]
+    Auth(#[from] grpc::AuthError),
     /// The audit log could not be opened.
     #[error(transparent)]
     Audit(#[from] audit::OpenError),
@@ -113,9 +124,16 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
 }
 
 async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) -> Result<(), ServeError> {
-    let token_path = settings.data_dir.join("admin-token");
-    let token =
-        admin_token(&token_path).map_err(|cause| ServeError::AdminToken { path: token_path, cause })?;
+    // Where callers have credentials, the admin token opens nothing and is not written.
+    let token = if Authenticator::takes_admin_token(settings.auth.mode) {
+        let path = settings.data_dir.join("admin-token");
+        admin_token(&path).map_err(|cause| ServeError::AdminToken { path, cause })?
+    } else {
+        std::fs::create_dir_all(&settings.data_dir)
+            .map_err(|cause| ServeError::DataFolder { path: settings.data_dir.clone(), cause })?;
+        String::new()
+    };
+    let auth = Authenticator::start(&settings.auth, &settings.rate_limit, &token)?;
     let grpc = grpc::bind(settings.server.listen).await?;
     let http_failed = |cause| ServeError::Http { address: settings.http.listen, cause };
     let http_listener = TcpListener::bind(settings.http.listen).await.map_err(http_failed)?;
@@ -130,7 +148,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     crate::text::warm_up();
     // Policies and API share the clients of interceptors that live elsewhere, with their connections and breakers.
     let remotes = remotes(settings);
-    let tools = Arc::new(ToolEngine::new(Registry::new(Some(remotes.clone()))));
+    let tools = Arc::new(ToolEngine::new(
+        Registry::new(Some(remotes.clone()))
+            .with_tenants_apart(!Authenticator::takes_admin_token(settings.auth.mode)),
+    ));
     let stores = store::open(&settings.store, &settings.store_path()).await?;
     let interceptors = AddedInterceptors::load(stores.interceptors.clone(), tools.clone()).await?;
     let live = Arc::new(Live::start(sources_over(settings, remotes)));
@@ -161,7 +182,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         live,
         audit,
         metrics: metrics.clone(),
-        auth: Authenticator::new(&token),
+        auth,
         request_bytes_max: settings.server.request_bytes_max,
         traces: settings.tracing.otlp_endpoint.is_some(),
         in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),
@@ -183,6 +204,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         let (shared, interval) = (shared.clone(), settings.store.poll_interval);
         async move { shared.interceptors.follow(interval).await }
     });
+    let guarding = tokio::spawn(shared.clone().follow_credentials());
     let purging = tokio::spawn(purge_incidents(incidents, settings.incidents.retention_days));
     let worker = Worker::start(&submissions);
     let address = grpc.address();
@@ -201,6 +223,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
     background.abort();
     following.abort();
+    guarding.abort();
     purging.abort();
     worker.stop(REVIEWS_END).await;
     // What clients were told of belongs on the disk.
@@ -444,6 +467,7 @@ impl Background {
         match self.shared.live.snapshot() {
             Some(snapshot) => {
                 self.shared.declare(&snapshot);
+                self.shared.auth.warn_of_missing(snapshot.policies());
                 PolicyLoaded { revision: snapshot.revision() }.emit(&self.shared.metrics);
             }
             None => {

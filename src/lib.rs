@@ -17,6 +17,7 @@ pub mod eval;
 pub mod extension;
 pub mod grpc;
 pub mod http;
+pub mod identity;
 pub mod judge;
 pub mod messages;
 pub mod monitor;

@@ -91,7 +91,9 @@ impl Context {
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
         // Whether the service may be exposed is a question for the one who starts it.
         let flags = |overrides: &mut Overrides| {
-            overrides.set("server.insecure_allow_anonymous", "true", "of a command that serves nobody");
+            for key in ["server.insecure_allow_anonymous", "server.insecure_allow_plaintext"] {
+                overrides.set(key, "true", "of a command that serves nobody");
+            }
         };
         let (mut settings, _) = self.service_settings(flags)?;
         if self.is_elsewhere {

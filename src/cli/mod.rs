@@ -35,6 +35,7 @@ mod serve;
 mod snippet;
 mod submissions;
 mod token;
+mod tokens;
 mod train;
 mod version;
 mod watch;
@@ -100,6 +101,9 @@ enum Command {
     /// List administrative events and verify their chain.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Make tokens of callers, for `auth.mode: tokens`.
+    #[command(subcommand)]
+    Token(tokens::TokenCommand),
     /// Measure detection on labelled records.
     Eval(eval::EvalArguments),
     /// Train the model that weighs concepts of injection, from labelled records.
@@ -154,6 +158,7 @@ fn dispatch(command: &Command, context: &Context, output: &mut Output) -> Result
         Command::Review(arguments) => review::run(arguments, context, output),
         Command::Submissions(command) => submissions::run(command, context, output),
         Command::Audit(command) => audit::run(command, context, output),
+        Command::Token(command) => tokens::run(command, output),
         Command::Eval(arguments) => eval::run(arguments, context, output),
         Command::Train(arguments) => train::run(arguments, output),
         Command::Rules(command) => rules::run(command, context, output),

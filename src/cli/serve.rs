@@ -30,6 +30,9 @@ pub(super) struct ServeArguments {
     /// Listen where other machines can reach the service although nobody is authenticated.
     #[arg(long)]
     insecure_allow_anonymous: bool,
+    /// Take tokens in clear where other machines can reach the service: a proxy in front speaks TLS.
+    #[arg(long)]
+    insecure_allow_plaintext: bool,
 }
 
 impl ServeArguments {
@@ -50,6 +53,9 @@ impl ServeArguments {
         if self.insecure_allow_anonymous {
             overrides.set("server.insecure_allow_anonymous", "true", "--insecure-allow-anonymous");
         }
+        if self.insecure_allow_plaintext {
+            overrides.set("server.insecure_allow_plaintext", "true", "--insecure-allow-plaintext");
+        }
     }
 }
 
@@ -68,6 +74,8 @@ fn failure_of(error: app::ServeError) -> Failure {
         // What the settings name cannot be used: an operator mends it, not a developer.
         app::ServeError::Logging(_)
         | app::ServeError::AdminToken { .. }
+        | app::ServeError::DataFolder { .. }
+        | app::ServeError::Auth(_)
         | app::ServeError::Audit(_)
         | app::ServeError::Store(_)
         | app::ServeError::Settings(_)

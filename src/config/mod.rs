@@ -24,9 +24,10 @@ use serde::{Deserialize, Serialize};
 
 pub use env::process_environment;
 pub use report::{EffectiveSetting, effective, render_json, render_text};
-pub use sections::{AuthConfig, AuthMode, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
+pub use sections::{PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
 pub use source::{Source, Sources};
 
+use crate::identity::{AuthConfig, AuthMode, RateLimitConfig};
 use crate::setting::{Problem, address, check_section};
 
 /// Name of the settings file that is read from the working directory if it exists.
@@ -44,6 +45,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Who may call.
     pub auth: AuthConfig,
+    /// How often one identity may call.
+    pub rate_limit: RateLimitConfig,
     /// Where policies come from.
     pub policy: PolicyConfig,
     /// Where additional rules come from.
@@ -85,6 +88,7 @@ impl Default for Settings {
             http: crate::http::Config::default(),
             data_dir: PathBuf::from("./data"),
             auth: AuthConfig::default(),
+            rate_limit: RateLimitConfig::default(),
             policy: PolicyConfig::default(),
             rules: RulesConfig::default(),
             plugins: PluginsConfig::default(),
@@ -193,6 +197,8 @@ impl Settings {
     pub fn check(&self, problems: &mut Vec<Problem>) {
         check_section("server", problems, |p| self.server.check(p));
         check_section("http", problems, |p| self.http.check(p));
+        check_section("auth", problems, |p| self.auth.check(p));
+        check_section("rate_limit", problems, |p| self.rate_limit.check(p));
         check_section("policy", problems, |p| self.policy.check(p));
         check_section("messages", problems, |p| self.messages.check(p));
         check_section("streams", problems, |p| self.streams.check(p));
@@ -219,9 +225,12 @@ impl Settings {
     }
 
     /// Without authentication whoever reaches a socket may ask; so others than this machine must not reach it by
-    /// accident.
+    /// accident. With tokens whoever reads them on the way may ask.
     fn check_exposure(&self, problems: &mut Vec<Problem>) {
-        if self.auth.mode != AuthMode::None || self.server.insecure_allow_anonymous {
+        if self.auth.mode != AuthMode::None {
+            return self.check_clear_text(problems);
+        }
+        if self.server.insecure_allow_anonymous {
             return;
         }
         for (key, listen) in [("server.listen", self.server.listen), ("http.listen", self.http.listen)] {
@@ -235,6 +244,20 @@ impl Settings {
                 ));
             }
         }
+    }
+
+    fn check_clear_text(&self, problems: &mut Vec<Problem>) {
+        let listen = self.server.listen;
+        if self.server.insecure_allow_plaintext || address::is_loopback(listen) {
+            return;
+        }
+        problems.push(Problem::new(
+            "server.listen",
+            format!(
+                "`{listen}` can be reached from other machines, and tokens would come in clear; listen on a loopback \
+                 address, or give --insecure-allow-plaintext if a proxy in front of this port speaks TLS"
+            ),
+        ));
     }
 
     /// The SQLite file when `store` names no database: its place below `data_dir`.

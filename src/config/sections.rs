@@ -26,6 +26,9 @@ pub struct ServerConfig {
     pub drain_timeout: Duration,
     /// Allows a listener that other machines can reach without authentication.
     pub insecure_allow_anonymous: bool,
+    /// Allows tokens of callers to come in clear over a listener that other machines can reach: for a proxy in front
+    /// that speaks TLS.
+    pub insecure_allow_plaintext: bool,
     /// Pause between HTTP/2 pings on an idle connection; finds peers that are gone.
     #[serde(with = "crate::setting::duration")]
     pub keepalive_interval: Duration,
@@ -45,6 +48,7 @@ impl Default for ServerConfig {
             concurrency_max: 256,
             drain_timeout: Duration::from_secs(10),
             insecure_allow_anonymous: false,
+            insecure_allow_plaintext: false,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
             max_connection_age: None,
@@ -76,24 +80,6 @@ impl ServerConfig {
             }
         }
     }
-}
-
-/// `auth`: who may call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AuthConfig {
-    /// How callers are authenticated. This release knows `none` only: every caller holds the roles agent and
-    /// submitter, and what changes state needs the admin token.
-    pub mode: AuthMode,
-}
-
-/// How callers are authenticated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthMode {
-    /// Not at all.
-    #[default]
-    None,
 }
 
 /// `policy`: where policies come from.

@@ -32,7 +32,7 @@ impl AuditService for Audits {
         &self,
         request: Request<v1::ListAuditEventsRequest>,
     ) -> Result<Response<v1::ListAuditEventsResponse>, Status> {
-        let identity = self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())?;
+        let identity = Identity::of(&request).map_err(|error| error.to_status())?;
         identity.require_auditor().map_err(|error| error.to_status())?;
         let answer = list(&*self.0.events.0, identity.tenant(), request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())
@@ -42,7 +42,7 @@ impl AuditService for Audits {
         &self,
         request: Request<v1::VerifyAuditChainRequest>,
     ) -> Result<Response<v1::VerifyAuditChainResponse>, Status> {
-        let identity = self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())?;
+        let identity = Identity::of(&request).map_err(|error| error.to_status())?;
         identity.require_auditor().map_err(|error| error.to_status())?;
         let answer = verify(&*self.0.events.0, identity.tenant(), request.into_inner()).await;
         answer.map(Response::new).map_err(|error| error.to_status())

@@ -1,81 +1,54 @@
-//! Who is calling.
+//! Who is calling: credentials out of a call, and what follows from them for a request.
 //!
 //! With `auth.mode: none` everybody on the loopback interface holds the roles agent and submitter, and the guarded agent
 //! itself is one of them. Whatever changes state therefore needs the admin token, which lies in a file that only the
-//! user who runs the service can read.
+//! user who runs the service can read. In every other mode each call brings a credential, and the admin token is not
+//! accepted: a second way in would be one that nobody looks at.
 //!
 //! Without authentication a submitter is who it says it is: in the header of an upload, and for looking at what it
 //! uploaded in the metadata of the call ([`SUBMITTER`]). That tells people apart who trust each other; it holds off
 //! nobody, and gives no right to change anything.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
 use super::RequestError;
 use super::server::Shared;
-use crate::policy::CallerRole;
+use crate::identity::{
+    ANONYMOUS, AuthConfig, AuthMode, Identity, Kept, Known, RESERVED_NAMES, RateLimit, RateLimitConfig,
+    Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
+};
+use crate::pb::v1;
+use crate::policy::{CallerRole, PolicySet};
+use crate::telemetry::{AuthReason, AuthRejected, AuthReloaded, Metrics, RateLimited};
 
 /// Metadata in which a caller without authentication says which submitter it is.
 pub const SUBMITTER: &str = "portcullis-submitter";
 
-/// The name of whoever says nothing of itself.
-pub const ANONYMOUS: &str = "anonymous";
-
-/// What no caller may state to be.
-const RESERVED: [&str; 2] = ["admin", "system"];
-
 /// Longest name of a submitter, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// A caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// What the caller may be.
-    pub roles: &'static [CallerRole],
-    /// Who a caller without authentication says it is.
-    stated: Option<Arc<str>>,
-}
+/// How often credentials are looked at for changes.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-const EVERYBODY: &[CallerRole] = &[CallerRole::Agent, CallerRole::Submitter];
-const ADMIN: &[CallerRole] =
-    &[CallerRole::Agent, CallerRole::Submitter, CallerRole::Auditor, CallerRole::Admin];
-
-const EVERYBODY_NAMES: &[&str] = &["agent", "submitter"];
-const ADMIN_NAMES: &[&str] = &["agent", "submitter", "auditor", "admin"];
+/// After how many looks buckets of callers that went away are forgotten.
+const LOOKS_TO_FORGET: u32 = 120;
 
 impl Identity {
-    /// The person at the terminal, who holds every role over what the files of this place say.
-    pub fn operator() -> Self {
-        Self { roles: ADMIN, stated: None }
-    }
-
-    /// Whether the name was established, not merely stated.
-    pub fn is_authenticated(&self) -> bool {
-        self.roles.contains(&CallerRole::Admin)
-    }
-
-    /// Whether the caller decides about all submissions of its tenant.
-    pub fn is_admin(&self) -> bool {
-        self.roles.contains(&CallerRole::Admin)
-    }
-
-    /// Role names, for the audit record.
-    pub fn role_names(&self) -> &'static [&'static str] {
-        if self.roles.len() == ADMIN.len() { ADMIN_NAMES } else { EVERYBODY_NAMES }
-    }
-
-    /// The tenant whose things the caller sees and changes. Without authentication there is one for all, the empty one.
-    pub fn tenant(&self) -> &'static str {
-        ""
-    }
-
-    /// Who the caller is, for the record of a change.
-    pub fn name(&self) -> &str {
-        if self.is_admin() { "admin" } else { self.stated.as_deref().unwrap_or(ANONYMOUS) }
+    /// The caller of a request, which the layer around every service established.
+    ///
+    /// # Errors
+    /// Nobody did: a request that came around the layer.
+    pub(super) fn of<T>(request: &Request<T>) -> Result<Self, RequestError> {
+        request.extensions().get::<Self>().cloned().ok_or(RequestError::Internal)
     }
 
     /// Who uploads, given the `field` of a request that names a submitter.
@@ -86,7 +59,7 @@ impl Identity {
         if named.is_empty() {
             return Ok(self.name().to_owned());
         }
-        let is_known = self.is_authenticated() || self.stated.is_some();
+        let is_known = self.is_authenticated() || self.is_stated();
         match wrong_name(named) {
             _ if is_known && named == self.name() => Ok(named.to_owned()),
             _ if is_known => Err(RequestError::NotYours { field: field.to_owned() }),
@@ -100,7 +73,7 @@ impl Identity {
     /// # Errors
     /// [`RequestError::NeedsAuditor`].
     pub fn require_auditor(&self) -> Result<(), RequestError> {
-        if self.roles.contains(&CallerRole::Auditor) { Ok(()) } else { Err(RequestError::NeedsAuditor) }
+        if self.has(CallerRole::Auditor) { Ok(()) } else { Err(RequestError::NeedsAuditor) }
     }
 
     /// Refuses a caller who is no admin.
@@ -108,49 +81,246 @@ impl Identity {
     /// # Errors
     /// [`RequestError::NeedsAdmin`].
     pub fn require_admin(&self) -> Result<(), RequestError> {
-        if self.roles.contains(&CallerRole::Admin) { Ok(()) } else { Err(RequestError::NeedsAdmin) }
+        if self.is_admin() { Ok(()) } else { Err(RequestError::NeedsAdmin) }
+    }
+
+    /// The policy for a call that names `name`, which may be empty.
+    ///
+    /// # Errors
+    /// The policy is not for the caller's tenant.
+    pub(super) fn policy<'a>(&'a self, name: &'a str) -> Result<&'a str, RequestError> {
+        let Some(known) = self.credential() else { return Ok(name) };
+        known
+            .terms
+            .policy(name)
+            .ok_or_else(|| RequestError::PolicyNotAllowed { name: name.chars().take(60).collect() })
+    }
+
+    /// Writes into a request what follows from who sent it: its tenant, and its policy where it names none. Without
+    /// authentication a caller is believed.
+    ///
+    /// # Errors
+    /// It says to be of another tenant (`field` is where), or names a policy that is not for its own.
+    pub(super) fn settle(
+        &self,
+        field: &str,
+        context: &mut Option<v1::CallContext>,
+        policy: &mut String,
+    ) -> Result<(), RequestError> {
+        let Some(known) = self.credential() else { return Ok(()) };
+        let stated = context.as_ref().map_or("", |context| &context.tenant);
+        if !stated.is_empty() && *stated != *known.tenant {
+            return Err(RequestError::NotYours { field: field.to_owned() });
+        }
+        if stated.is_empty() && !known.tenant.is_empty() {
+            context.get_or_insert_default().tenant.clone_from(&known.tenant);
+        }
+        let settled = self.policy(policy)?;
+        if settled != policy {
+            *policy = settled.to_owned();
+        }
+        Ok(())
     }
 }
 
-/// Tells callers apart. Holds a hash of the admin token, not the token.
+/// Tells callers apart, and how often each may call.
 pub struct Authenticator {
-    admin: [u8; 32],
+    credentials: Credentials,
+    tenants: Tenants,
+    rate: Option<RateLimit>,
+}
+
+/// What credentials are held against.
+enum Credentials {
+    /// None are asked for. Holds a hash of the admin token, not the token.
+    None { admin: [u8; 32] },
+    /// Tokens of a file.
+    Tokens(Kept<TokenSet>),
+}
+
+/// Why callers cannot be told apart.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} `{}`: {problem}", path.display())]
+pub struct AuthError {
+    what: &'static str,
+    path: PathBuf,
+    problem: String,
 }
 
 impl Authenticator {
-    /// An authenticator for the admin token of this process.
+    /// An authenticator for the admin token of this process, where nobody needs a credential.
     pub fn new(admin_token: &str) -> Self {
-        Self { admin: digest(admin_token) }
+        let credentials = Credentials::None { admin: digest(admin_token) };
+        Self { credentials, tenants: Tenants::default(), rate: None }
+    }
+
+    /// The authenticator of the settings. `admin_token` is used with `mode: none` alone.
+    ///
+    /// # Errors
+    /// What the settings name cannot be read.
+    pub fn start(auth: &AuthConfig, rate: &RateLimitConfig, admin_token: &str) -> Result<Self, AuthError> {
+        let credentials = match auth.mode {
+            AuthMode::None => Credentials::None { admin: digest(admin_token) },
+            AuthMode::Tokens => {
+                let path = auth.tokens.path.clone().unwrap_or_default();
+                let failed = |problem| AuthError { what: "auth.tokens.path", path: path.clone(), problem };
+                let file = path.clone();
+                let kept = Kept::start(vec![path.clone()], move || read_tokens(&file)).map_err(failed)?;
+                if kept.get().is_empty() {
+                    tracing::warn!(path = %path.display(), "the file of tokens is empty: nobody can call");
+                }
+                Credentials::Tokens(kept)
+            }
+        };
+        Ok(Self { credentials, tenants: Tenants::new(&auth.tenants), rate: RateLimit::new(rate) })
+    }
+
+    /// The caller of `path`, who may call it and has not called too often; `None` where nobody is asked who calls.
+    ///
+    /// # Errors
+    /// It brings no credential or a wrong one, lacks the role, or called too often.
+    pub(super) fn admit<B>(
+        &self,
+        request: &http::Request<B>,
+        metrics: &Metrics,
+    ) -> Result<Option<Identity>, RequestError> {
+        let path = request.uri().path();
+        if is_open(path) {
+            return Ok(None);
+        }
+        let identity = self.identify(request.headers())?;
+        if let Some(roles) = needs(path)
+            && !roles.iter().any(|role| identity.has(*role))
+        {
+            return Err(self.lacks(&identity, roles));
+        }
+        self.take(&identity, metrics)?;
+        Ok(Some(identity))
+    }
+
+    /// Takes one call of `identity`.
+    ///
+    /// # Errors
+    /// It called too often.
+    pub(super) fn take(&self, identity: &Identity, metrics: &Metrics) -> Result<(), RequestError> {
+        let Some(rate) = &self.rate else { return Ok(()) };
+        rate.take(identity).map_err(|wait| {
+            let name = if identity.is_authenticated() { identity.name() } else { ANONYMOUS };
+            RateLimited { name, tenant: identity.tenant() }.emit(metrics);
+            RequestError::RateLimited { per_second: rate.per_second(), wait }
+        })
+    }
+
+    /// The refusal of a caller that is known and lacks a role.
+    fn lacks(&self, identity: &Identity, roles: &'static [CallerRole]) -> RequestError {
+        match &self.credentials {
+            Credentials::None { .. } if roles == [CallerRole::Auditor] => RequestError::NeedsAuditor,
+            Credentials::None { .. } => RequestError::NeedsAdmin,
+            Credentials::Tokens(_) => RequestError::NeedsRole { roles, has: identity.roles },
+        }
     }
 
     /// The identity of a request.
     ///
     /// # Errors
-    /// A token that is not the admin token: a caller with a wrong token wants something that it will not get, and is
-    /// told so at once. Or the stated submitter cannot be one.
-    pub fn identify(&self, metadata: &MetadataMap) -> Result<Identity, RequestError> {
-        let Some(value) = metadata.get("authorization") else {
-            return Ok(Identity { roles: EVERYBODY, stated: stated(metadata)? });
-        };
-        let token = value
-            .to_str()
-            .ok()
-            .and_then(|v| v.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim())
-            .ok_or(RequestError::BadToken)?;
-        // Hashes have one length, and comparing them takes the same time wherever they differ.
-        if digest(token).ct_eq(&self.admin).into() {
-            Ok(Identity { roles: ADMIN, stated: None })
-        } else {
-            Err(RequestError::BadToken)
+    /// A credential is missing or wrong. With `mode: none`: a token that is not the admin token, since a caller with a
+    /// wrong token wants something that it will not get, and is told so at once. Or the stated submitter cannot be one.
+    fn identify(&self, headers: &HeaderMap) -> Result<Identity, RequestError> {
+        match &self.credentials {
+            Credentials::None { admin } => anybody(headers, admin),
+            Credentials::Tokens(tokens) => {
+                let refused = |reason| RequestError::Unauthenticated { reason };
+                let token = bearer(headers).map_err(refused)?;
+                let tokens = tokens.get();
+                let holder = tokens.verify(token, Timestamp::now()).map_err(refused)?;
+                self.known(headers, holder.roles, &holder.name, &holder.tenant)
+            }
+        }
+    }
+
+    /// The identity that a credential tells.
+    fn known(
+        &self,
+        headers: &HeaderMap,
+        roles: &'static [CallerRole],
+        name: &str,
+        tenant: &str,
+    ) -> Result<Identity, RequestError> {
+        // Who it says it is must be who it is.
+        if headers.get_all(SUBMITTER).iter().any(|stated| !stated.is_empty() && stated != name) {
+            return Err(RequestError::NotYours { field: SUBMITTER.to_owned() });
+        }
+        let terms = self.tenants.terms(tenant).clone();
+        let known = Known { name: name.to_owned(), tenant: tenant.to_owned(), terms };
+        Ok(Identity::known(roles, known))
+    }
+
+    /// Reads again what has changed, and says so.
+    pub fn refresh(&self, metrics: &Metrics) {
+        if let Credentials::Tokens(tokens) = &self.credentials {
+            tell_refreshed("tokens", &tokens.refresh(), metrics);
+        }
+    }
+
+    /// Whether the admin token is one that is accepted.
+    pub fn takes_admin_token(mode: AuthMode) -> bool {
+        mode == AuthMode::None
+    }
+
+    /// Says which policies of tenants are not loaded: calls of those tenants are refused.
+    pub fn warn_of_missing(&self, policies: &PolicySet) {
+        for policy in self.tenants.policies().filter(|name| policies.get(name).is_none()) {
+            tracing::warn!(
+                policy,
+                "a policy that auth.tenants names is not loaded; calls under it are refused"
+            );
         }
     }
 }
 
+/// Counts and logs what a look at changed files came to.
+pub(super) fn tell_refreshed(what: &'static str, refreshed: &Refreshed, metrics: &Metrics) {
+    match refreshed {
+        Refreshed::Unchanged => {}
+        Refreshed::Applied => AuthReloaded { what }.emit(metrics),
+        Refreshed::Rejected(problem) => AuthRejected { what, problem }.emit(metrics),
+    }
+}
+
+/// The token of `authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Result<&str, AuthReason> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(AuthReason::Missing)?;
+    if values.next().is_some() {
+        // Of two credentials nobody knows which one is meant.
+        return Err(AuthReason::Malformed);
+    }
+    let (scheme, token) =
+        value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(AuthReason::Malformed)?;
+    let token = token.trim();
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && !token.is_empty();
+    if is_bearer { Ok(token) } else { Err(AuthReason::Malformed) }
+}
+
+/// Whoever calls where no credential is asked for, or the holder of the admin token.
+fn anybody(headers: &HeaderMap, admin: &[u8; 32]) -> Result<Identity, RequestError> {
+    let Some(value) = headers.get(AUTHORIZATION) else {
+        return Ok(Identity::anybody(stated(headers)?));
+    };
+    let token = value
+        .to_str()
+        .ok()
+        .and_then(|v| v.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+        .ok_or(RequestError::BadToken)?;
+    // Hashes have one length, and comparing them takes the same time wherever they differ.
+    if digest(token).ct_eq(admin).into() { Ok(Identity::operator()) } else { Err(RequestError::BadToken) }
+}
+
 /// The submitter that the metadata states.
-fn stated(metadata: &MetadataMap) -> Result<Option<Arc<str>>, RequestError> {
-    let Some(value) = metadata.get(SUBMITTER) else { return Ok(None) };
+fn stated(headers: &HeaderMap) -> Result<Option<Arc<str>>, RequestError> {
+    let Some(value) = headers.get(SUBMITTER) else { return Ok(None) };
     match value.to_str() {
         Ok("") => Ok(None),
         Ok(name) => match wrong_name(name) {
@@ -167,7 +337,7 @@ fn wrong_name(name: &str) -> Option<String> {
         return Some(format!("has {} bytes, more than {NAME_BYTES_MAX}", name.len()));
     }
     // Names of events whose actor was established; nobody may pass for them by a word.
-    if RESERVED.contains(&name) {
+    if RESERVED_NAMES.contains(&name) {
         return Some(format!("`{name}` is a name that the service itself gives"));
     }
     let is_wrong = name.trim() != name || name.chars().any(char::is_control);
@@ -179,12 +349,32 @@ fn digest(token: &str) -> [u8; 32] {
 }
 
 impl Shared {
+    /// Looks again and again whether tokens, keys and certificates have changed. Never ends.
+    pub async fn follow_credentials(self: Arc<Self>) {
+        let mut timer = tokio::time::interval(LOOK_INTERVAL);
+        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        for look in 0_u32.. {
+            timer.tick().await;
+            let shared = self.clone();
+            // Files are read and keys are parsed: not on a worker that answers calls.
+            let looked = tokio::task::spawn_blocking(move || {
+                shared.auth.refresh(&shared.metrics);
+                if let Some(rate) = shared.auth.rate.as_ref().filter(|_| look % LOOKS_TO_FORGET == 0) {
+                    rate.forget_idle();
+                }
+            });
+            if let Err(error) = looked.await {
+                tracing::error!(%error, "a look at credentials panicked; the last good ones stay in force");
+            }
+        }
+    }
+
     /// Who calls.
     ///
     /// # Errors
-    /// What it says of itself is wrong.
+    /// The request came around the layer.
     pub(super) fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
-        self.auth.identify(request.metadata()).map_err(|error| error.to_status())
+        Identity::of(request).map_err(|error| error.to_status())
     }
 
     /// The request of an administrator.
@@ -206,11 +396,11 @@ mod tests {
     fn a_submitter_is_who_the_caller_is() {
         let auth = Authenticator::new("s3cret");
         let with = |pairs: &[(&'static str, &str)]| {
-            let mut metadata = MetadataMap::new();
+            let mut headers = HeaderMap::new();
             for (name, value) in pairs {
-                metadata.insert(*name, value.parse().expect("ASCII"));
+                headers.insert(*name, value.parse().expect("ASCII"));
             }
-            auth.identify(&metadata)
+            auth.identify(&headers)
         };
         let nobody = with(&[]).expect("known");
         let ada = with(&[(SUBMITTER, "ada")]).expect("known");
@@ -241,11 +431,11 @@ mod tests {
     fn tells_callers_apart() {
         let auth = Authenticator::new("s3cret");
         let with = |value: Option<&str>| {
-            let mut metadata = MetadataMap::new();
+            let mut headers = HeaderMap::new();
             if let Some(value) = value {
-                metadata.insert("authorization", value.parse().expect("ASCII"));
+                headers.insert("authorization", value.parse().expect("ASCII"));
             }
-            auth.identify(&metadata).map(|identity| identity.roles.contains(&CallerRole::Admin))
+            auth.identify(&headers).map(|identity| identity.roles.contains(&CallerRole::Admin))
         };
         assert!(matches!(with(None), Ok(false)));
         assert!(matches!(with(Some("Bearer s3cret")), Ok(true)));

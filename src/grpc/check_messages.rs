@@ -2,6 +2,7 @@
 
 use tonic::{Request, Response, Status};
 
+use super::Identity;
 use super::deadline;
 use super::decide::{decide, refuse};
 use super::server::Shared;
@@ -15,7 +16,7 @@ pub(super) async fn call(
     shared: &Shared,
     request: Request<v1::CheckMessagesRequest>,
 ) -> Result<Response<v1::CheckMessagesResponse>, Status> {
-    let identity = shared.auth.identify(request.metadata()).map_err(|error| {
+    let identity = Identity::of(&request).map_err(|error| {
         refuse(shared, RPC, &error);
         error.to_status()
     })?;

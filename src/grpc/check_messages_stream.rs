@@ -35,7 +35,7 @@ pub(super) fn call(
     shared: Arc<Shared>,
     request: Request<Streaming<v1::CheckMessagesRequest>>,
 ) -> Result<Response<Answers>, Status> {
-    let identity = shared.auth.identify(request.metadata()).map_err(|error| {
+    let identity = Identity::of(&request).map_err(|error| {
         refuse(&shared, RPC, &error);
         error.to_status()
     })?;
@@ -72,6 +72,10 @@ async fn next(mut state: State) -> Option<(Result<v1::CheckMessagesResponse, Sta
 
 async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMessagesResponse {
     let shared = &*state.shared;
+    if let Err(error) = shared.auth.take(&state.identity, &shared.metrics) {
+        refuse(shared, RPC, &error);
+        return refusal(&error);
+    }
     let result = match shared.in_flight.clone().try_acquire_owned() {
         Ok(_permit) => decide(shared, RPC, &state.identity, state.deadline, request).await,
         Err(_) => {
@@ -79,10 +83,13 @@ async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMes
             Err(RequestError::Overloaded)
         }
     };
-    result.unwrap_or_else(|error| v1::CheckMessagesResponse {
-        error: Some(as_message(&error.to_status())),
-        ..v1::CheckMessagesResponse::default()
-    })
+    result.unwrap_or_else(|error| refusal(&error))
+}
+
+/// The answer to a request that is refused.
+fn refusal(error: &RequestError) -> v1::CheckMessagesResponse {
+    let error = Some(as_message(&error.to_status()));
+    v1::CheckMessagesResponse { error, ..v1::CheckMessagesResponse::default() }
 }
 
 /// A status as it travels inside a message.

@@ -57,7 +57,7 @@ async fn judge(
     rpc: Rpc,
     identity: &Identity,
     deadline: Option<Instant>,
-    request: v1::CheckMessagesRequest,
+    mut request: v1::CheckMessagesRequest,
 ) -> Result<v1::CheckMessagesResponse, RequestError> {
     let started = Instant::now();
     let found = request.encoded_len();
@@ -69,6 +69,7 @@ async fn judge(
             setting: "server.request_bytes_max",
         });
     }
+    identity.settle("context.tenant", &mut request.context, &mut request.policy)?;
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let context = request.context.as_ref();
     let decision_id = Uuid::now_v7().to_string();

@@ -129,7 +129,7 @@ pub async fn list(
     let (key, is_descending) = page::order(&request.order_by, "name", &EntityKey::ALL)?;
     let actor = identity.actor("");
     // A token belongs to the list that it continues, and to whoever began it.
-    let viewer = (!actor.is_admin).then_some(&actor.name);
+    let viewer = (!actor.is_admin && !actor.is_auditor).then_some(&actor.name);
     let list = format!("entities {:?} {viewer:?} {filter:?} {key:?} {is_descending}", actor.tenant);
     let after = page::place(&request.page_token, &list)?.map(|(value, id)| Place { value, id });
     let limit = page::size(request.page_size, PAGE_SIZE, PAGE_SIZE_MAX);

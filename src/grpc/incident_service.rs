@@ -105,7 +105,7 @@ impl IncidentService for Incidents {
 
 impl Incidents {
     fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())
+        Identity::of(request).map_err(|error| error.to_status())
     }
 }
 

@@ -84,7 +84,7 @@ impl InterceptorRegistryService for Interceptors {
 
 impl Interceptors {
     fn identity<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|error| error.to_status())
+        Identity::of(request).map_err(|error| error.to_status())
     }
 
     fn admin<T>(&self, request: &Request<T>) -> Result<Identity, Status> {
@@ -349,6 +349,7 @@ fn tools_of<'s>(
     identity: &Identity,
     name: &str,
 ) -> Result<&'s PolicyTools, RequestError> {
+    let name = identity.policy(name)?;
     let policy = match name {
         "" => Some(snapshot.policies().default_policy()),
         name => snapshot.policies().get(name).filter(|policy| policy.allows_caller(identity.roles)),

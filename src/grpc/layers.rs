@@ -1,4 +1,5 @@
-//! The layers around every service, outermost first: restating what the transport refused, then shedding load.
+//! The layers around every service, outermost first: who calls and whether that caller may, restating what the transport
+//! refused, then shedding load.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +16,7 @@ use super::RequestError;
 use super::decide::refuse;
 use super::server::Shared;
 use super::status::restate;
-use crate::telemetry::{OverloadShed, Rpc, adopt};
+use crate::telemetry::{CallerRefused, OverloadShed, Rpc, adopt};
 
 /// Path of the service whose calls decide; the name of the RPC follows.
 const DECISIONS: &str = "/portcullis.v1.PolicyDecisionService/";
@@ -44,7 +45,7 @@ impl<S> Layer<S> for Guard {
     }
 }
 
-/// Answers "busy" at once when too many calls are in flight, since a queue turns overload into late answers; opens the
+/// Establishes who calls, once for every service; answers "busy" at once when too many calls are in flight, since a queue turns overload into late answers; opens the
 /// span of a call; and gives refusals of the transport the details that the contract promises.
 ///
 /// Streams are not held here: each request in a stream asks for its own place.
@@ -70,9 +71,17 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let shared = self.shared.clone();
         let called = rpc_of(request.uri().path());
+        match shared.auth.admit(&request, &shared.metrics) {
+            Ok(Some(identity)) => drop(request.extensions_mut().insert(identity)),
+            Ok(None) => {}
+            Err(error) => {
+                let response = turned_away(&shared, called, &error);
+                return Box::pin(std::future::ready(Ok(response)));
+            }
+        }
         let Some(rpc) = called.filter(|rpc| UNARY.contains(rpc)) else {
             let is_stream = called.is_some();
             let answer = self.inner.call(request);
@@ -102,6 +111,17 @@ where
         };
         if span.is_none() { Box::pin(restating) } else { Box::pin(restating.instrument(span)) }
     }
+}
+
+/// The answer to a caller that may not call.
+fn turned_away(shared: &Shared, called: Option<Rpc>, error: &RequestError) -> Response<Body> {
+    if let Some(reason) = error.auth_reason() {
+        CallerRefused { reason }.emit(&shared.metrics);
+    }
+    if let Some(rpc) = called {
+        refuse(shared, rpc, error);
+    }
+    error.to_status().into_http()
 }
 
 /// The response, or our own words for what the transport refused.

@@ -34,9 +34,10 @@ pub mod stream_monitor;
 pub mod submission_convert;
 pub mod submission_service;
 
+pub use crate::identity::{ANONYMOUS, Identity};
 pub use added_interceptors::AddedInterceptors;
 pub use audit_service::{AuditTrail, Changed};
-pub use auth::{ANONYMOUS, Authenticator, Identity, SUBMITTER};
+pub use auth::{AuthError, Authenticator, SUBMITTER};
 pub use download::download_header;
 pub use incident_service::KeptIncidents;
 pub use server::{Bound, Health, ServeError, Shared, Uploads, bind};

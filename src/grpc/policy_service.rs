@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 use super::server::Shared;
-use super::{Changed, RequestError, convert, list_rules};
+use super::{Changed, Identity, RequestError, convert, list_rules};
 use crate::bundles::PreparedBundles;
 use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
@@ -39,13 +39,13 @@ impl PolicyService for Policies {
         &self,
         request: Request<v1::GetPolicyRequest>,
     ) -> Result<Response<v1::GetPolicyResponse>, Status> {
-        let identity = self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        let identity = Identity::of(&request).map_err(|e| e.to_status())?;
         let snapshot = self.snapshot()?;
-        let name = request.into_inner().name;
-        let policy =
-            snapshot.policies().get(&name).filter(|p| p.allows_caller(identity.roles)).ok_or_else(|| {
-                RequestError::NotFound { what: "policy", name: name.chars().take(60).collect() }.to_status()
-            })?;
+        let asked = request.into_inner().name;
+        let policy = identity.policy(&asked).ok().and_then(|name| snapshot.policies().get(name));
+        let policy = policy.filter(|p| p.allows_caller(identity.roles)).ok_or_else(|| {
+            RequestError::NotFound { what: "policy", name: asked.chars().take(60).collect() }.to_status()
+        })?;
         let rejected = self.0.live.rejected();
         Ok(Response::new(v1::GetPolicyResponse {
             name: policy.name().to_string(),
@@ -54,7 +54,7 @@ impl PolicyService for Policies {
             names: snapshot
                 .policies()
                 .iter()
-                .filter(|p| p.allows_caller(identity.roles))
+                .filter(|p| p.allows_caller(identity.roles) && identity.policy(p.name()).is_ok())
                 .map(|p| p.name().to_string())
                 .collect(),
             problems: rejected.as_ref().map(|r| r.problems.clone()).unwrap_or_default(),
@@ -67,7 +67,7 @@ impl PolicyService for Policies {
         &self,
         request: Request<v1::ReloadPolicyRequest>,
     ) -> Result<Response<v1::ReloadPolicyResponse>, Status> {
-        let identity = self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        let identity = Identity::of(&request).map_err(|e| e.to_status())?;
         identity.require_admin().map_err(|e| e.to_status())?;
         let shared = self.0.clone();
         let reload = tokio::task::spawn_blocking(move || {
@@ -102,7 +102,7 @@ impl PolicyService for Policies {
         &self,
         request: Request<v1::ListRulesRequest>,
     ) -> Result<Response<v1::ListRulesResponse>, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        Identity::of(&request).map_err(|e| e.to_status())?;
         let snapshot = self.snapshot()?;
         let request = request.into_inner();
         list_rules::list(&snapshot, &request).map(Response::new).map_err(|e| e.to_status())
@@ -112,7 +112,7 @@ impl PolicyService for Policies {
         &self,
         request: Request<v1::TestRuleRequest>,
     ) -> Result<Response<v1::TestRuleResponse>, Status> {
-        self.0.auth.identify(request.metadata()).map_err(|e| e.to_status())?;
+        Identity::of(&request).map_err(|e| e.to_status())?;
         let request = request.into_inner();
         let _permit =
             self.0.in_flight.clone().try_acquire_owned().map_err(|_| RequestError::Overloaded.to_status())?;

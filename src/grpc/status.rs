@@ -10,6 +10,8 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::messages::CheckError;
+use crate::policy::CallerRole;
+use crate::telemetry::AuthReason;
 
 /// Domain of our `google.rpc.ErrorInfo`.
 pub(super) const DOMAIN: &str = "portcullis";
@@ -71,6 +73,32 @@ pub enum RequestError {
     /// The token is not known.
     #[error("the token in `authorization` is not valid; leave it out, or send `Bearer` and the admin token")]
     BadToken,
+    /// The credentials are missing or wrong.
+    #[error("{}", advice(*reason))]
+    Unauthenticated {
+        /// Why, as it is counted.
+        reason: AuthReason,
+    },
+    /// The caller is known and lacks the role.
+    #[error(
+        "this call needs the role {}, and you hold {}; ask for a credential that has it",
+        names(roles, " or "),
+        names(has, " and ")
+    )]
+    NeedsRole {
+        /// Any of these is enough.
+        roles: &'static [CallerRole],
+        /// What the caller holds.
+        has: &'static [CallerRole],
+    },
+    /// The identity called too often.
+    #[error("more than {per_second} calls a second; try again in {}", seconds(*wait))]
+    RateLimited {
+        /// Calls a second that are let through.
+        per_second: u32,
+        /// When one is let through again.
+        wait: Duration,
+    },
     /// The caller is no admin.
     #[error("this call changes state and needs the admin token; send `authorization: Bearer <token>`")]
     NeedsAdmin,
@@ -192,16 +220,29 @@ impl RequestError {
         }
     }
 
+    /// Why the caller was refused, where that is what happened.
+    pub(super) fn auth_reason(&self) -> Option<AuthReason> {
+        match self {
+            Self::Unauthenticated { reason } => Some(*reason),
+            Self::BadToken => Some(AuthReason::Unknown),
+            Self::NeedsAdmin | Self::NeedsAuditor | Self::NeedsRole { .. } => Some(AuthReason::Role),
+            _ => None,
+        }
+    }
+
     /// The gRPC code.
     pub(super) fn code(&self) -> Code {
         match self {
             Self::Field { .. } | Self::Fields { .. } => Code::InvalidArgument,
             Self::AlreadyExists { .. } => Code::AlreadyExists,
             Self::TooLarge { .. } => Code::ResourceExhausted,
-            Self::BadToken => Code::Unauthenticated,
-            Self::NeedsAdmin | Self::NeedsAuditor | Self::NotYours { .. } | Self::PolicyNotAllowed { .. } => {
-                Code::PermissionDenied
-            }
+            Self::BadToken | Self::Unauthenticated { .. } => Code::Unauthenticated,
+            Self::RateLimited { .. } => Code::ResourceExhausted,
+            Self::NeedsRole { .. }
+            | Self::NeedsAdmin
+            | Self::NeedsAuditor
+            | Self::NotYours { .. }
+            | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
             Self::Gone => Code::Cancelled,
             Self::Quota { .. } => Code::ResourceExhausted,
             Self::LostRace { .. } => Code::Aborted,
@@ -261,6 +302,19 @@ impl RequestError {
             Self::BadToken => {
                 details.set_error_info("BAD_TOKEN", DOMAIN, HashMap::new());
             }
+            Self::Unauthenticated { reason } => {
+                let is_missing = *reason == AuthReason::Missing;
+                let reason = if is_missing { "NO_CREDENTIALS" } else { "BAD_CREDENTIALS" };
+                details.set_error_info(reason, DOMAIN, HashMap::new());
+            }
+            Self::NeedsRole { roles, .. } => {
+                let needed = HashMap::from([("roles".to_owned(), names(roles, ","))]);
+                details.set_error_info("NEEDS_ROLE", DOMAIN, needed);
+            }
+            Self::RateLimited { wait, .. } => {
+                details.set_error_info("RATE_LIMITED", DOMAIN, HashMap::new());
+                details.set_retry_info(Some(*wait));
+            }
             Self::NeedsAdmin => {
                 details.set_error_info("NEEDS_ADMIN", DOMAIN, HashMap::new());
             }
@@ -311,6 +365,28 @@ impl RequestError {
         }
         Status::with_error_details(self.code(), self.to_string(), details)
     }
+}
+
+/// What a caller without good credentials is to do. Which check a credential failed is for the log and the counts.
+fn advice(reason: AuthReason) -> &'static str {
+    match reason {
+        AuthReason::Missing => "this call needs a token; send `authorization: Bearer <token>`",
+        AuthReason::Expired => "the token in `authorization` has expired; get a new one",
+        AuthReason::Malformed => "`authorization` must be sent once, as `Bearer <token>`",
+        AuthReason::Unknown | AuthReason::Role => {
+            "the token in `authorization` is not valid; get another one"
+        }
+    }
+}
+
+fn names(roles: &[CallerRole], between: &str) -> String {
+    let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(between) }
+}
+
+/// A pause as a person reads it, never zero.
+fn seconds(wait: Duration) -> String {
+    format!("{:.3}s", wait.as_secs_f64().max(0.001))
 }
 
 fn numbers(of: &[(&str, u64)]) -> HashMap<String, String> {

@@ -179,7 +179,7 @@ pub async fn list(
     let details = is_full(request.view, false)?;
     let actor = identity.actor("");
     // A token belongs to the list that it continues, and to whoever began it.
-    let viewer = (!actor.is_admin).then_some(&actor.name);
+    let viewer = (!actor.is_admin && !actor.is_auditor).then_some(&actor.name);
     let list = format!("submissions {:?} {viewer:?} {filter:?} {key:?} {is_descending}", actor.tenant);
     let after = page::place(&request.page_token, &list)?.map(|(value, id)| Place { value, id });
     let most = if details { FULL_PAGE_SIZE_MAX } else { PAGE_SIZE_MAX };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
-use super::labels::{Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
+use super::labels::{AuthReason, Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
 use super::metrics::Metrics;
 use crate::decision::{
     Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel,
@@ -104,6 +104,78 @@ impl RequestRefused<'_> {
         } else if let Some(held_back) = metrics.lines.refused.pass() {
             info!(rpc, code, field, held_back, "request refused");
         }
+    }
+}
+
+/// A call was refused for want of credentials or of a role.
+#[derive(Clone, Copy, Debug)]
+pub struct CallerRefused {
+    /// Why.
+    pub reason: AuthReason,
+}
+
+impl CallerRefused {
+    /// Counts the refusal; logs at info, at most one line a second, and nothing that the caller sent.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.auth_failures(self.reason).increment(1);
+        if let Some(held_back) = metrics.lines.auth.pass() {
+            info!(reason = self.reason.as_str(), held_back, "caller refused");
+        }
+    }
+}
+
+/// An identity called too often; the call was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct RateLimited<'a> {
+    /// Name of the identity, as its credential has it.
+    pub name: &'a str,
+    /// Its tenant.
+    pub tenant: &'a str,
+}
+
+impl RateLimited<'_> {
+    /// Counts the refusal; logs at warn, at most one line a second.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.rate_limited().increment(1);
+        if let Some(held_back) = metrics.lines.rate.pass() {
+            warn!(caller = self.name, tenant = self.tenant, held_back, "calls too often, refused");
+        }
+    }
+}
+
+/// Changed tokens, keys or certificates are in force.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthReloaded {
+    /// What changed.
+    pub what: &'static str,
+}
+
+impl AuthReloaded {
+    /// Counts the reload; logs at info.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.auth_reloads(ReloadOutcome::Applied).increment(1);
+        info!(what = self.what, "credentials reloaded");
+    }
+}
+
+/// Changed tokens, keys or certificates cannot be used; the last good ones stay in force.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthRejected<'a> {
+    /// What changed.
+    pub what: &'static str,
+    /// What is wrong; nothing secret.
+    pub problem: &'a str,
+}
+
+impl AuthRejected<'_> {
+    /// Counts the rejection; logs at error.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.auth_reloads(ReloadOutcome::Rejected).increment(1);
+        error!(
+            what = self.what,
+            problem = self.problem,
+            "credentials rejected, the last good ones stay in force"
+        );
     }
 }
 

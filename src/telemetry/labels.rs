@@ -142,6 +142,22 @@ label_set! {
 }
 
 label_set! {
+    /// Why a call was refused before anybody looked into it.
+    AuthReason {
+        /// It came without credentials.
+        Missing = "missing",
+        /// Its credentials are of another kind, or cannot be read.
+        Malformed = "malformed",
+        /// Nobody has this credential.
+        Unknown = "unknown",
+        /// The credential is no longer valid.
+        Expired = "expired",
+        /// The caller is known and lacks the role.
+        Role = "role",
+    }
+}
+
+label_set! {
     /// What a load of the policy came to.
     ReloadOutcome {
         /// The new policy is in force.

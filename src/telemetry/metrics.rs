@@ -17,7 +17,9 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::labels::{Cache, CacheOutcome, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, reason_index};
+use super::labels::{
+    AuthReason, Cache, CacheOutcome, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, reason_index,
+};
 use super::limiter::LineLimiter;
 use crate::decision::{
     Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, SubmissionStatus, VerdictSource,
@@ -89,6 +91,9 @@ const SUBMISSIONS_MOVED: &str = "portcullis_submissions_total";
 const SUBMISSIONS: &str = "portcullis_submissions";
 const REVIEW_QUEUE_AGE: &str = "portcullis_review_queue_age_seconds";
 const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
+const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
+const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
+const RATE_LIMITED: &str = "portcullis_rate_limited_total";
 const BUILD_INFO: &str = "portcullis_build_info";
 
 /// Help of `portcullis_llm_cost_usd_total`, which is written by hand: counters of the library hold whole numbers.
@@ -97,7 +102,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 28] = [
+const DEFINITIONS: [Definition; 31] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -177,6 +182,17 @@ const DEFINITIONS: [Definition; 28] = [
         Kind::Seconds,
         "Time of one stage of the review of a bundle: inline checks, or the review by a model.",
     ),
+    Definition(
+        AUTH_FAILURES,
+        Kind::Counter,
+        "Calls refused for want of credentials or of a role, by reason.",
+    ),
+    Definition(
+        AUTH_RELOADS,
+        Kind::Counter,
+        "Loads of changed tokens, keys or certificates; rejected ones kept the last good ones.",
+    ),
+    Definition(RATE_LIMITED, Kind::Counter, "Calls refused because their identity called too often."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
 
@@ -266,6 +282,9 @@ pub struct Metrics {
     submissions: [Gauge; SubmissionStatus::ALL.len()],
     review_queue_age: Gauge,
     review_duration: [Histogram; ReviewStage::ALL.len()],
+    auth_failures: [Counter; AuthReason::ALL.len()],
+    auth_reloads: [Counter; ReloadOutcome::ALL.len()],
+    rate_limited: Counter,
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     llm_cost: Arc<LlmCost>,
     pub(super) lines: Lines,
@@ -289,6 +308,8 @@ pub(super) struct Lines {
     pub(super) shed: LineLimiter,
     pub(super) store: LineLimiter,
     pub(super) llm: LineLimiter,
+    pub(super) auth: LineLimiter,
+    pub(super) rate: LineLimiter,
 }
 
 /// The series of one plugin.
@@ -351,6 +372,11 @@ impl Metrics {
             review_queue_age: gauge(r, REVIEW_QUEUE_AGE, &[]),
             review_duration: ReviewStage::ALL
                 .map(|stage| histogram(r, REVIEW_DURATION, &[("stage", stage.as_str())])),
+            auth_failures: AuthReason::ALL
+                .map(|reason| counter(r, AUTH_FAILURES, &[("reason", reason.as_str())])),
+            auth_reloads: ReloadOutcome::ALL
+                .map(|outcome| counter(r, AUTH_RELOADS, &[("outcome", outcome.as_str())])),
+            rate_limited: counter(r, RATE_LIMITED, &[]),
             policy_revision,
             llm_cost: Arc::default(),
             lines: Lines {
@@ -360,6 +386,8 @@ impl Metrics {
                 shed: LineLimiter::new(),
                 store: LineLimiter::new(),
                 llm: LineLimiter::new(),
+                auth: LineLimiter::new(),
+                rate: LineLimiter::new(),
             },
             recorder,
         }
@@ -507,6 +535,18 @@ impl Metrics {
 
     pub(super) fn cache_requests(&self, cache: Cache, outcome: CacheOutcome) -> &Counter {
         &self.cache_requests[cache as usize][outcome as usize]
+    }
+
+    pub(super) fn auth_failures(&self, reason: AuthReason) -> &Counter {
+        &self.auth_failures[reason as usize]
+    }
+
+    pub(super) fn auth_reloads(&self, outcome: ReloadOutcome) -> &Counter {
+        &self.auth_reloads[outcome as usize]
+    }
+
+    pub(super) fn rate_limited(&self) -> &Counter {
+        &self.rate_limited
     }
 
     pub(super) fn policy_reloads(&self, outcome: ReloadOutcome) -> &Counter {

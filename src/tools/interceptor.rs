@@ -64,8 +64,10 @@ pub struct Interceptor {
     pub agent_matcher: Arc<str>,
     /// Where it comes from.
     pub source: Source,
-    /// Tenant it belongs to; empty when it holds for every tenant.
+    /// Tenant it belongs to; empty is the default tenant.
     pub tenant: Arc<str>,
+    /// Whether it holds for every tenant.
+    pub(super) is_for_all: bool,
     /// What somebody wrote; `None` for a built-in one.
     pub spec: Option<Arc<InterceptorSpec>>,
     pub(super) tools: ToolMatcher,
@@ -134,6 +136,7 @@ impl Interceptor {
             agent_matcher: spec.agents.as_str().into(),
             source,
             tenant: tenant.into(),
+            is_for_all: tenant.is_empty(),
             spec: Some(Arc::new(spec)),
             tools,
             agents,
@@ -149,7 +152,12 @@ impl Interceptor {
 
     /// [`Self::matches`] once the tool is known to match.
     pub(super) fn is_for(&self, agent: &str, tenant: &str) -> bool {
-        (self.tenant.is_empty() || *self.tenant == *tenant) && self.agents.matches(agent)
+        self.is_of(tenant) && self.agents.matches(agent)
+    }
+
+    /// Whether it holds for that tenant.
+    pub(super) fn is_of(&self, tenant: &str) -> bool {
+        self.is_for_all || *self.tenant == *tenant
     }
 
     /// The known tools that its matcher matches, sorted; none on hooks without a tool.

@@ -21,7 +21,7 @@ use crate::policy::{InterceptorSpec, SpecProblem};
 pub struct ApiEntry {
     /// What it says.
     pub spec: InterceptorSpec,
-    /// Tenant it belongs to; empty when it holds for every tenant.
+    /// Tenant it belongs to; empty is the default tenant.
     pub tenant: String,
 }
 
@@ -43,6 +43,8 @@ pub struct Registry {
     /// Held while the list changes.
     writing: Mutex<()>,
     remotes: Option<Arc<dyn RemoteFactory>>,
+    /// Whether the default tenant is one among others. Else it stands for all: nobody knows whose a call is.
+    are_tenants_apart: bool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,14 @@ struct ApiList {
 impl Registry {
     /// An empty registry. Without a factory no interceptor that lives elsewhere can be added.
     pub fn new(remotes: Option<Arc<dyn RemoteFactory>>) -> Self {
-        Self { api: ArcSwap::default(), writing: Mutex::default(), remotes }
+        Self { api: ArcSwap::default(), writing: Mutex::default(), remotes, are_tenants_apart: false }
+    }
+
+    /// The same where callers are authenticated: what the default tenant added holds for the default tenant alone.
+    #[must_use]
+    pub fn with_tenants_apart(mut self, are_apart: bool) -> Self {
+        self.are_tenants_apart = are_apart;
+        self
     }
 
     /// Compiles a spec, adds nothing. `known` are the tools of the default policy.
@@ -64,7 +73,12 @@ impl Registry {
     pub fn compile(&self, entry: &ApiEntry, known: &ToolNames) -> Result<Arc<Interceptor>, Vec<SpecProblem>> {
         let remotes = self.remotes.as_deref();
         let compiled = Interceptor::compile(entry.spec.clone(), Source::Api, &entry.tenant, known, remotes)?;
-        Ok(Arc::new(compiled))
+        Ok(Arc::new(self.of_its_tenant(compiled)))
+    }
+
+    fn of_its_tenant(&self, mut compiled: Interceptor) -> Interceptor {
+        compiled.is_for_all = compiled.tenant.is_empty() && !self.are_tenants_apart;
+        compiled
     }
 
     /// Adds one behind all others of its priority.
@@ -111,7 +125,8 @@ impl Registry {
             .map(|entry| {
                 self.compile(&entry, known).unwrap_or_else(|problems| {
                     broken.push((entry.spec.id.clone(), problems));
-                    Arc::new(Interceptor::broken(entry.spec, Source::Api, &entry.tenant, known))
+                    let broken = Interceptor::broken(entry.spec, Source::Api, &entry.tenant, known);
+                    Arc::new(self.of_its_tenant(broken))
                 })
             })
             .collect();
@@ -138,7 +153,7 @@ impl Registry {
     pub fn list(&self, policy: &PolicyTools, tenant: &str) -> Vec<Arc<Interceptor>> {
         let api = self.api.load();
         let mut all: Vec<_> = policy.interceptors().iter().chain(&api.entries).cloned().collect();
-        all.retain(|one| one.tenant.is_empty() || *one.tenant == *tenant);
+        all.retain(|one| one.is_of(tenant));
         sort(&mut all);
         all
     }
@@ -200,7 +215,7 @@ struct Ready {
 
 impl Ready {
     fn new(interceptors: Vec<Arc<Interceptor>>) -> Self {
-        let is_particular = interceptors.iter().any(|one| !one.agents.is_all() || !one.tenant.is_empty());
+        let is_particular = interceptors.iter().any(|one| !one.agents.is_all() || !one.is_for_all);
         Self { interceptors: interceptors.into(), is_particular }
     }
 }

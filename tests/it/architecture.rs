@@ -46,6 +46,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("audit", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("telemetry", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
     ("store", &["text", "decision", "rules", "detect", "paths", "shell", "setting"]),
+    ("identity", &["text", "decision", "policy", "setting", "telemetry"]),
     ("train", &["text", "decision", "rules", "detect"]),
     ("messages", ENGINE_BASE),
     ("tools", ENGINE_BASE),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// What a run left behind.
+#[derive(Debug)]
 pub struct Ran {
     pub code: i32,
     pub out: String,

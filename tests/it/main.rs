@@ -13,6 +13,10 @@
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `gate`: thousands of texts of our own, as data in `tests/cases/gate`, which must be judged as before.
 //! - `hook`: the hook of Claude Code.
+//! - `identity`: no tests; tokens, and any call of any RPC as bytes.
+//! - `identity_roles`: every RPC by every role and by nobody, as data in `tests/cases/identity/roles.toml`.
+//! - `identity_tenants`: what one tenant has is nothing to another, RPC by RPC.
+//! - `identity_tokens`: tokens made, used, replaced; limits of calls; what is found nowhere.
 //! - `incidents`: kept incidents, over gRPC and on the command line.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
 //! - `interception`: records, counts and reloads of interceptions.
@@ -56,6 +60,10 @@ mod extensions;
 mod fuzz_smoke;
 mod gate;
 mod hook;
+mod identity;
+mod identity_roles;
+mod identity_tenants;
+mod identity_tokens;
 mod incidents;
 mod intercept;
 mod interception;

@@ -31,7 +31,7 @@ impl Submissions {
     /// The store failed.
     pub async fn entities(&self, actor: &Actor, mut query: EntityQuery) -> Result<Entities, SubmissionError> {
         query.tenant.clone_from(&actor.tenant);
-        query.filter.viewer = (!actor.is_admin).then(|| actor.name.clone());
+        query.filter.viewer = (!actor.sees_all()).then(|| actor.name.clone());
         let page = self.store().entities(query).await?;
         let told = |listed: ListedEntity| {
             let knows_all = knows_all(actor, &listed.entity);
@@ -169,7 +169,9 @@ impl Submissions {
     ) -> Result<StoredEntity, SubmissionError> {
         check_id(id, "entity_id")?;
         let found = self.store().entity(actor.tenant.clone(), id.to_owned()).await?;
-        let visible = found.filter(|row| knows_all(actor, row) || row.visibility == Visibility::Approved);
+        let visible = found.filter(|row| {
+            actor.sees_all() || row.owner == actor.name || row.visibility == Visibility::Approved
+        });
         visible.ok_or_else(|| SubmissionError::NotFound { what: "entity", id: id.to_owned() })
     }
 }

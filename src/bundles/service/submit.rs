@@ -59,7 +59,7 @@ impl Submissions {
         if dry_run {
             return Ok(());
         }
-        let Some(Quota { limit, since }) = self.quota() else { return Ok(()) };
+        let Some(Quota { limit, since }) = self.quota(actor) else { return Ok(()) };
         let found = self.store().blocked_since(actor.tenant.clone(), submitter.to_owned(), since).await?;
         if found >= limit {
             return Err(SubmissionError::QuotaExceeded { submitter: submitter.to_owned(), limit, found });
@@ -155,7 +155,7 @@ impl Submissions {
         let id = submission.id.clone();
         // Counted again where it is written, and for every upload: of many that came at once, none is taken after the one
         // that used the quota up, whatever its own verdict is.
-        let quota = self.quota();
+        let quota = self.quota(actor);
         for _ in 0..RACES_MAX {
             let existing = self
                 .own_entity(actor, &upload.submitter, upload.kind, upload.entity_id.as_deref())
@@ -279,8 +279,9 @@ impl Submissions {
     }
 
     /// The limit on blocked uploads; `None` when there is none.
-    fn quota(&self) -> Option<Quota> {
-        let limit = self.parts().guardrails.blocked_quota_per_day as u64;
+    fn quota(&self, actor: &Actor) -> Option<Quota> {
+        let of_all = self.parts().guardrails.blocked_quota_per_day;
+        let limit = actor.blocked_quota_per_day.unwrap_or(of_all) as u64;
         let since = self.now().checked_sub(QUOTA_SPAN).ok()?;
         (limit > 0).then_some(Quota { limit, since })
     }

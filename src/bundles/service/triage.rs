@@ -54,7 +54,7 @@ impl Submissions {
         details: bool,
     ) -> Result<SubmissionList, SubmissionError> {
         query.tenant.clone_from(&actor.tenant);
-        query.filter.viewer = (!actor.is_admin).then(|| actor.name.clone());
+        query.filter.viewer = (!actor.sees_all()).then(|| actor.name.clone());
         let page = self.store().submissions(query).await?;
         let mut submissions: Vec<Submission> = page.submissions.into_iter().map(Submission::of).collect();
         if details {
@@ -353,7 +353,7 @@ impl Submissions {
     pub(super) async fn visible(&self, actor: &Actor, id: &str) -> Result<StoredSubmission, SubmissionError> {
         check_id(id, "submission_id")?;
         let found = self.store().submission(actor.tenant.clone(), id.to_owned()).await?;
-        found.filter(|row| actor.is_admin || row.submitter == actor.name).ok_or_else(|| not_found(id))
+        found.filter(|row| actor.sees_all() || row.submitter == actor.name).ok_or_else(|| not_found(id))
     }
 }
 

@@ -19,8 +19,19 @@ pub struct Actor {
     pub tenant: String,
     /// Whether it decides about all submissions of its tenant.
     pub is_admin: bool,
+    /// Whether it sees all submissions of its tenant; an administrator does anyway.
+    pub is_auditor: bool,
+    /// Blocked uploads a day of one submitter of its tenant, in place of the setting of all; 0 for no limit.
+    pub blocked_quota_per_day: Option<usize>,
     /// The caller's own id of the request, for audit events; may be empty.
     pub request_id: String,
+}
+
+impl Actor {
+    /// Whether it sees what others of its tenant uploaded.
+    pub(super) fn sees_all(&self) -> bool {
+        self.is_admin || self.is_auditor
+    }
 }
 
 /// An upload that is whole, its declared hash and size verified.

@@ -84,7 +84,7 @@ fn receive<Q: Message>(shared: &Shared, rpc: Rpc, request: Request<Q>) -> Result
         refuse(shared, rpc, &error);
         error.to_status()
     };
-    let identity = shared.auth.identify(request.metadata()).map_err(refused)?;
+    let identity = Identity::of(&request).map_err(refused)?;
     let deadline = deadline::of(request.metadata());
     let request = request.into_inner();
     let found = request.encoded_len();

@@ -21,8 +21,10 @@ pub(in crate::grpc) async fn call(
     shared: &Shared,
     request: Request<v1::InterceptToolRequest>,
 ) -> Result<Response<v1::InterceptToolResponse>, Status> {
-    let received = receive(shared, RPC, request)?;
+    let mut received = receive(shared, RPC, request)?;
     let judging = async {
+        let asked = &mut received.request;
+        received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let judge = Judge {
             engine: &shared.tools,

@@ -60,7 +60,9 @@ impl Header {
         if header.size > bytes_max {
             return Err(too_large(header.size, bytes_max));
         }
-        let context = header.context.unwrap_or_default();
+        let (mut context, mut policy) = (header.context, header.policy);
+        identity.settle("header.context.tenant", &mut context, &mut policy)?;
+        let context = context.unwrap_or_default();
         if context.request_id.len() > CONTEXT_BYTES_MAX {
             let message = format!("has {} bytes, more than {CONTEXT_BYTES_MAX}", context.request_id.len());
             return Err(RequestError::field("header.context.request_id", message));
@@ -68,7 +70,7 @@ impl Header {
         if identity.is_authenticated() && !context.tenant.is_empty() && context.tenant != identity.tenant() {
             return Err(RequestError::NotYours { field: "header.context.tenant".to_owned() });
         }
-        let policy = policy_of(snapshot, identity, &header.policy)?;
+        let policy = policy_of(snapshot, identity, &policy)?;
         let entity_id = Some(header.entity_id).filter(|id| !id.is_empty());
         Ok(Self {
             kind,

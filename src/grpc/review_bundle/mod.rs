@@ -16,6 +16,7 @@ use super::server::Shared;
 use super::{Identity, RequestError, deadline, submission_convert};
 use crate::bundles::service::{Actor, Upload};
 use crate::pb::v1;
+use crate::policy::CallerRole;
 use crate::telemetry::{OverloadShed, Rpc};
 use event::About;
 use header::Header;
@@ -64,7 +65,7 @@ async fn review(
     request: Request<Streaming<v1::ReviewBundleRequest>>,
 ) -> Result<v1::ReviewBundleResponse, Refused> {
     let started = Instant::now();
-    let identity = shared.auth.identify(request.metadata())?;
+    let identity = Identity::of(&request)?;
     let deadline = deadline::of(request.metadata());
     let Ok(_place) = shared.uploads.places.clone().try_acquire_owned() else { return Err(Refused::Shed) };
     let judged = judge(shared, &identity, started, request.into_inner());
@@ -120,6 +121,8 @@ impl Identity {
             name: self.name().to_owned(),
             tenant: self.tenant().to_owned(),
             is_admin: self.is_admin(),
+            is_auditor: self.has(CallerRole::Auditor),
+            blocked_quota_per_day: self.credential().and_then(|known| known.terms.blocked_quota_per_day),
             request_id: request_id.to_owned(),
         }
     }

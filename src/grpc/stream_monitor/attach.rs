@@ -41,7 +41,7 @@ pub(super) struct Begun {
 pub(super) fn begin(
     monitor: &Monitor,
     identity: &Identity,
-    attach: v1::Attach,
+    mut attach: v1::Attach,
 ) -> Result<Begun, RequestError> {
     let size = attach.encoded_len();
     if size > ATTACH_BYTES_MAX {
@@ -52,6 +52,7 @@ pub(super) fn begin(
         let message = format!("has {} bytes, more than {SESSION_ID_BYTES_MAX}", attach.session_id.len());
         return Err(RequestError::field("attach.session_id", message));
     }
+    identity.settle("attach.context.tenant", &mut attach.context, &mut attach.policy)?;
     let snapshot = monitor.live.snapshot().ok_or(RequestError::NotServing)?;
     let policy = policy_of(&snapshot, identity, &attach.policy)?;
     let session_id = match attach.session_id {

@@ -94,7 +94,7 @@ pub(super) fn call(
     shared: &Shared,
     request: Request<Streaming<v1::StreamMonitorRequest>>,
 ) -> Result<Response<Answers>, Status> {
-    let identity = shared.auth.identify(request.metadata()).map_err(|error| {
+    let identity = Identity::of(&request).map_err(|error| {
         tell_refused(&shared.metrics, RPC, &error);
         error.to_status()
     })?;

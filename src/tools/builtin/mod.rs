@@ -120,6 +120,7 @@ fn compiled(one: Builtin, arguments: &ArgumentMap, switch: &impl Fn(&str) -> Bui
         agents: AgentMatcher::default(),
         source: Source::Builtin,
         tenant: "".into(),
+        is_for_all: true,
         spec: None,
         work: Work::Local(one.work),
         is_guard: one.is_guard,
