@@ -25,7 +25,7 @@ use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
-use crate::grpc::{self, AddedInterceptors, AuditTrail, Authenticator, Health, KeptIncidents, Shared};
+use crate::grpc::{self, AddedInterceptors, AuditTrail, Authenticator, Health, KeptIncidents, Shared, Tls};
 use crate::http::{self, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
@@ -72,6 +72,9 @@ pub enum ServeError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The certificates of the listener cannot be used.
+    #[error(transparent)]
+    Tls(#[from] grpc::TlsError),
     /// Callers could not be told apart.
     #[error(transparent)]
     Auth(#[from] grpc::AuthError),
@@ -133,6 +136,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
             .map_err(|cause| ServeError::DataFolder { path: settings.data_dir.clone(), cause })?;
         String::new()
     };
+    let tls = Tls::start(&settings.server.tls, &metrics)?;
     let auth = Authenticator::start(&settings.auth, &settings.rate_limit, &token)?;
     let grpc = grpc::bind(settings.server.listen).await?;
     let http_failed = |cause| ServeError::Http { address: settings.http.listen, cause };
@@ -183,6 +187,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         audit,
         metrics: metrics.clone(),
         auth,
+        tls,
         request_bytes_max: settings.server.request_bytes_max,
         traces: settings.tracing.otlp_endpoint.is_some(),
         in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),

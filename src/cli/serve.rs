@@ -75,6 +75,7 @@ fn failure_of(error: app::ServeError) -> Failure {
         app::ServeError::Logging(_)
         | app::ServeError::AdminToken { .. }
         | app::ServeError::DataFolder { .. }
+        | app::ServeError::Tls(_)
         | app::ServeError::Auth(_)
         | app::ServeError::Audit(_)
         | app::ServeError::Store(_)

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use env::process_environment;
 pub use report::{EffectiveSetting, effective, render_json, render_text};
-pub use sections::{PluginsConfig, PolicyConfig, RulesConfig, ServerConfig};
+pub use sections::{PluginsConfig, PolicyConfig, RulesConfig, ServerConfig, TlsConfig};
 pub use source::{Source, Sources};
 
 use crate::identity::{AuthConfig, AuthMode, RateLimitConfig};
@@ -227,6 +227,11 @@ impl Settings {
     /// Without authentication whoever reaches a socket may ask; so others than this machine must not reach it by
     /// accident. With tokens whoever reads them on the way may ask.
     fn check_exposure(&self, problems: &mut Vec<Problem>) {
+        if self.auth.mode == AuthMode::Mtls && self.server.tls.client_ca.is_none() {
+            let message =
+                "is needed by auth.mode mtls; name the authorities that sign certificates of clients";
+            problems.push(Problem::new("server.tls.client_ca", message));
+        }
         if self.auth.mode != AuthMode::None {
             return self.check_clear_text(problems);
         }
@@ -248,14 +253,16 @@ impl Settings {
 
     fn check_clear_text(&self, problems: &mut Vec<Problem>) {
         let listen = self.server.listen;
-        if self.server.insecure_allow_plaintext || address::is_loopback(listen) {
+        // Without TLS nobody proves to hold a certificate: that is told already.
+        let is_safe = self.server.tls.is_on() || self.auth.mode == AuthMode::Mtls;
+        if is_safe || self.server.insecure_allow_plaintext || address::is_loopback(listen) {
             return;
         }
         problems.push(Problem::new(
             "server.listen",
             format!(
-                "`{listen}` can be reached from other machines, and tokens would come in clear; listen on a loopback \
-                 address, or give --insecure-allow-plaintext if a proxy in front of this port speaks TLS"
+                "`{listen}` can be reached from other machines, and tokens would come in clear; set server.tls, listen on \
+                 a loopback address, or give --insecure-allow-plaintext if a proxy in front of this port speaks TLS"
             ),
         ));
     }

@@ -15,6 +15,8 @@ pub struct ServerConfig {
     /// Address and port of the gRPC listener. Port 0 asks the system for a free one.
     #[serde(with = "crate::setting::address")]
     pub listen: SocketAddr,
+    /// TLS of the gRPC listener; off without a certificate.
+    pub tls: TlsConfig,
     /// Largest request message, in bytes. A larger one is refused with a typed error, never cut.
     #[serde(with = "crate::setting::bytes")]
     pub request_bytes_max: usize,
@@ -44,6 +46,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 50051)),
+            tls: TlsConfig::default(),
             request_bytes_max: 4 * 1024 * 1024,
             concurrency_max: 256,
             drain_timeout: Duration::from_secs(10),
@@ -66,6 +69,7 @@ impl ServerConfig {
         if !(REQUEST_BYTES_LEAST..=REQUEST_BYTES_MOST).contains(&self.request_bytes_max) {
             problems.push(Problem::new("request_bytes_max", "must be from 1KiB to 256MiB"));
         }
+        self.tls.check(problems);
         if self.concurrency_max == 0 {
             problems.push(Problem::new("concurrency_max", "must be at least 1"));
         }
@@ -78,6 +82,45 @@ impl ServerConfig {
             if value.is_some_and(|value| value < second) {
                 problems.push(Problem::new(key, "must be at least 1s"));
             }
+        }
+    }
+}
+
+/// `server.tls`: certificates of the gRPC listener. All files are PEM, relative to the working directory, and read again
+/// when they change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsConfig {
+    /// The certificate of the server, its intermediate ones behind it.
+    pub certificate: Option<PathBuf>,
+    /// The private key of the certificate.
+    pub key: Option<PathBuf>,
+    /// Authorities of client certificates. With it every client must prove to hold a certificate that one of them
+    /// signed, whatever `auth.mode` is.
+    pub client_ca: Option<PathBuf>,
+}
+
+impl TlsConfig {
+    /// Whether the listener speaks TLS.
+    pub fn is_on(&self) -> bool {
+        self.certificate.is_some()
+    }
+
+    /// Every file.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        [&self.certificate, &self.key, &self.client_ca].into_iter().flatten().cloned().collect()
+    }
+
+    fn check(&self, problems: &mut Vec<Problem>) {
+        match (&self.certificate, &self.key) {
+            (Some(_), None) => problems.push(Problem::new("tls.key", "is needed by server.tls.certificate")),
+            (None, Some(_)) => {
+                problems.push(Problem::new("tls.certificate", "is needed by server.tls.key"));
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        if self.client_ca.is_some() && !self.is_on() {
+            problems.push(Problem::new("tls.client_ca", "needs server.tls.certificate and server.tls.key"));
         }
     }
 }

@@ -22,9 +22,10 @@ use tonic::{Request, Status};
 
 use super::RequestError;
 use super::server::Shared;
+use super::tls::Peer;
 use crate::identity::{
-    ANONYMOUS, AuthConfig, AuthMode, Identity, Kept, Known, RESERVED_NAMES, RateLimit, RateLimitConfig,
-    Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
+    ANONYMOUS, AuthConfig, AuthMode, CertificateMap, Identity, Kept, Known, RESERVED_NAMES, RateLimit,
+    RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
 };
 use crate::pb::v1;
 use crate::policy::{CallerRole, PolicySet};
@@ -136,6 +137,8 @@ enum Credentials {
     None { admin: [u8; 32] },
     /// Tokens of a file.
     Tokens(Kept<TokenSet>),
+    /// Certificates of clients.
+    Certificates(CertificateMap),
 }
 
 /// Why callers cannot be told apart.
@@ -161,6 +164,8 @@ impl Authenticator {
     pub fn start(auth: &AuthConfig, rate: &RateLimitConfig, admin_token: &str) -> Result<Self, AuthError> {
         let credentials = match auth.mode {
             AuthMode::None => Credentials::None { admin: digest(admin_token) },
+            // What is wrong with the entries was told when the settings were read.
+            AuthMode::Mtls => Credentials::Certificates(CertificateMap::read(&auth.mtls, &mut Vec::new())),
             AuthMode::Tokens => {
                 let path = auth.tokens.path.clone().unwrap_or_default();
                 let failed = |problem| AuthError { what: "auth.tokens.path", path: path.clone(), problem };
@@ -188,7 +193,7 @@ impl Authenticator {
         if is_open(path) {
             return Ok(None);
         }
-        let identity = self.identify(request.headers())?;
+        let identity = self.identify(request.headers(), request.extensions().get())?;
         if let Some(roles) = needs(path)
             && !roles.iter().any(|role| identity.has(*role))
         {
@@ -216,7 +221,9 @@ impl Authenticator {
         match &self.credentials {
             Credentials::None { .. } if roles == [CallerRole::Auditor] => RequestError::NeedsAuditor,
             Credentials::None { .. } => RequestError::NeedsAdmin,
-            Credentials::Tokens(_) => RequestError::NeedsRole { roles, has: identity.roles },
+            Credentials::Tokens(_) | Credentials::Certificates(_) => {
+                RequestError::NeedsRole { roles, has: identity.roles }
+            }
         }
     }
 
@@ -225,11 +232,20 @@ impl Authenticator {
     /// # Errors
     /// A credential is missing or wrong. With `mode: none`: a token that is not the admin token, since a caller with a
     /// wrong token wants something that it will not get, and is told so at once. Or the stated submitter cannot be one.
-    fn identify(&self, headers: &HeaderMap) -> Result<Identity, RequestError> {
+    fn identify(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<Identity, RequestError> {
+        let refused = |reason| RequestError::Unauthenticated { reason };
         match &self.credentials {
+            Credentials::Certificates(map) => {
+                let certificate = peer.and_then(|peer| peer.certificate.as_deref());
+                let certificate = certificate.ok_or(refused(AuthReason::Certificate))?;
+                if !certificate.is_valid_at(Timestamp::now()) {
+                    return Err(refused(AuthReason::Expired));
+                }
+                let holder = map.holder(certificate).ok_or(refused(AuthReason::Certificate))?;
+                self.known(headers, holder.roles, &holder.name, &holder.tenant)
+            }
             Credentials::None { admin } => anybody(headers, admin),
             Credentials::Tokens(tokens) => {
-                let refused = |reason| RequestError::Unauthenticated { reason };
                 let token = bearer(headers).map_err(refused)?;
                 let tokens = tokens.get();
                 let holder = tokens.verify(token, Timestamp::now()).map_err(refused)?;
@@ -359,6 +375,9 @@ impl Shared {
             // Files are read and keys are parsed: not on a worker that answers calls.
             let looked = tokio::task::spawn_blocking(move || {
                 shared.auth.refresh(&shared.metrics);
+                if let Some(tls) = &shared.tls {
+                    tls.refresh(&shared.metrics);
+                }
                 if let Some(rate) = shared.auth.rate.as_ref().filter(|_| look % LOOKS_TO_FORGET == 0) {
                     rate.forget_idle();
                 }
@@ -400,7 +419,7 @@ mod tests {
             for (name, value) in pairs {
                 headers.insert(*name, value.parse().expect("ASCII"));
             }
-            auth.identify(&headers)
+            auth.identify(&headers, None)
         };
         let nobody = with(&[]).expect("known");
         let ada = with(&[(SUBMITTER, "ada")]).expect("known");
@@ -435,7 +454,7 @@ mod tests {
             if let Some(value) = value {
                 headers.insert("authorization", value.parse().expect("ASCII"));
             }
-            auth.identify(&headers).map(|identity| identity.roles.contains(&CallerRole::Admin))
+            auth.identify(&headers, None).map(|identity| identity.roles.contains(&CallerRole::Admin))
         };
         assert!(matches!(with(None), Ok(false)));
         assert!(matches!(with(Some("Bearer s3cret")), Ok(true)));

@@ -33,6 +33,7 @@ mod status;
 pub mod stream_monitor;
 pub mod submission_convert;
 pub mod submission_service;
+mod tls;
 
 pub use crate::identity::{ANONYMOUS, Identity};
 pub use added_interceptors::AddedInterceptors;
@@ -42,3 +43,4 @@ pub use download::download_header;
 pub use incident_service::KeptIncidents;
 pub use server::{Bound, Health, ServeError, Shared, Uploads, bind};
 pub use status::RequestError;
+pub use tls::{Tls, TlsError};

@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -24,6 +23,7 @@ use super::layers::Guard;
 use super::policy_service::Policies;
 use super::stream_monitor::Monitor;
 use super::submission_service::Triage;
+use super::tls::{Tls, incoming};
 use crate::audit::AuditLog;
 use crate::bundles::service::Submissions;
 use crate::config::ServerConfig;
@@ -82,6 +82,8 @@ pub struct Shared {
     pub audit: Arc<AuditLog>,
     /// Tells callers apart.
     pub auth: Authenticator,
+    /// Certificates of the listener; `None` in clear.
+    pub tls: Option<Arc<Tls>>,
     /// Largest request, in bytes.
     pub request_bytes_max: usize,
     /// Places for requests in flight.
@@ -197,6 +199,7 @@ impl Bound {
         let audits = AuditServiceServer::new(Audits(shared.clone()))
             .max_decoding_message_size(config.request_bytes_max)
             .max_encoding_message_size(usize::MAX);
+        let tls = shared.tls.clone();
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
         let mut builder = Server::builder();
         if let Some(age) = config.max_connection_age {
@@ -218,14 +221,10 @@ impl Bound {
             .add_service(submissions)
             .add_service(entities)
             .add_service(audits)
-            .serve_with_incoming_shutdown(
-                // With Nagle's algorithm the tail of a 16 KB call waits 40 ms for an acknowledgement.
-                TcpIncoming::from(self.listener).with_nodelay(Some(true)),
-                async move {
-                    shutdown.await;
-                    let _ = draining.send(());
-                },
-            );
+            .serve_with_incoming_shutdown(incoming(self.listener, tls), async move {
+                shutdown.await;
+                let _ = draining.send(());
+            });
         tokio::select! {
             ended = server => ended?,
             () = cut_off(drained, config.drain_timeout) => {

@@ -371,8 +371,11 @@ impl RequestError {
 fn advice(reason: AuthReason) -> &'static str {
     match reason {
         AuthReason::Missing => "this call needs a token; send `authorization: Bearer <token>`",
-        AuthReason::Expired => "the token in `authorization` has expired; get a new one",
+        AuthReason::Expired => "the token or certificate of this call has expired; get a new one",
         AuthReason::Malformed => "`authorization` must be sent once, as `Bearer <token>`",
+        AuthReason::Certificate => {
+            "auth.mtls.identities has no entry for the certificate of this client; ask for one"
+        }
         AuthReason::Unknown | AuthReason::Role => {
             "the token in `authorization` is not valid; get another one"
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::CertificateMap;
 use super::tokens::check_tenant;
 use crate::setting::Problem;
 
@@ -17,6 +18,8 @@ pub struct AuthConfig {
     pub mode: AuthMode,
     /// Tokens of callers, with `mode: tokens`.
     pub tokens: TokensConfig,
+    /// Client certificates and whose they are, with `mode: mtls`.
+    pub mtls: MtlsConfig,
     /// What tenants get, by name. Needs authentication: without it nobody knows the tenant of a caller.
     pub tenants: BTreeMap<String, TenantConfig>,
 }
@@ -30,6 +33,8 @@ pub enum AuthMode {
     None,
     /// By a token that a file lists by its hash.
     Tokens,
+    /// By the certificate that a client proves to hold.
+    Mtls,
 }
 
 /// `auth.tokens`: tokens of callers.
@@ -38,6 +43,30 @@ pub enum AuthMode {
 pub struct TokensConfig {
     /// The file that lists them, relative to the working directory. Read again when it changes.
     pub path: Option<PathBuf>,
+}
+
+/// `auth.mtls`: client certificates and whose they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MtlsConfig {
+    /// One entry a certificate; the first that fits counts. Certificates that no entry fits open nothing.
+    pub identities: Vec<CertificateIdentity>,
+}
+
+/// One entry of `auth.mtls.identities`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CertificateIdentity {
+    /// The whole subject, such as `CN=ci,O=Acme`, in the order of the certificate. This or `san`.
+    pub subject: String,
+    /// One of its alternative names: a host name, a URI or a mail address. This or `subject`.
+    pub san: String,
+    /// Name of the caller: the submitter of what it uploads, and the actor of its changes.
+    pub name: String,
+    /// Its tenant; empty is the default tenant.
+    pub tenant: String,
+    /// Its roles: agent, submitter, auditor, admin. An admin holds all of them.
+    pub roles: Vec<String>,
 }
 
 /// One entry of `auth.tenants`.
@@ -74,6 +103,7 @@ impl AuthConfig {
                     problems.push(Problem::new("tenants", message));
                 }
             }
+            AuthMode::Mtls => {}
             AuthMode::Tokens => {
                 if self.tokens.path.is_none() {
                     let message =
@@ -82,6 +112,11 @@ impl AuthConfig {
                 }
             }
         }
+        if self.mode == AuthMode::Mtls && self.mtls.identities.is_empty() {
+            let message = "is needed by auth.mode mtls; say whose the certificates of clients are";
+            problems.push(Problem::new("mtls.identities", message));
+        }
+        CertificateMap::read(&self.mtls, problems);
         for (name, tenant) in &self.tenants {
             if let Err(what) = check_tenant(name) {
                 problems.push(Problem::new("tenants", format!("the name of a tenant {what}")));

@@ -8,6 +8,8 @@
 
 mod access;
 mod caller;
+mod certificate;
+mod certificates;
 mod config;
 mod kept;
 mod rate;
@@ -17,9 +19,13 @@ mod tokens;
 
 pub use access::{Access, is_open, needs, table};
 pub use caller::{ANONYMOUS, Identity, Known, RESERVED_NAMES};
-pub use config::{AuthConfig, AuthMode, RateLimitConfig, TenantConfig, TokensConfig};
+pub use certificate::{PeerCertificate, earliest_end};
+pub use certificates::CertificateMap;
+pub use config::{
+    AuthConfig, AuthMode, CertificateIdentity, MtlsConfig, RateLimitConfig, TenantConfig, TokensConfig,
+};
 pub use kept::{Kept, Refreshed};
 pub use rate::RateLimit;
 pub use roles::{every_role, role_names, roles_of};
 pub use tenants::{TenantTerms, Tenants};
-pub use tokens::{Holder, NewToken, TokenSet, new_token, read_tokens};
+pub use tokens::{Holder, NewToken, TokenSet, new_token, read_text, read_tokens};

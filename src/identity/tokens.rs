@@ -140,7 +140,10 @@ pub fn read_tokens(path: &Path) -> Result<TokenSet, String> {
 }
 
 /// The text of a file of at most `bytes_max` bytes.
-pub(super) fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
+///
+/// # Errors
+/// It cannot be read, or is larger.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
     let told = |error: std::io::Error| format!("cannot be read: {error}");
     let mut text = String::new();
     let file = File::open(path).map_err(told)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
-use super::labels::{AuthReason, Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
+use super::labels::{AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc};
 use super::metrics::Metrics;
 use crate::decision::{
     Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel,
@@ -139,6 +139,28 @@ impl RateLimited<'_> {
         metrics.rate_limited().increment(1);
         if let Some(held_back) = metrics.lines.rate.pass() {
             warn!(caller = self.name, tenant = self.tenant, held_back, "calls too often, refused");
+        }
+    }
+}
+
+/// Certificates of the listener are in force.
+#[derive(Clone, Copy, Debug)]
+pub struct CertificatesLoaded {
+    /// Which.
+    pub certificate: Certificate,
+    /// When the first of them ends, in seconds since 1970.
+    pub not_after: i64,
+}
+
+impl CertificatesLoaded {
+    /// Shows when they end; logs at info, at warn when they have ended already.
+    pub fn emit(self, metrics: &Metrics) {
+        metrics.certificate_end(self.certificate).set(self.not_after as f64);
+        let (certificate, not_after) = (self.certificate.as_str(), self.not_after);
+        if jiff::Timestamp::now().as_second() > not_after {
+            warn!(certificate, not_after, "a certificate has ended, clients will refuse it");
+        } else {
+            info!(certificate, not_after, "certificate loaded");
         }
     }
 }

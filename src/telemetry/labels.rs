@@ -132,6 +132,16 @@ label_set! {
 }
 
 label_set! {
+    /// Certificates of the listener.
+    Certificate {
+        /// Its own, intermediate ones included.
+        Server = "server",
+        /// Authorities of client certificates.
+        ClientCa = "client_ca",
+    }
+}
+
+label_set! {
     /// Stages of the review of a bundle.
     ReviewStage {
         /// The inline checks.
@@ -152,6 +162,8 @@ label_set! {
         Unknown = "unknown",
         /// The credential is no longer valid.
         Expired = "expired",
+        /// Nobody is listed for the certificate of the client.
+        Certificate = "certificate",
         /// The caller is known and lacks the role.
         Role = "role",
     }

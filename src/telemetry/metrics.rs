@@ -18,7 +18,8 @@ use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::labels::{
-    AuthReason, Cache, CacheOutcome, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, reason_index,
+    AuthReason, Cache, CacheOutcome, Certificate, Code, REASONS, ReloadOutcome, ReviewStage, Rpc,
+    reason_index,
 };
 use super::limiter::LineLimiter;
 use crate::decision::{
@@ -93,6 +94,7 @@ const REVIEW_QUEUE_AGE: &str = "portcullis_review_queue_age_seconds";
 const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
 const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
 const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
+const CERTIFICATE_END: &str = "portcullis_tls_certificate_not_after_seconds";
 const RATE_LIMITED: &str = "portcullis_rate_limited_total";
 const BUILD_INFO: &str = "portcullis_build_info";
 
@@ -102,7 +104,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 31] = [
+const DEFINITIONS: [Definition; 32] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -191,6 +193,11 @@ const DEFINITIONS: [Definition; 31] = [
         AUTH_RELOADS,
         Kind::Counter,
         "Loads of changed tokens, keys or certificates; rejected ones kept the last good ones.",
+    ),
+    Definition(
+        CERTIFICATE_END,
+        Kind::Gauge,
+        "When the first certificate of a file in use ends, in seconds since 1970; absent without TLS.",
     ),
     Definition(RATE_LIMITED, Kind::Counter, "Calls refused because their identity called too often."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
@@ -543,6 +550,11 @@ impl Metrics {
 
     pub(super) fn auth_reloads(&self, outcome: ReloadOutcome) -> &Counter {
         &self.auth_reloads[outcome as usize]
+    }
+
+    /// Registered when there is a certificate: a series of 0 would be one that ended in 1970.
+    pub(super) fn certificate_end(&self, certificate: Certificate) -> Gauge {
+        gauge(&self.recorder, CERTIFICATE_END, &[("certificate", certificate.as_str())])
     }
 
     pub(super) fn rate_limited(&self) -> &Counter {

@@ -16,12 +16,12 @@ mod trace_context;
 
 pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
-    AuditDropped, AuthRejected, AuthReloaded, CacheLookedUp, CallerRefused, CheckFailedOpen, IncidentDecided,
-    IncidentsUnwritten, InterceptorRan, LlmAsked, OverloadShed, PluginRan, PolicyLoaded, PolicyRejected,
-    PolicyReloaded, RateLimited, RequestDecided, RequestRefused, ReviewStageRan, SessionEnded,
-    SubmissionMoved,
+    AuditDropped, AuthRejected, AuthReloaded, CacheLookedUp, CallerRefused, CertificatesLoaded,
+    CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan, LlmAsked, OverloadShed, PluginRan,
+    PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited, RequestDecided, RequestRefused,
+    ReviewStageRan, SessionEnded, SubmissionMoved,
 };
-pub use labels::{AuthReason, Cache, CacheOutcome, Code, ReloadOutcome, ReviewStage, Rpc};
+pub use labels::{AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc};
 pub use logging::{Logging, LoggingError, init};
 pub use metrics::{Metrics, MetricsHandle, OpenStream, UPKEEP_INTERVAL, install};
 pub use trace_context::{adopt, extract};

@@ -13,7 +13,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use super::server::{PATIENCE, Setup};
+use super::server::{PATIENCE, Server, Setup, eventually};
 
 /// Services that users implement: in the contract, and not served.
 const NOT_SERVED: &str = "portcullis.v1.ExtensionService";
@@ -146,6 +146,14 @@ pub async fn call(
 /// The header that carries a token.
 pub fn bearer(token: &str) -> (&'static str, String) {
     ("authorization", format!("Bearer {token}"))
+}
+
+/// The audit log once it holds enough: records are written behind the answers.
+pub async fn records(server: &Server, is_enough: impl Fn(&str) -> bool) -> String {
+    eventually(PATIENCE, "records are written", || async {
+        std::fs::read_to_string(server.audit_file()).ok().filter(|text| is_enough(text))
+    })
+    .await
 }
 
 /// How soon a changed file must be in force.

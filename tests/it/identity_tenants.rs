@@ -10,7 +10,7 @@ use v1::review_bundle_request::Kind as Uploaded;
 use v1::stream_monitor_request::Kind as Watched;
 
 use super::bundles::{header, messages, skill};
-use super::identity::{Said, Tokens, bearer, call, entry, every_rpc, with_token, write_tokens};
+use super::identity::{Said, Tokens, bearer, call, entry, every_rpc, records, with_token, write_tokens};
 use super::registry::{blocks, interceptor};
 use super::server::{Server, Setup, message, user};
 
@@ -433,7 +433,7 @@ async fn interceptors_and_policies_of_a_tenant_judge_its_calls_alone() {
         let answer = client.check_messages(with_token(tokens.of(caller), request)).await;
         assert_eq!(answer.err().map_or(Code::Ok, |status| status.code()), code, "{caller} names {policy}");
     }
-    let record = std::fs::read_to_string(server.audit_file()).expect("records");
+    let record = records(&server, |text| text.matches("\"rpc\":\"InterceptTool\"").count() == 3).await;
     let tenants: Vec<_> = record
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())

@@ -12,7 +12,7 @@ use tonic_types::StatusExt as _;
 
 use super::bundles::{document, header, messages, zip};
 use super::cli::run_in;
-use super::identity::{RELOADED_WITHIN, entry, with_token, write_tokens};
+use super::identity::{RELOADED_WITHIN, entry, records, with_token, write_tokens};
 use super::server::{Server, Setup, eventually, message, user};
 
 const TOKENS: &str = "auth: { mode: tokens, tokens: { path: tokens.yaml } }\n";
@@ -286,6 +286,7 @@ async fn what_is_planted_in_requests_is_found_in_no_log_metric_or_record() {
     for _ in 0..3 {
         client.check_messages(with_token(wrong, check.clone())).await.expect_err("nobody has it");
     }
+    records(&server, |text| ["ReviewBundle", "StreamMonitor"].iter().all(|rpc| text.contains(rpc))).await;
     let (_, metrics) = server.get("/metrics").await;
     let log = server.log_text();
     assert!(log.contains("caller refused") && log.lines().count() > 10, "it logs at all");

@@ -16,6 +16,7 @@
 //! - `identity`: no tests; tokens, and any call of any RPC as bytes.
 //! - `identity_roles`: every RPC by every role and by nobody, as data in `tests/cases/identity/roles.toml`.
 //! - `identity_tenants`: what one tenant has is nothing to another, RPC by RPC.
+//! - `identity_tls`: certificates replaced while the server runs, and callers known by theirs.
 //! - `identity_tokens`: tokens made, used, replaced; limits of calls; what is found nowhere.
 //! - `incidents`: kept incidents, over gRPC and on the command line.
 //! - `intercept`: interception requests and wanted answers as data, in `tests/cases/intercept_tool`.
@@ -63,6 +64,7 @@ mod hook;
 mod identity;
 mod identity_roles;
 mod identity_tenants;
+mod identity_tls;
 mod identity_tokens;
 mod incidents;
 mod intercept;
