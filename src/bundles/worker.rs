@@ -294,8 +294,17 @@ fn verdict_key(row: &StoredSubmission, judge: &dyn Judge, tree: &Tree) -> Verdic
         bundle_sha256: row.bundle_sha256.clone(),
         model: format!("{}/{}", judge.backend(), judge.model()),
         // The kind changes what is the primary document, and so what is asked.
-        prompt_version: format!("{PROMPT_VERSION}/{}/{}", row.kind, layout(tree)),
+        prompt_version: format!("{PROMPT_VERSION}/{}/{}{}", row.kind, layout(tree), of_tenant(&row.tenant)),
     }
+}
+
+/// What keeps the verdicts of tenants apart: from a verdict that is there already one would learn what another uploaded.
+fn of_tenant(tenant: &str) -> String {
+    if tenant.is_empty() {
+        return String::new();
+    }
+    let digest = Sha256::digest(tenant.as_bytes());
+    digest.iter().take(16).fold("/".to_owned(), |all, byte| format!("{all}{byte:02x}"))
 }
 
 /// A digest of where each file begins and ends and whether it may be executed. The hash of a bundle joins paths and bytes

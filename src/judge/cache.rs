@@ -49,6 +49,7 @@ impl Answers {
 /// The key of a question to a model.
 pub(super) fn key_of_question(backend: &str, model: &str, question: &Question<'_>) -> Key {
     let mut hash = Fields::new("question", backend, model, question.prompt_version);
+    hash.add(question.tenant.as_bytes());
     hash.add(question.instructions.as_bytes());
     hash.add(question.schema.to_string().as_bytes());
     for block in &question.blocks {
@@ -61,6 +62,7 @@ pub(super) fn key_of_question(backend: &str, model: &str, question: &Question<'_
 /// The key of a completion by a model.
 pub(super) fn key_of_completion(backend: &str, model: &str, completion: &Completion<'_>) -> Key {
     let mut hash = Fields::new("completion", backend, model, completion.prompt_version);
+    hash.add(completion.tenant.as_bytes());
     hash.add(completion.prompt.as_bytes());
     for (role, text) in &completion.turns {
         hash.add(role.as_bytes());
@@ -101,6 +103,7 @@ mod tests {
         let (one, other) = (json!({"type": "object"}), json!({"type": "array"}));
         let question = |version, instructions: &'static str, texts: &[&'static str], schema| Question {
             purpose: Purpose::Stream,
+            tenant: "",
             prompt_version: version,
             instructions: instructions.into(),
             blocks: texts.iter().map(|text| Block { label: "a", text: (*text).into() }).collect(),
@@ -116,6 +119,11 @@ mod tests {
             key_of_question("gemini", "m", &question("1", "i", &["xy", ""], &one)),
             key_of_question("gemini", "m", &question("1", "i", &["x"], &one)),
             key_of_question("gemini", "m", &question("1", "i", &["x", "y"], &other)),
+            key_of_question(
+                "gemini",
+                "m",
+                &Question { tenant: "acme", ..question("1", "i", &["x", "y"], &one) },
+            ),
         ];
         for (at, key) in keys.iter().enumerate() {
             assert!(!keys[..at].contains(key), "{at}");

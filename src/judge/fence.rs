@@ -140,6 +140,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
         let question = Question {
             purpose: Purpose::Stream,
+            tenant: "",
             prompt_version: "1",
             instructions: "Judge it.\n".into(),
             blocks: texts.iter().map(|text| Block { label: "output", text: (*text).into() }).collect(),
@@ -168,6 +169,7 @@ mod tests {
         let schema = json!({});
         let question = Question {
             purpose: Purpose::Stream,
+            tenant: "",
             prompt_version: "1",
             instructions: "".into(),
             blocks: vec![Block { label: "output", text: "x".into() }],

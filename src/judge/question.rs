@@ -48,6 +48,8 @@ pub struct Block<'a> {
 pub struct Question<'a> {
     /// Who asks.
     pub purpose: Purpose,
+    /// Tenant for whom it is asked; part of the key of the cache. Nobody learns from a quick answer what another asked.
+    pub tenant: &'a str,
     /// Version of the instructions and the schema; part of the key of the cache.
     pub prompt_version: &'static str,
     /// What the model is to do. How the content is fenced is added to it.
@@ -68,6 +70,8 @@ pub struct Question<'a> {
 pub struct Completion<'a> {
     /// Who asks.
     pub purpose: Purpose,
+    /// Tenant for whom it is asked; part of the key of the cache, as with [`Question`].
+    pub tenant: &'a str,
     /// Version of the prompt; part of the key of the cache.
     pub prompt_version: &'static str,
     /// Which of the two forms below is sent. Ollama takes prompts only.

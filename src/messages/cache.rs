@@ -49,6 +49,7 @@ impl FindingCache {
     /// `rules_revision` stands for the rules and the version of the detectors, so a reload forgets everything.
     pub(super) fn key(
         &self,
+        tenant: &str,
         text: &str,
         role: Role,
         surface: Surface,
@@ -60,6 +61,9 @@ impl FindingCache {
         }
         let mut hash = Sha256::new();
         hash.update([role as u8, surface as u8]);
+        // Nobody learns from a quick answer what another tenant sent.
+        hash.update((tenant.len() as u64).to_le_bytes());
+        hash.update(tenant);
         hash.update(plugins.to_le_bytes());
         hash.update((rules_revision.len() as u64).to_le_bytes());
         hash.update(rules_revision);

@@ -311,7 +311,7 @@ impl MessageEngine {
         for (index, message) in request.messages.iter().enumerate() {
             let index = index as u32;
             for field in &message.fields {
-                let scanned = match self.scan_field(plan, message, field, &clock, &mut pass) {
+                let scanned = match self.scan_field(plan, request.tenant, message, field, &clock, &mut pass) {
                     Ok(scanned) => scanned,
                     Err(Stopped::Deadline) => return Err(CheckError::DeadlineExceeded),
                     Err(Stopped::Timeout) => {
@@ -352,6 +352,7 @@ impl MessageEngine {
     fn scan_field(
         &self,
         plan: &Plan<'_>,
+        tenant: &str,
         message: &Message<'_>,
         field: &Field<'_>,
         clock: &Clock,
@@ -359,7 +360,7 @@ impl MessageEngine {
     ) -> Result<Arc<Scanned>, Stopped> {
         let surface = message.surface_of(field);
         let rules = plan.snapshot.scanner().rules();
-        let key = self.cache.key(field.text, message.role, surface, plan.bits, rules.revision());
+        let key = self.cache.key(tenant, field.text, message.role, surface, plan.bits, rules.revision());
         if let Some(known) = key.as_ref().and_then(|k| self.cache.get(k)) {
             pass.hits += 1;
             return Ok(known);
@@ -491,6 +492,7 @@ impl MessageEngine {
             }
             let call = PluginCall {
                 messages: request.messages,
+                tenant: request.tenant,
                 direction: request.direction,
                 decision_id: request.decision_id,
                 sent: request.sent,

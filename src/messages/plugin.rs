@@ -61,6 +61,8 @@ pub type PluginFuture<'a> = Pin<Box<dyn Future<Output = PluginAnswer> + Send + '
 pub struct PluginCall<'a> {
     /// All messages of the request.
     pub messages: &'a Conversation<'a>,
+    /// Tenant of the caller; empty is the default tenant.
+    pub tenant: &'a str,
     /// Which way they go.
     pub direction: Direction,
     /// Id of the decision this is for (UUIDv7).

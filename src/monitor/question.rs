@@ -71,6 +71,7 @@ pub(super) fn question(request: &JudgeRequest) -> Question<'_> {
     block("output around the match", (&*incident.excerpt).into());
     Question {
         purpose: Purpose::Stream,
+        tenant: incident.context.as_ref().map_or("", |context| &context.tenant),
         prompt_version: PROMPT_VERSION,
         instructions: INSTRUCTIONS.into(),
         blocks,

@@ -85,6 +85,7 @@ async fn ask_with(judge: &dyn judge::Judge, content: &str) -> Result<Answer, Not
     let schema = schema();
     let question = Question {
         purpose: Purpose::Stream,
+        tenant: "",
         prompt_version: "1",
         instructions: "Judge the output.".into(),
         blocks: vec![Block { label: "output", text: content.into() }],

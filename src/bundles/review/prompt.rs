@@ -143,6 +143,8 @@ impl Prompt {
         let block = |(label, text): &(&'static str, String)| Block { label, text: Cow::Owned(text.clone()) };
         Question {
             purpose: Purpose::Review,
+            // A code of its own stands in every prompt: none is answered from the cache.
+            tenant: "",
             prompt_version: PROMPT_VERSION,
             instructions: self.instructions.as_str().into(),
             blocks: self.blocks.iter().map(block).collect(),

@@ -146,6 +146,7 @@ fn errors_are_read_by_provider() {
 fn raw_prompts_go_where_they_are_taken() {
     let completion = |form| Completion {
         purpose: Purpose::LlamaGuard,
+        tenant: "",
         prompt_version: "1",
         form,
         prompt: "p".into(),

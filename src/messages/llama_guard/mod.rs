@@ -124,6 +124,7 @@ impl LlamaGuard {
         };
         let completion = Completion {
             purpose: Purpose::LlamaGuard,
+            tenant: call.tenant,
             prompt_version: prompt::VERSION,
             form: self.form,
             prompt,
