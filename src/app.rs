@@ -209,7 +209,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         let (shared, interval) = (shared.clone(), settings.store.poll_interval);
         async move { shared.interceptors.follow(interval).await }
     });
-    let guarding = tokio::spawn(shared.clone().follow_credentials());
+    // The first keys are had before the first call; when they cannot be, calls are refused until they are.
+    shared.auth.fetch_keys(&metrics).await;
+    let guarding =
+        [tokio::spawn(shared.clone().follow_credentials()), tokio::spawn(shared.clone().follow_keys())];
     let purging = tokio::spawn(purge_incidents(incidents, settings.incidents.retention_days));
     let worker = Worker::start(&submissions);
     let address = grpc.address();
@@ -228,7 +231,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let served = grpc.serve(&settings.server, shared.clone(), on_start, until(stopped)).await;
     background.abort();
     following.abort();
-    guarding.abort();
+    guarding.iter().for_each(|task| task.abort());
     purging.abort();
     worker.stop(REVIEWS_END).await;
     // What clients were told of belongs on the disk.

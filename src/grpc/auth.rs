@@ -24,8 +24,8 @@ use super::RequestError;
 use super::server::Shared;
 use super::tls::Peer;
 use crate::identity::{
-    ANONYMOUS, AuthConfig, AuthMode, CertificateMap, Identity, Kept, Known, RESERVED_NAMES, RateLimit,
-    RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
+    ANONYMOUS, AuthConfig, AuthMode, CertificateMap, Identity, JwtRules, Kept, Keys, Known, RESERVED_NAMES,
+    RateLimit, RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
 };
 use crate::pb::v1;
 use crate::policy::{CallerRole, PolicySet};
@@ -137,6 +137,8 @@ enum Credentials {
     None { admin: [u8; 32] },
     /// Tokens of a file.
     Tokens(Kept<TokenSet>),
+    /// Tokens that an issuer signed.
+    Jwt { rules: JwtRules, keys: Keys },
     /// Certificates of clients.
     Certificates(CertificateMap),
 }
@@ -164,6 +166,26 @@ impl Authenticator {
     pub fn start(auth: &AuthConfig, rate: &RateLimitConfig, admin_token: &str) -> Result<Self, AuthError> {
         let credentials = match auth.mode {
             AuthMode::None => Credentials::None { admin: digest(admin_token) },
+            AuthMode::Jwt => {
+                let rules = JwtRules::new(&auth.jwt);
+                let keys = match (&auth.jwt.jwks_path, &auth.jwt.jwks_url) {
+                    (Some(path), _) => Keys::of_file(path.clone()).map_err(|problem| AuthError {
+                        what: "auth.jwt.jwks_path",
+                        path: path.clone(),
+                        problem,
+                    })?,
+                    (None, url) => {
+                        let url = url.as_deref().unwrap_or_default();
+                        let interval = auth.jwt.jwks_refresh;
+                        Keys::of_url(url, interval).map_err(|problem| AuthError {
+                            what: "auth.jwt.jwks_url",
+                            path: PathBuf::new(),
+                            problem,
+                        })?
+                    }
+                };
+                Credentials::Jwt { rules, keys }
+            }
             // What is wrong with the entries was told when the settings were read.
             AuthMode::Mtls => Credentials::Certificates(CertificateMap::read(&auth.mtls, &mut Vec::new())),
             AuthMode::Tokens => {
@@ -221,7 +243,7 @@ impl Authenticator {
         match &self.credentials {
             Credentials::None { .. } if roles == [CallerRole::Auditor] => RequestError::NeedsAuditor,
             Credentials::None { .. } => RequestError::NeedsAdmin,
-            Credentials::Tokens(_) | Credentials::Certificates(_) => {
+            Credentials::Tokens(_) | Credentials::Jwt { .. } | Credentials::Certificates(_) => {
                 RequestError::NeedsRole { roles, has: identity.roles }
             }
         }
@@ -235,6 +257,12 @@ impl Authenticator {
     fn identify(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<Identity, RequestError> {
         let refused = |reason| RequestError::Unauthenticated { reason };
         match &self.credentials {
+            Credentials::Jwt { rules, keys } => {
+                let token = bearer(headers).map_err(refused)?;
+                let keys = keys.get().ok_or(refused(AuthReason::Unavailable))?;
+                let holder = rules.verify(token, &keys).map_err(refused)?;
+                self.known(headers, holder.roles, &holder.name, &holder.tenant)
+            }
             Credentials::Certificates(map) => {
                 let certificate = peer.and_then(|peer| peer.certificate.as_deref());
                 let certificate = certificate.ok_or(refused(AuthReason::Certificate))?;
@@ -273,8 +301,30 @@ impl Authenticator {
 
     /// Reads again what has changed, and says so.
     pub fn refresh(&self, metrics: &Metrics) {
-        if let Credentials::Tokens(tokens) = &self.credentials {
-            tell_refreshed("tokens", &tokens.refresh(), metrics);
+        match &self.credentials {
+            Credentials::Tokens(tokens) => tell_refreshed("tokens", &tokens.refresh(), metrics),
+            Credentials::Jwt { keys, .. } => tell_refreshed("keys", &keys.refresh_file(), metrics),
+            Credentials::None { .. } | Credentials::Certificates(_) => {}
+        }
+    }
+
+    /// Fetches keys of an issuer that is elsewhere, if it is time to.
+    pub async fn fetch_keys(&self, metrics: &Metrics) {
+        if let Credentials::Jwt { keys, .. } = &self.credentials {
+            tell_refreshed("keys", &keys.refresh_remote(false).await, metrics);
+        }
+    }
+
+    /// Whether a caller that was refused for this may be known once keys were fetched.
+    pub(super) fn may_be_known_later(&self, error: &RequestError) -> bool {
+        let is_unknown = matches!(error, RequestError::Unauthenticated { reason: AuthReason::Key });
+        is_unknown && matches!(&self.credentials, Credentials::Jwt { keys, .. } if keys.is_remote())
+    }
+
+    /// Fetches keys since a token names one that is not known: issuers change them without notice.
+    pub(super) async fn look_for_keys(&self, metrics: &Metrics) {
+        if let Credentials::Jwt { keys, .. } = &self.credentials {
+            tell_refreshed("keys", &keys.refresh_remote(true).await, metrics);
         }
     }
 
@@ -365,6 +415,16 @@ fn digest(token: &str) -> [u8; 32] {
 }
 
 impl Shared {
+    /// Fetches keys of an issuer again and again. Never ends.
+    pub async fn follow_keys(self: Arc<Self>) {
+        let mut timer = tokio::time::interval(LOOK_INTERVAL);
+        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            timer.tick().await;
+            self.auth.fetch_keys(&self.metrics).await;
+        }
+    }
+
     /// Looks again and again whether tokens, keys and certificates have changed. Never ends.
     pub async fn follow_credentials(self: Arc<Self>) {
         let mut timer = tokio::time::interval(LOOK_INTERVAL);

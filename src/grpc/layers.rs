@@ -2,6 +2,7 @@
 //! refused, then shedding load.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,10 +13,10 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 use tracing::Instrument;
 
-use super::RequestError;
 use super::decide::refuse;
 use super::server::Shared;
 use super::status::restate;
+use super::{Identity, RequestError};
 use crate::telemetry::{CallerRefused, OverloadShed, Rpc, adopt};
 
 /// Path of the service whose calls decide; the name of the RPC follows.
@@ -71,10 +72,37 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let admitted = self.shared.auth.admit(&request, &self.shared.metrics);
+        if admitted.as_ref().is_err_and(|error| self.shared.auth.may_be_known_later(error)) {
+            // The service that was found ready is the one to call.
+            let later = self.clone();
+            let mut ready = mem::replace(self, later);
+            return Box::pin(async move {
+                ready.shared.auth.look_for_keys(&ready.shared.metrics).await;
+                let admitted = ready.shared.auth.admit(&request, &ready.shared.metrics);
+                ready.go_on(request, admitted).await
+            });
+        }
+        self.go_on(request, admitted)
+    }
+}
+
+impl<S> Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+{
+    /// Serves a caller that was admitted, or turns it away.
+    fn go_on(
+        &mut self,
+        mut request: Request<Body>,
+        admitted: Result<Option<Identity>, RequestError>,
+    ) -> Answer<S::Error> {
         let shared = self.shared.clone();
         let called = rpc_of(request.uri().path());
-        match shared.auth.admit(&request, &shared.metrics) {
+        match admitted {
             Ok(Some(identity)) => drop(request.extensions_mut().insert(identity)),
             Ok(None) => {}
             Err(error) => {

@@ -236,6 +236,7 @@ impl RequestError {
             Self::Field { .. } | Self::Fields { .. } => Code::InvalidArgument,
             Self::AlreadyExists { .. } => Code::AlreadyExists,
             Self::TooLarge { .. } => Code::ResourceExhausted,
+            Self::Unauthenticated { reason: AuthReason::Unavailable } => Code::Unavailable,
             Self::BadToken | Self::Unauthenticated { .. } => Code::Unauthenticated,
             Self::RateLimited { .. } => Code::ResourceExhausted,
             Self::NeedsRole { .. }
@@ -303,8 +304,11 @@ impl RequestError {
                 details.set_error_info("BAD_TOKEN", DOMAIN, HashMap::new());
             }
             Self::Unauthenticated { reason } => {
-                let is_missing = *reason == AuthReason::Missing;
-                let reason = if is_missing { "NO_CREDENTIALS" } else { "BAD_CREDENTIALS" };
+                let reason = match reason {
+                    AuthReason::Missing => "NO_CREDENTIALS",
+                    AuthReason::Unavailable => "NO_KEYS",
+                    _ => "BAD_CREDENTIALS",
+                };
                 details.set_error_info(reason, DOMAIN, HashMap::new());
             }
             Self::NeedsRole { roles, .. } => {
@@ -376,9 +380,14 @@ fn advice(reason: AuthReason) -> &'static str {
         AuthReason::Certificate => {
             "auth.mtls.identities has no entry for the certificate of this client; ask for one"
         }
-        AuthReason::Unknown | AuthReason::Role => {
-            "the token in `authorization` is not valid; get another one"
-        }
+        AuthReason::Unavailable => "the keys of the issuer could not be had yet; try again, the log says why",
+        AuthReason::Unknown
+        | AuthReason::NotYetValid
+        | AuthReason::Algorithm
+        | AuthReason::Key
+        | AuthReason::Signature
+        | AuthReason::Claims
+        | AuthReason::Role => "the token in `authorization` is not valid; get another one",
     }
 }
 

@@ -11,6 +11,8 @@ mod caller;
 mod certificate;
 mod certificates;
 mod config;
+mod jwks;
+mod jwt;
 mod kept;
 mod rate;
 mod roles;
@@ -22,8 +24,11 @@ pub use caller::{ANONYMOUS, Identity, Known, RESERVED_NAMES};
 pub use certificate::{PeerCertificate, earliest_end};
 pub use certificates::CertificateMap;
 pub use config::{
-    AuthConfig, AuthMode, CertificateIdentity, MtlsConfig, RateLimitConfig, TenantConfig, TokensConfig,
+    AuthConfig, AuthMode, CertificateIdentity, JwtConfig, MtlsConfig, RateLimitConfig, TenantConfig,
+    TokensConfig,
 };
+pub use jwks::Keys;
+pub use jwt::{JwtAlgorithm, JwtRules, KeySet};
 pub use kept::{Kept, Refreshed};
 pub use rate::RateLimit;
 pub use roles::{every_role, role_names, roles_of};

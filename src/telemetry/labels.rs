@@ -162,6 +162,18 @@ label_set! {
         Unknown = "unknown",
         /// The credential is no longer valid.
         Expired = "expired",
+        /// The credential is not valid yet.
+        NotYetValid = "not_yet_valid",
+        /// The token is signed with an algorithm that is not taken.
+        Algorithm = "algorithm",
+        /// The key of the token is not known.
+        Key = "key",
+        /// The signature of the token is wrong.
+        Signature = "signature",
+        /// Issuer, audience or another claim of the token is missing or wrong.
+        Claims = "claims",
+        /// There are no keys yet to verify a token with.
+        Unavailable = "unavailable",
         /// Nobody is listed for the certificate of the client.
         Certificate = "certificate",
         /// The caller is known and lacks the role.

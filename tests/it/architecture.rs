@@ -62,7 +62,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
 /// What may be named only in these places: modules, or files of the crate's root.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("tonic", &["grpc", "extension", "client.rs", "cli/remote.rs"]),
-    ("reqwest", &["judge", "messages/http_plugin.rs", "extension"]),
+    // Keys of an issuer are fetched where they are kept: no other module may bring keys.
+    ("reqwest", &["judge", "messages/http_plugin.rs", "extension", "identity/jwks.rs"]),
     ("sqlx", &["store"]),
     ("object_store", &["store"]),
 ];

@@ -14,6 +14,7 @@
 //! - `gate`: thousands of texts of our own, as data in `tests/cases/gate`, which must be judged as before.
 //! - `hook`: the hook of Claude Code.
 //! - `identity`: no tests; tokens, and any call of any RPC as bytes.
+//! - `identity_jwt`: tokens of an issuer, as data in `tests/cases/identity/jwt.toml`, and its keys.
 //! - `identity_roles`: every RPC by every role and by nobody, as data in `tests/cases/identity/roles.toml`.
 //! - `identity_tenants`: what one tenant has is nothing to another, RPC by RPC.
 //! - `identity_tls`: certificates replaced while the server runs, and callers known by theirs.
@@ -62,6 +63,7 @@ mod fuzz_smoke;
 mod gate;
 mod hook;
 mod identity;
+mod identity_jwt;
 mod identity_roles;
 mod identity_tenants;
 mod identity_tls;
