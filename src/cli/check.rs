@@ -78,7 +78,7 @@ pub(super) fn run(
     let text = input::text(arguments.text.as_deref(), arguments.file.as_deref())?;
     let request = request(arguments, text.clone());
     let (response, explained) = match &arguments.server {
-        Some(url) => (remote::connect(url)?.check(request)?, None),
+        Some(url) => (remote::connect(url, context)?.check(request)?, None),
         None => check_here(arguments, context, request)?,
     };
     if arguments.json {

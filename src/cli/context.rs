@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::Failure;
 use crate::config::{Overrides, Settings, Sources};
+use crate::grpc::client::Reach;
 use crate::policy::{self, CallerRole, Snapshot};
 
 /// Flags that every command takes.
@@ -85,6 +86,36 @@ impl Context {
         flags(&mut overrides);
         Settings::load(overrides, self.variables.iter().cloned(), &self.folder)
             .map_err(Failure::configuration)
+    }
+
+    /// How this place reaches a server: token, trusted authorities, certificate.
+    pub(super) fn reach(&self) -> Result<Reach, Failure> {
+        let client = self.settings()?.client;
+        let path = |path: PathBuf| if self.is_elsewhere { self.folder.join(path) } else { path };
+        let read = |file: Option<PathBuf>| -> Result<Option<Vec<u8>>, Failure> {
+            let Some(file) = file.map(path) else { return Ok(None) };
+            Ok(Some(super::input::small_file(&file)?.into_bytes()))
+        };
+        let token = match client.token_file.clone() {
+            Some(_) => self.own_token()?,
+            None => None,
+        };
+        let identity = match (read(client.certificate)?, read(client.key)?) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            _ => None,
+        };
+        Ok(Reach { token, authorities: read(client.ca_file)?, identity })
+    }
+
+    /// The token of `client.token_file`, where the settings name one.
+    pub(super) fn own_token(&self) -> Result<Option<String>, Failure> {
+        let Some(file) = self.settings()?.client.token_file else { return Ok(None) };
+        let file = if self.is_elsewhere { self.folder.join(file) } else { file };
+        let token = super::input::small_file(&file)?.trim().to_owned();
+        if token.is_empty() {
+            return Err(Failure::configuration(format_args!("{}: holds no token", file.display())));
+        }
+        Ok(Some(token))
     }
 
     /// The settings for a command that listens to nobody.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::{Exit, Failure, Output};
+use crate::config::ServerConfig;
 use crate::grpc::client::Client;
 use crate::setting::duration;
 
@@ -42,15 +43,21 @@ pub(super) fn run(
         })?;
     let url = match &arguments.server {
         Some(url) => url.clone(),
-        None => format!("http://{}", reachable(context.settings()?.server.listen)),
+        None => own_url(&context.settings()?.server),
     };
-    let serving = Client::connect(&url, timeout)?.health(&arguments.service)?;
+    let serving = Client::connect(&url, timeout, &context.reach()?)?.health(&arguments.service)?;
     if arguments.json {
         output.json(&json!({ "server": url, "service": arguments.service, "status": serving.status }))?;
     } else {
         output.line(serving.status);
     }
     Ok(if serving.is_serving { Exit::Ok } else { Exit::ServerAway })
+}
+
+/// Where the server of this place is to be reached.
+fn own_url(server: &ServerConfig) -> String {
+    let scheme = if server.tls.is_on() { "https" } else { "http" };
+    format!("{scheme}://{}", reachable(server.listen))
 }
 
 /// An address to call for one that is listened on: "every address" includes this machine's own.

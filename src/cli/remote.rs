@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
+use super::context::Context;
 use super::{Exit, Failure};
 use crate::decision::Decision;
 use crate::grpc::client::{CALL_TIMEOUT, Client, ClientError};
 use crate::pb::v1;
 
 /// Connects to the server of `--server`.
-pub(super) fn connect(url: &str) -> Result<Client, Failure> {
-    Ok(Client::connect(url, CALL_TIMEOUT)?)
+pub(super) fn connect(url: &str, context: &Context) -> Result<Client, Failure> {
+    Ok(Client::connect(url, CALL_TIMEOUT, &context.reach()?)?)
 }
 
 /// How long an upload may take: the server's own limit is shorter.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Connects to the server of `--server` for calls that carry whole bundles or wait for a verdict.
-pub(super) fn connect_for_uploads(url: &str) -> Result<Client, Failure> {
-    Ok(Client::connect(url, UPLOAD_TIMEOUT)?)
+pub(super) fn connect_for_uploads(url: &str, context: &Context) -> Result<Client, Failure> {
+    Ok(Client::connect(url, UPLOAD_TIMEOUT, &context.reach()?)?)
 }
 
 /// The decision of an answer.

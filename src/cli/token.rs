@@ -10,7 +10,7 @@ use super::{Failure, input};
 /// Where the token is.
 #[derive(Debug, Args)]
 pub(super) struct TokenArguments {
-    /// File that holds the admin token of the server [default: admin-token in the data folder of the settings].
+    /// File that holds the admin token of the server [default: client.token_file of the settings, else admin-token in their data folder].
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -18,6 +18,10 @@ pub(super) struct TokenArguments {
 impl TokenArguments {
     /// The token.
     pub(super) fn read(&self, context: &Context) -> Result<String, Failure> {
+        let own = if self.token_file.is_none() { context.own_token()? } else { None };
+        if let Some(token) = own {
+            return Ok(token);
+        }
         let path = match &self.token_file {
             Some(path) => path.clone(),
             None => context.settings()?.data_dir.join("admin-token"),

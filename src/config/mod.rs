@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use env::process_environment;
 pub use report::{EffectiveSetting, effective, render_json, render_text};
-pub use sections::{PluginsConfig, PolicyConfig, RulesConfig, ServerConfig, TlsConfig};
+pub use sections::{ClientConfig, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig, TlsConfig};
 pub use source::{Source, Sources};
 
 use crate::identity::{AuthConfig, AuthMode, RateLimitConfig};
@@ -45,6 +45,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Who may call.
     pub auth: AuthConfig,
+    /// How commands reach a server.
+    pub client: ClientConfig,
     /// How often one identity may call.
     pub rate_limit: RateLimitConfig,
     /// Where policies come from.
@@ -88,6 +90,7 @@ impl Default for Settings {
             http: crate::http::Config::default(),
             data_dir: PathBuf::from("./data"),
             auth: AuthConfig::default(),
+            client: ClientConfig::default(),
             rate_limit: RateLimitConfig::default(),
             policy: PolicyConfig::default(),
             rules: RulesConfig::default(),
@@ -198,6 +201,7 @@ impl Settings {
         check_section("server", problems, |p| self.server.check(p));
         check_section("http", problems, |p| self.http.check(p));
         check_section("auth", problems, |p| self.auth.check(p));
+        check_section("client", problems, |p| self.client.check(p));
         check_section("rate_limit", problems, |p| self.rate_limit.check(p));
         check_section("policy", problems, |p| self.policy.check(p));
         check_section("messages", problems, |p| self.messages.check(p));

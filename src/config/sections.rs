@@ -125,6 +125,31 @@ impl TlsConfig {
     }
 }
 
+/// `client`: how commands with `--server` reach a server that authenticates its callers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientConfig {
+    /// File that holds the token to send. Never a flag or a variable: those are seen by others.
+    pub token_file: Option<PathBuf>,
+    /// Authorities that sign the certificate of the server, PEM; absent: those that browsers trust.
+    pub ca_file: Option<PathBuf>,
+    /// Certificate to prove to the server who calls, PEM.
+    pub certificate: Option<PathBuf>,
+    /// Private key of the certificate, PEM.
+    pub key: Option<PathBuf>,
+}
+
+impl ClientConfig {
+    /// Reports what is missing; keys are relative to this section.
+    pub fn check(&self, problems: &mut Vec<Problem>) {
+        match (&self.certificate, &self.key) {
+            (Some(_), None) => problems.push(Problem::new("key", "is needed by client.certificate")),
+            (None, Some(_)) => problems.push(Problem::new("certificate", "is needed by client.key")),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+}
+
 /// `policy`: where policies come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

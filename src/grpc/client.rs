@@ -4,11 +4,11 @@
 //! can do about it, since the codes of gRPC tell them apart more finely than an exit code can.
 
 mod bundles;
+mod reach;
 
 use std::time::Duration;
 
 use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -22,6 +22,8 @@ use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
 use crate::pb::v1::policy_service_client::PolicyServiceClient;
 
 pub use bundles::{Caller, Receiving, sha256_of};
+pub use reach::Reach;
+use reach::Wire;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,7 +85,7 @@ pub enum ClientError {
 /// A connection to one server.
 pub struct Client {
     url: String,
-    channel: Channel,
+    channel: Wire,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -92,11 +94,12 @@ impl Client {
     ///
     /// # Errors
     /// When the URL is none, or nobody answers there.
-    pub fn connect(url: &str, call_timeout: Duration) -> Result<Self, ClientError> {
-        let (url, endpoint) = endpoint(url)?;
+    pub fn connect(url: &str, call_timeout: Duration, reach: &Reach) -> Result<Self, ClientError> {
+        let (url, endpoint) = reach.endpoint(url)?;
         let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT.min(call_timeout)).timeout(call_timeout);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let channel = runtime.block_on(endpoint.connect()).map_err(|error| away(&url, &error))?;
+        let channel = reach.wire(&url, channel)?;
         Ok(Self { url, channel, runtime })
     }
 
@@ -304,17 +307,17 @@ impl Client {
         Ok(Serving { is_serving: status == ServingStatus::Serving, status: status.as_str_name() })
     }
 
-    fn decisions(&self) -> PolicyDecisionServiceClient<Channel> {
+    fn decisions(&self) -> PolicyDecisionServiceClient<Wire> {
         PolicyDecisionServiceClient::new(self.channel.clone())
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX)
     }
 
-    fn registry(&self) -> InterceptorRegistryServiceClient<Channel> {
+    fn registry(&self) -> InterceptorRegistryServiceClient<Wire> {
         InterceptorRegistryServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    fn incident_service(&self) -> IncidentServiceClient<Channel> {
+    fn incident_service(&self) -> IncidentServiceClient<Wire> {
         IncidentServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
@@ -333,20 +336,6 @@ impl Client {
     fn answer<T>(&self, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
         answer.map(tonic::Response::into_inner).map_err(|status| error_of(&self.url, &status))
     }
-}
-
-/// Where `url` leads, and `url` in full; without a scheme it is `http`.
-pub(super) fn endpoint(url: &str) -> Result<(String, Endpoint), ClientError> {
-    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let wrong = |message: String| ClientError::Url { url: url.clone(), message };
-    if !url.starts_with("http://") {
-        let message = "has another scheme than http://; let a proxy on this machine speak TLS";
-        return Err(wrong(message.to_owned()));
-    }
-    let endpoint = Endpoint::from_shared(url.clone())
-        .map_err(|error| wrong(format!("is no URL of a server: {error}")))?
-        .connect_timeout(CONNECT_TIMEOUT);
-    Ok((url, endpoint))
 }
 
 /// Nobody could be reached.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{Stream, StreamExt as _};
 
 use super::Identity;
-use super::client::{self, ClientError};
+use super::client::{self, ClientError, Reach};
 use super::stream_monitor::{self, Monitor};
 use crate::pb::v1;
 use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
@@ -23,15 +23,16 @@ pub type Answers = Pin<Box<dyn Stream<Item = Result<v1::StreamMonitorResponse, C
 /// See [`ClientError`].
 pub async fn stream_monitor(
     url: &str,
+    reach: &Reach,
     requests: impl Stream<Item = v1::StreamMonitorRequest> + Send + 'static,
 ) -> Result<Answers, ClientError> {
-    let (url, endpoint) = client::endpoint(url)?;
+    let (url, endpoint) = reach.endpoint(url)?;
     let endpoint = endpoint
         .http2_keep_alive_interval(client::PING_INTERVAL)
         .keep_alive_timeout(client::PING_INTERVAL)
         .tcp_nodelay(true);
     let channel = endpoint.connect().await.map_err(|error| client::away(&url, &error))?;
-    let mut client = PolicyDecisionServiceClient::new(channel)
+    let mut client = PolicyDecisionServiceClient::new(reach.wire(&url, channel)?)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX);
     let answer = client.stream_monitor(requests).await;

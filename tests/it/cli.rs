@@ -128,7 +128,7 @@ fn wrong_usage_is_64_and_help_is_0() {
         &["check", "a", "b"],
         &["check", "--role", "moon", "x"],
         &["check", "x", "--file", "y"],
-        &["check", "--server", "https://127.0.0.1:1", "x"],
+        &["check", "--server", "ftp://127.0.0.1:1", "x"],
         &["eval"],
         &["rules"],
         &["rules", "show"],

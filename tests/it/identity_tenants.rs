@@ -60,6 +60,7 @@ fn start() -> (Server, Tokens) {
     std::fs::create_dir(&folder).expect("a folder");
     let policy = "name: alpha-own\nsuppressions:\n  - { category: pii.email, tenant: alpha, reason: known, expires: 2999-01-01 }\n";
     std::fs::write(folder.join("alpha.yaml"), policy).expect("a policy");
+    std::fs::write(folder.join("ops.yaml"), "name: ops\nallowed_callers: [admin]\n").expect("a policy");
     (setup.settings(SETTINGS).start(), tokens)
 }
 
@@ -428,6 +429,9 @@ async fn interceptors_and_policies_of_a_tenant_judge_its_calls_alone() {
         ("alpha-agent", "default", Code::PermissionDenied),
         ("beta-agent", "default", Code::Ok),
         ("beta-agent", "alpha-own", Code::PermissionDenied),
+        ("beta-admin", "ops", Code::Ok),
+        ("beta-agent", "ops", Code::PermissionDenied),
+        ("alpha-admin", "ops", Code::PermissionDenied),
     ] {
         let request = v1::CheckMessagesRequest { policy: policy.to_owned(), ..mail() };
         let answer = client.check_messages(with_token(tokens.of(caller), request)).await;

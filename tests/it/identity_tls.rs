@@ -13,6 +13,7 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use v1::policy_decision_service_client::PolicyDecisionServiceClient;
 
+use super::cli::run_in;
 use super::identity::{RELOADED_WITHIN, entry, records, with_token, write_tokens};
 use super::server::{Server, Setup, eventually, user};
 
@@ -253,6 +254,50 @@ async fn with_tokens_and_an_authority_of_clients_both_are_needed() {
     assert_eq!(ends(connect(&server, &servers, Some(&pair)).await, ada).await, Ok(Code::Ok));
     assert_eq!(ends(connect(&server, &servers, Some(&pair)).await, None).await, Ok(Code::Unauthenticated));
     assert!(ends(connect(&server, &servers, None).await, ada).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_bring_token_and_certificate_of_the_settings() {
+    let (servers, clients) = (Authority::new("servers"), Authority::new("clients"));
+    let setup = Setup::new();
+    write_pair(setup.folder(), &servers.server(10));
+    write(setup.folder(), "clients.pem", &clients.pem);
+    let tokens = write_tokens(&setup, &[entry("ada", "agent, submitter", ""), entry("root", "admin", "")]);
+    let settings = "server: { tls: { certificate: server.pem, key: server.key, client_ca: clients.pem } }\n\
+                    auth: { mode: tokens, tokens: { path: tokens.yaml } }\n";
+    let server = setup.settings(settings).start();
+    let url = format!("https://{}", server.grpc);
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let pair = clients.client("me", "spiffe://acme/me");
+    for (name, text) in [("ca.pem", &servers.pem), ("me.pem", &pair.certificate), ("me.key", &pair.key)] {
+        write(folder, name, text);
+    }
+    write(folder, "token", &format!("{}\n", tokens.of("ada")));
+    write(folder, "root-token", tokens.of("root"));
+    let client = "client: { token_file: token, ca_file: ca.pem, certificate: me.pem, key: me.key }\n";
+    let done = |settings: &str, arguments: &[&str]| {
+        write(folder, "portcullis.yaml", settings);
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["--server", &url]).collect();
+        let ran = run_in(folder, &arguments, b"");
+        assert!(!format!("{ran:?}").contains(tokens.of("ada")), "{ran:?}");
+        ran.code
+    };
+    assert_eq!(done(client, &["check", "hello"]), 0);
+    assert_eq!(done(client, &["intercept", "--message", "hello"]), 0);
+    assert_eq!(done(client, &["health"]), 0);
+    let watched = run_in(folder, &["watch", "--server", &url, "--", "true"], b"");
+    assert_eq!(watched.code, 0, "{watched:?}");
+    assert_eq!(done(client, &["submissions", "list"]), 0);
+    assert_eq!(done(client, &["audit", "list"]), 78, "ada is no auditor");
+    assert_eq!(done(client, &["audit", "list", "--token-file", "root-token"]), 0);
+    assert_eq!(done(&client.replace("token_file: token, ", ""), &["check", "hello"]), 78);
+    assert_eq!(
+        done(&client.replace("ca_file: ca.pem, ", ""), &["check", "hello"]),
+        69,
+        "a server that is not trusted"
+    );
+    assert_eq!(done(&client.replace(", certificate: me.pem, key: me.key", ""), &["check", "hello"]), 69);
 }
 
 #[test]

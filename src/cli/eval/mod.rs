@@ -101,7 +101,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if let Some(url) = &arguments.server {
-        return run_with(&mut RemoteJudge::connect(url)?, arguments, output);
+        return run_with(&mut RemoteJudge::connect(url, context)?, arguments, output);
     }
     let mut settings = context.settings()?;
     // A figure of speed is that of scanning.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::cli::context::Context;
 use crate::cli::{Failure, remote};
 use crate::decision::BundleKind;
 use crate::eval::{Judge, JudgeError, Judged, NotJudged, Seen, ToolCall};
@@ -20,8 +21,9 @@ pub(super) struct RemoteJudge {
 }
 
 impl RemoteJudge {
-    pub(super) fn connect(url: &str) -> Result<Self, Failure> {
-        Ok(Self { calls: remote::connect(url)?, uploads: remote::connect_for_uploads(url)? })
+    pub(super) fn connect(url: &str, context: &Context) -> Result<Self, Failure> {
+        let uploads = remote::connect_for_uploads(url, context)?;
+        Ok(Self { calls: remote::connect(url, context)?, uploads })
     }
 
     fn check(&self, text: &str, role: Role, redact: bool) -> Result<v1::CheckMessagesResponse, JudgeError> {

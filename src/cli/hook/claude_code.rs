@@ -184,7 +184,7 @@ impl Hook<'_> {
     /// The answer of the server; when it is away, that of this process.
     fn judged<T>(&self, ask: impl Fn(&Interception) -> Result<T, Failure>) -> Result<T, Failure> {
         if let Some(url) = &self.arguments.server {
-            match Client::connect(url, SERVER_TIMEOUT) {
+            match Client::connect(url, SERVER_TIMEOUT, &self.own_context().reach()?) {
                 Ok(client) => match ask(&Interception::over(client)) {
                     Err(failure) if failure.is_of_server() => {}
                     answered => return answered,

@@ -33,7 +33,7 @@ impl Source {
     /// Opens what the arguments name.
     pub(super) fn open(arguments: &WhereArguments, context: &Context) -> Result<Self, Failure> {
         if let Some(url) = &arguments.server {
-            return Ok(Self::Server(remote::connect(url)?));
+            return Ok(Self::Server(remote::connect(url, context)?));
         }
         let settings = context.settings()?;
         let path = existing_store(&settings)?;

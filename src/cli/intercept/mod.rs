@@ -21,7 +21,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let wanted = arguments.wanted(context)?;
     let interception = match &arguments.server {
-        Some(url) => Interception::over(remote::connect(url)?),
+        Some(url) => Interception::over(remote::connect(url, context)?),
         None => Interception::here(context, arguments.policy_path.as_deref())?,
     };
     let decision = match wanted {

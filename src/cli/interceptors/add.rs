@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &AddArguments, context: &Context, output: &mut Outp
         dry_run: arguments.dry_run,
     };
     let token = arguments.token.read(context)?;
-    let response = remote::connect(&arguments.server)?.add_interceptor(request, &token)?;
+    let response = remote::connect(&arguments.server, context)?.add_interceptor(request, &token)?;
     if arguments.json {
         output.json(&json!(response))?;
         return Ok(Exit::Ok);

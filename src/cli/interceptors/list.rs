@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{SERVER_DEFAULT, hook_name, hook_of};
+use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output, remote};
@@ -26,7 +27,11 @@ pub(in crate::cli) struct ListArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &ListArguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn run(
+    arguments: &ListArguments,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let unknown = |name: &String| {
         Failure::usage(format_args!(
             "--hook: `{name}` is none of: message.before, params.before, tool.before, tool.after"
@@ -39,7 +44,7 @@ pub(super) fn run(arguments: &ListArguments, output: &mut Output) -> Result<Exit
         page_size: 1_000,
         ..Default::default()
     };
-    let response = remote::connect(&arguments.server)?.interceptors(request)?;
+    let response = remote::connect(&arguments.server, context)?.interceptors(request)?;
     if arguments.json {
         output.json(&response)?;
         return Ok(Exit::Ok);

@@ -32,7 +32,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     match command {
-        InterceptorsCommand::List(arguments) => list::run(arguments, output),
+        InterceptorsCommand::List(arguments) => list::run(arguments, context, output),
         InterceptorsCommand::Add(arguments) => add::run(arguments, context, output),
         InterceptorsCommand::Remove(arguments) => remove::run(arguments, context, output),
     }

@@ -30,7 +30,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let token = arguments.token.read(context)?;
-    let response = remote::connect(&arguments.server)?.remove_interceptor(&arguments.id, &token)?;
+    let response = remote::connect(&arguments.server, context)?.remove_interceptor(&arguments.id, &token)?;
     if arguments.json {
         output.json(&response)?;
         return Ok(Exit::Ok);

@@ -33,7 +33,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let response = match &arguments.server {
-        Some(url) => remote::connect(url)?.policy(&arguments.name)?,
+        Some(url) => remote::connect(url, context)?.policy(&arguments.name)?,
         None => policy_here(arguments, context)?,
     };
     if arguments.json {

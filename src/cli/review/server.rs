@@ -20,7 +20,7 @@ pub(super) fn review(
     progress: &mut Progress,
     output: &mut Output,
 ) -> Result<v1::ReviewBundleResponse, Failure> {
-    let client = remote::connect_for_uploads(url)?;
+    let client = remote::connect_for_uploads(url, context)?;
     let token = if arguments.as_admin { Some(arguments.token.read(context)?) } else { None };
     let caller = Caller { token, submitter: arguments.submitter.clone() };
     let sha256 = sha256_of(&mut bundle.file).map_err(Failure::internal)?;

@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let plugin = arguments.plugin.as_deref().unwrap_or_default();
     let rules = match &arguments.server {
-        Some(url) => remote::connect(url)?.rules(plugin)?,
+        Some(url) => remote::connect(url, context)?.rules(plugin)?,
         None => rules_here(plugin, context)?,
     };
     if arguments.json {

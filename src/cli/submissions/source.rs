@@ -96,7 +96,7 @@ impl Source {
                 None => Some(arguments.token.read(context)?),
             };
             let caller = Caller { token, submitter: arguments.submitter.clone() };
-            return Ok(Self::Server(remote::connect_for_uploads(url)?, caller));
+            return Ok(Self::Server(remote::connect_for_uploads(url, context)?, caller));
         }
         let settings = context.settings()?;
         existing_store(&settings)?;

@@ -50,9 +50,9 @@ pub(super) fn run(arguments: &WatchArguments, context: &Context) -> Result<Exit,
         None => (Monitor::Local(local()?), None),
         // What may be needed later is known to work before the command runs.
         Some(url) if arguments.on_disconnect == OnDisconnect::Local => {
-            (Monitor::Server(url.clone()), Some(local()?))
+            (Monitor::Server(url.clone(), Box::new(context.reach()?)), Some(local()?))
         }
-        Some(url) => (Monitor::Server(url.clone()), None),
+        Some(url) => (Monitor::Server(url.clone(), Box::new(context.reach()?)), None),
     };
     // On this thread, which lives to the end: the command dies with the thread that started it.
     let exit = runtime.block_on(Session::new(arguments, monitor, fallback, runtime.handle().clone()).run());

@@ -10,6 +10,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::local::Local;
 use super::outbox::{Outbox, Requests};
 use crate::cli::Failure;
+use crate::grpc::client::Reach;
 use crate::grpc::monitor_client::stream_monitor;
 use crate::pb::v1;
 use crate::pb::v1::stream_monitor_response::Kind;
@@ -21,7 +22,7 @@ pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<v1::StreamMonitorResp
 #[derive(Clone)]
 pub(super) enum Monitor {
     /// The server at this URL.
-    Server(String),
+    Server(String, Box<Reach>),
     /// This process.
     Local(Arc<Local>),
 }
@@ -74,8 +75,8 @@ impl Monitor {
     async fn open(&self, requests: UnboundedReceiver<v1::StreamMonitorRequest>) -> Result<Answers, Failure> {
         let requests = UnboundedReceiverStream::new(requests);
         match self {
-            Self::Server(url) => {
-                let answers = stream_monitor(url, requests).await?;
+            Self::Server(url, reach) => {
+                let answers = stream_monitor(url, reach, requests).await?;
                 Ok(Box::pin(answers.map(|answer| answer.map_err(Failure::from))))
             }
             Self::Local(local) => Ok(local.open(requests)),

@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
     /// Attaches to the monitor and waits until it says that it watches.
     async fn attach(&mut self) -> Result<(), Failure> {
         let url = match &self.monitor {
-            Monitor::Server(url) => url.as_str(),
+            Monitor::Server(url, _) => url.as_str(),
             Monitor::Local(_) => "the monitor",
         };
         let late = Failure { exit: Exit::ServerAway, message: format!("{url}: did not answer in time") };
@@ -313,7 +313,7 @@ impl<'a> Session<'a> {
     async fn away(&mut self, running: &mut Running, why: &str) {
         self.outbox.disconnect();
         self.generation += 1;
-        let is_server = matches!(self.monitor, Monitor::Server(_));
+        let is_server = matches!(self.monitor, Monitor::Server(..));
         let then = if is_server { self.arguments.on_disconnect } else { OnDisconnect::Kill };
         match (then, self.fallback.take()) {
             (OnDisconnect::Continue, _) => {

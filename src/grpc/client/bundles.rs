@@ -5,10 +5,9 @@ use std::io::{self, Read as _, Write};
 
 use futures_util::stream;
 use tonic::metadata::MetadataValue;
-use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Wire};
 use crate::grpc::SUBMITTER;
 use crate::pb::v1;
 use crate::pb::v1::audit_service_client::AuditServiceClient;
@@ -222,15 +221,15 @@ impl Client {
         ClientError::Failed { url: self.url.clone(), message: format!("the server {message}") }
     }
 
-    fn submissions_of(&self) -> SubmissionServiceClient<Channel> {
+    fn submissions_of(&self) -> SubmissionServiceClient<Wire> {
         SubmissionServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    fn entities_of(&self) -> EntityServiceClient<Channel> {
+    fn entities_of(&self) -> EntityServiceClient<Wire> {
         EntityServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
-    fn audits_of(&self) -> AuditServiceClient<Channel> {
+    fn audits_of(&self) -> AuditServiceClient<Wire> {
         AuditServiceClient::new(self.channel.clone()).max_decoding_message_size(usize::MAX)
     }
 
