@@ -158,6 +158,11 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     ));
     let stores = store::open(&settings.store, &settings.store_path()).await?;
     let interceptors = AddedInterceptors::load(stores.interceptors.clone(), tools.clone()).await?;
+    let alone = interceptors.of_default_tenant();
+    if alone > 0 && !Authenticator::takes_admin_token(settings.auth.mode) {
+        // They may have been added while there was one tenant for all.
+        tracing::warn!(interceptors = alone, "interceptors of the default tenant judge its own calls alone");
+    }
     let live = Arc::new(Live::start(sources_over(settings, remotes)));
     let submissions = bundles::submissions(settings, &stores, live.clone(), metrics.clone())?;
     bundles::announce(settings, &submissions);

@@ -134,6 +134,11 @@ impl AddedInterceptors {
         rows.rows.iter().find(|row| row.message.tenant == tenant && row.message.id == id).cloned()
     }
 
+    /// How many in force belong to the default tenant.
+    pub fn of_default_tenant(&self) -> usize {
+        self.rows.load().rows.iter().filter(|row| row.message.tenant.is_empty()).count()
+    }
+
     /// Everything stored, as of now, whoever changed it.
     pub(super) async fn stored(&self) -> Result<Vec<Row>, StoreError> {
         Ok(self.store.load().await?.interceptors.iter().map(row).collect())

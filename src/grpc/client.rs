@@ -354,6 +354,10 @@ pub(super) fn error_of(url: &str, status: &Status) -> ClientError {
         }
     }
     let url = url.to_owned();
+    // What no server said, such as a handshake that it broke off after the connection stood.
+    if let (Code::Unknown, Some(cause)) = (status.code(), std::error::Error::source(status)) {
+        return ClientError::Away { url, message: deepest(cause) };
+    }
     match status.code() {
         Code::InvalidArgument
         | Code::NotFound

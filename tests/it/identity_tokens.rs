@@ -3,17 +3,20 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use portcullis::identity::new_token;
 use portcullis::pb::v1;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
 use super::bundles::{document, header, messages, zip};
 use super::cli::run_in;
 use super::identity::{RELOADED_WITHIN, entry, records, with_token, write_tokens};
-use super::server::{Server, Setup, eventually, message, user};
+use super::server::{PATIENCE, Server, Setup, eventually, message, user};
 
 const TOKENS: &str = "auth: { mode: tokens, tokens: { path: tokens.yaml } }\n";
 
@@ -203,6 +206,33 @@ fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
+/// Takes whatever is sent to it as spans, and answers nothing.
+struct Collector {
+    url: String,
+    sent: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Collector {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let all = sent.clone();
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let all = all.clone();
+                tokio::spawn(async move {
+                    let mut bytes = [0; 16_384];
+                    while let Ok(count @ 1..) = socket.read(&mut bytes).await {
+                        all.lock().expect("whole").extend_from_slice(&bytes[..count]);
+                    }
+                });
+            }
+        });
+        Self { url, sent }
+    }
+}
+
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
@@ -212,8 +242,12 @@ async fn what_is_planted_in_requests_is_found_in_no_log_metric_or_record() {
     let setup = Setup::new();
     let tokens =
         write_tokens(&setup, &[entry("ada", "agent, submitter", "acme"), entry("root", "admin", "acme")]);
+    let collector = Collector::start().await;
     let server = setup
-        .settings(&format!("{TOKENS}guardrails: {{ enabled: false }}\nlog: {{ level: trace }}\n"))
+        .settings(&format!(
+            "{TOKENS}guardrails: {{ enabled: false }}\nlog: {{ level: trace }}\ntracing: {{ otlp_endpoint: \"{}\" }}\n",
+            collector.url
+        ))
         .start();
     let (ada, root) = (tokens.of("ada"), tokens.of("root"));
     // Of each kind one: a credential that a rule knows, a card, and plain text that no rule knows.
@@ -296,6 +330,12 @@ async fn what_is_planted_in_requests_is_found_in_no_log_metric_or_record() {
     assert!(found.iter().any(|(_, bytes)| holds(bytes, "ReviewBundle")), "records are there");
     found.push(("log".to_owned(), log.into_bytes()));
     found.push(("metrics".to_owned(), metrics.into_bytes()));
+    let spans = eventually(PATIENCE, "spans are sent", || async {
+        let sent = collector.sent.lock().expect("whole").clone();
+        holds(&sent, "InterceptParams").then_some(sent)
+    })
+    .await;
+    found.push(("spans".to_owned(), spans));
     for (name, bytes) in &found {
         for canary in [&*key, card, plain, ada, root, wrong] {
             assert!(!holds(bytes, canary), "{name} holds {canary}");

@@ -186,6 +186,7 @@ fn the_exposition_is_well_formed() {
         cost_usd: 0.2,
     }
     .emit(&metrics);
+    CertificatesLoaded { certificate: Certificate::Server, not_after: 1_900_000_000 }.emit(&metrics);
     handle.run_upkeep();
     let text = handle.render();
     let mut types: BTreeMap<&str, &str> = BTreeMap::new();
@@ -212,7 +213,7 @@ fn the_exposition_is_well_formed() {
             assert!(types.contains_key(family) && family.starts_with("portcullis_"), "{line}");
         }
     }
-    assert_eq!(types.len(), 29, "every metric is shown: {types:?}");
+    assert_eq!(types.len(), 33, "every metric is shown: {types:?}");
     assert!(text.contains("portcullis_llm_cost_usd_total{backend=\"gemini\"} 0.2\n"), "{text}");
     assert!(text.contains(r#"portcullis_llm_tokens_total{backend="gemini",kind="output"} 250000"#));
     assert!(text.contains(r#"le="+Inf"#));
