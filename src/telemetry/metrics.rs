@@ -22,6 +22,7 @@ use super::labels::{
     reason_index,
 };
 use super::limiter::LineLimiter;
+use super::process::ProcessMetrics;
 use crate::decision::{
     Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, SubmissionStatus, VerdictSource,
 };
@@ -217,7 +218,7 @@ pub fn install() -> (Arc<Metrics>, MetricsHandle) {
     let policy_revision = Arc::new(ArcSwapOption::empty());
     let metrics = Arc::new(Metrics::new(recorder, Arc::clone(&policy_revision)));
     let llm_cost = Arc::clone(&metrics.llm_cost);
-    (metrics, MetricsHandle { handle, policy_revision, llm_cost })
+    (metrics, MetricsHandle { handle, policy_revision, llm_cost, process: Arc::new(ProcessMetrics::new()) })
 }
 
 /// Reads what was counted.
@@ -226,6 +227,7 @@ pub struct MetricsHandle {
     handle: PrometheusHandle,
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     llm_cost: Arc<LlmCost>,
+    process: Arc<ProcessMetrics>,
 }
 
 /// Billionths of a US dollar by kind of provider.
@@ -252,6 +254,7 @@ impl MetricsHandle {
             let dollars = *nanos as f64 / 1e9;
             let _ = writeln!(text, "{LLM_COST}{{backend=\"{backend}\"}} {dollars}");
         }
+        text.push_str(&self.process.render());
         text
     }
 

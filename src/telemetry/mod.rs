@@ -12,6 +12,7 @@ mod labels;
 mod limiter;
 mod logging;
 mod metrics;
+mod process;
 mod trace_context;
 
 pub use config::{LogConfig, LogFormat, TracingConfig};
