@@ -17,7 +17,7 @@ use super::media::NotInert;
 use super::quality::Quality;
 use super::scan::{Engines, Found, scan};
 use super::tree::Tree;
-use super::work::Work;
+use super::work::{Task, Work};
 use crate::decision::{CheckFinding, FailMode, Reason, Severity, Unjudged};
 use crate::detect::fingerprint;
 
@@ -142,7 +142,8 @@ impl<'i> Unpack<'i> {
     fn file(&mut self, bytes: &[u8], file: File<'_>, totals: &mut Totals) -> Result<(), Refusal> {
         self.name(&file);
         let mut kept = None;
-        match content_of(file.path, bytes) {
+        let work = &mut self.found.work;
+        match content_of(file.path, bytes, &mut |bytes| work.may(Task::Unpack, bytes)) {
             Content::Empty => self.ledger.enter(file.path, 0, 0, &[], None),
             Content::Text(decoded) => {
                 self.text(&decoded.text, &file);
@@ -223,8 +224,10 @@ impl<'i> Unpack<'i> {
 
     /// A file that claims to be an image and is not one is no accident.
     fn disagreement(&mut self, bytes: &[u8], file: &File<'_>) {
-        let Err(why) = super::media::inert(file.path, bytes) else { return };
-        if why == NotInert::OtherName {
+        let work = &mut self.found.work;
+        let mut may_unpack = |bytes| work.may(Task::Unpack, bytes);
+        let Err(why) = super::media::inert(file.path, bytes, &mut may_unpack) else { return };
+        if matches!(why, NotInert::OtherName | NotInert::TooMuch) {
             return;
         }
         let runs = bytes.starts_with(b"#!") || bytes.starts_with(b"MZ") || bytes.starts_with(b"\x7fELF");
@@ -415,7 +418,7 @@ impl Stream {
     fn scan(&mut self, file: &File<'_>, unpack: &mut Unpack<'_>, overlap: usize) {
         if !std::mem::replace(&mut self.is_begun, true) {
             unpack.name(file);
-            match content_of(file.path, &self.window[..self.window.len().min(64 << 10)]) {
+            match content_of(file.path, &self.window[..self.window.len().min(64 << 10)], &mut |_| false) {
                 Content::Text(_) => {}
                 Content::Opaque(opaque) => self.is_opaque = Some(opaque),
                 Content::Zip => self.is_opaque = Some(Opaque::Archive),

@@ -1,7 +1,7 @@
 //! What the bytes of a file are, whatever its name says.
 
 use super::text::{self, Decoded};
-use crate::bundles::media::{self, Inert};
+use crate::bundles::media::{self, Inert, MayUnpack};
 
 /// A file by its bytes.
 #[derive(Debug)]
@@ -81,15 +81,15 @@ pub(in crate::bundles) fn is_zip(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
 }
 
-/// What the file at `path` is.
-pub(in crate::bundles) fn content_of(path: &str, bytes: &[u8]) -> Content {
+/// What the file at `path` is. `may_unpack` is asked before something in it is.
+pub(in crate::bundles) fn content_of(path: &str, bytes: &[u8], may_unpack: MayUnpack<'_>) -> Content {
     if bytes.is_empty() {
         return Content::Empty;
     }
     if is_zip(bytes) {
         return Content::Zip;
     }
-    if let Ok(inert) = media::inert(path, bytes) {
+    if let Ok(inert) = media::inert(path, bytes, may_unpack) {
         return Content::Inert(inert);
     }
     if let Some(opaque) = opaque_of(path, bytes) {

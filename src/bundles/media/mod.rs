@@ -4,7 +4,8 @@
 //! its format. A file with anything before, after or between is none: an archive behind an image, a script in a font.
 //! Parts that hold text for people (PNG `tEXt`, JPEG comments) are named, to be scanned like every other text.
 //!
-//! Only the structure is walked; pixels and outlines are not decoded. Time is linear in the file.
+//! Only the structure is walked; outlines are not decoded, and pixels only unpacked where something could stand behind them.
+//! Time is linear in the file and in what `MayUnpack` admits.
 
 mod font;
 mod gif;
@@ -58,13 +59,18 @@ pub enum NotInert {
     OtherMagic,
     /// The structure is broken, or bytes belong to no part of it.
     BrokenStructure,
+    /// To see whether it is would take more work than may be done.
+    TooMuch,
 }
+
+/// Asked whether so many bytes may be unpacked.
+pub type MayUnpack<'m> = &'m mut dyn FnMut(usize) -> bool;
 
 /// Whether the file at `path` is wholly of the inert format that its extension names.
 ///
 /// # Errors
 /// It is not, and why.
-pub fn inert(path: &str, bytes: &[u8]) -> Result<Inert, NotInert> {
+pub fn inert(path: &str, bytes: &[u8], may_unpack: MayUnpack<'_>) -> Result<Inert, NotInert> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, extension) = name.rsplit_once('.').ok_or(NotInert::OtherName)?;
     let (media, magics, walk) = format_of(&extension.to_ascii_lowercase()).ok_or(NotInert::OtherName)?;
@@ -72,24 +78,35 @@ pub fn inert(path: &str, bytes: &[u8]) -> Result<Inert, NotInert> {
         return Err(NotInert::OtherMagic);
     }
     let mut texts = Vec::new();
-    walk(bytes, &mut texts).map(|()| Inert { media, texts }).ok_or(NotInert::BrokenStructure)
+    match walk {
+        Walk::Plain(walk) => walk(bytes, &mut texts).ok_or(NotInert::BrokenStructure)?,
+        Walk::Packed(walk) => walk(bytes, &mut texts, may_unpack)?,
+    }
+    Ok(Inert { media, texts })
 }
 
 /// Walks a file; `None` when a byte of it is out of place. Adds the parts that hold text.
-type Walk = fn(&[u8], &mut Vec<Range<usize>>) -> Option<()>;
+enum Walk {
+    Plain(fn(&[u8], &mut Vec<Range<usize>>) -> Option<()>),
+    /// Some of it must be unpacked to be seen to its end.
+    Packed(fn(&[u8], &mut Vec<Range<usize>>, MayUnpack<'_>) -> Result<(), NotInert>),
+}
 
 fn format_of(extension: &str) -> Option<(Media, &'static [&'static [u8]], Walk)> {
+    use Walk::{Packed, Plain};
     Some(match extension {
-        "png" => (Media::Png, &[b"\x89PNG\r\n\x1a\n"], png::walk),
-        "jpg" | "jpeg" => (Media::Jpeg, &[b"\xff\xd8\xff"], jpeg::walk),
-        "gif" => (Media::Gif, &[b"GIF87a", b"GIF89a"], gif::walk),
-        "webp" => (Media::WebP, &[b"RIFF"], riff::walk_webp),
-        "ttf" | "otf" => (Media::Font, &[b"\0\x01\0\0", b"OTTO", b"true"], font::walk),
-        "woff" => (Media::Woff, &[b"wOFF"], font::walk_woff),
-        "woff2" => (Media::Woff, &[b"wOF2"], font::walk_woff2),
-        "wav" => (Media::Wave, &[b"RIFF"], riff::walk_wave),
-        "mp3" => (Media::Mp3, &[b"ID3", b"\xff\xfb", b"\xff\xfa", b"\xff\xf3", b"\xff\xf2"], mpeg::walk),
-        "ogg" | "oga" | "opus" => (Media::Ogg, &[b"OggS"], ogg::walk),
+        "png" => (Media::Png, &[b"\x89PNG\r\n\x1a\n"], Packed(png::walk)),
+        "jpg" | "jpeg" => (Media::Jpeg, &[b"\xff\xd8\xff"], Plain(jpeg::walk)),
+        "gif" => (Media::Gif, &[b"GIF87a", b"GIF89a"], Plain(gif::walk)),
+        "webp" => (Media::WebP, &[b"RIFF"], Plain(riff::walk_webp)),
+        "ttf" | "otf" => (Media::Font, &[b"\0\x01\0\0", b"OTTO", b"true"], Plain(font::walk)),
+        "woff" => (Media::Woff, &[b"wOFF"], Plain(font::walk_woff)),
+        "woff2" => (Media::Woff, &[b"wOF2"], Plain(font::walk_woff2)),
+        "wav" => (Media::Wave, &[b"RIFF"], Plain(riff::walk_wave)),
+        "mp3" => {
+            (Media::Mp3, &[b"ID3", b"\xff\xfb", b"\xff\xfa", b"\xff\xf3", b"\xff\xf2"], Plain(mpeg::walk))
+        }
+        "ogg" | "oga" | "opus" => (Media::Ogg, &[b"OggS"], Plain(ogg::walk)),
         _ => return None,
     })
 }

@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn inert_all(path: &str, bytes: &[u8]) -> Result<Inert, NotInert> {
+    inert(path, bytes, &mut |_| true)
+}
+
 fn big(value: usize) -> [u8; 4] {
     (value as u32).to_be_bytes()
 }
@@ -21,7 +25,7 @@ fn png() -> Vec<u8> {
     let chunks = [
         chunk(b"IHDR", &header),
         chunk(b"tEXt", b"Comment\0hello"),
-        chunk(b"IDAT", b"\x78\x9c\x63\0\0\0\x02\0\x01"),
+        chunk(b"IDAT", b"\x78\x9c\x63\x60\x00\x00\x00\x02\x00\x01"),
         chunk(b"IEND", b""),
     ];
     [b"\x89PNG\r\n\x1a\n".to_vec(), chunks.concat()].concat()
@@ -90,7 +94,7 @@ fn files() -> Vec<(&'static str, Vec<u8>, &'static [u8])> {
 #[test]
 fn whole_files_are_inert_and_their_texts_are_named() {
     for (path, bytes, text) in files() {
-        let found = inert(path, &bytes).unwrap_or_else(|error| panic!("{path}: {error:?}"));
+        let found = inert_all(path, &bytes).unwrap_or_else(|error| panic!("{path}: {error:?}"));
         let texts: Vec<u8> = found.texts.into_iter().flat_map(|range| bytes[range].to_vec()).collect();
         assert_eq!(texts, text, "{path}");
     }
@@ -101,15 +105,55 @@ fn what_is_added_or_missing_shows() {
     let script = b"\n#!/bin/sh\necho hello\n";
     for (path, bytes, _) in files() {
         let with_tail = [&bytes[..], script].concat();
-        assert_eq!(inert(path, &with_tail), Err(NotInert::BrokenStructure), "{path}, something after");
+        assert_eq!(inert_all(path, &with_tail), Err(NotInert::BrokenStructure), "{path}, something after");
         let with_head = [script, &bytes[..]].concat();
-        assert_eq!(inert(path, &with_head), Err(NotInert::OtherMagic), "{path}, something before");
+        assert_eq!(inert_all(path, &with_head), Err(NotInert::OtherMagic), "{path}, something before");
         // Padding at the end may be missing.
         let whole = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         for len in 0..whole {
-            assert!(inert(path, &bytes[..len]).is_err(), "{path}, cut after {len} bytes");
+            assert!(inert_all(path, &bytes[..len]).is_err(), "{path}, cut after {len} bytes");
         }
     }
+}
+
+/// A PNG of one row of grey pixels, whose pixel data is `data`.
+fn grey(width: usize, data: &[u8]) -> Vec<u8> {
+    let chunk = |kind: &[u8], body: &[u8]| {
+        let sum = crc32fast::hash(&[kind, body].concat()) as usize;
+        [&big(body.len())[..], kind, body, &big(sum)].concat()
+    };
+    let header = [&big(width)[..], &big(1), &[8, 0, 0, 0, 0]].concat();
+    let (front, back) = data.split_at(data.len() / 2);
+    let chunks = [chunk(b"IHDR", &header), chunk(b"IDAT", front), chunk(b"IDAT", back), chunk(b"IEND", b"")];
+    [b"\x89PNG\r\n\x1a\n".to_vec(), chunks.concat()].concat()
+}
+
+#[test]
+fn nothing_stands_behind_the_pixels_of_a_png() {
+    use std::io::Write as _;
+    let packed = |bytes: &[u8]| {
+        let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        out.write_all(bytes).and_then(|()| out.finish()).expect("memory takes it")
+    };
+    let row = |len: usize| vec![0; len];
+    let script = b"#!/bin/sh\necho hello\n";
+    for (what, png, wanted) in [
+        ("one row", grey(9, &packed(&row(10))), Ok(())),
+        ("a long row", grey(300_000, &packed(&row(300_001))), Ok(())),
+        (
+            "bytes behind the stream",
+            grey(9, &[&packed(&row(10))[..], script].concat()),
+            Err(NotInert::BrokenStructure),
+        ),
+        ("a byte more than the image", grey(9, &packed(&row(11))), Err(NotInert::BrokenStructure)),
+        ("much more than the image", grey(9, &packed(&row(1 << 20))), Err(NotInert::BrokenStructure)),
+        ("less than the image", grey(9, &packed(&row(9))), Err(NotInert::BrokenStructure)),
+        ("no stream", grey(9, script), Err(NotInert::BrokenStructure)),
+    ] {
+        assert_eq!(inert_all("x.png", &png).map(|_| ()), wanted, "{what}");
+    }
+    let large = grey(300_000, &packed(&row(300_001)));
+    assert_eq!(inert("x.png", &large, &mut |bytes| bytes < 300_000), Err(NotInert::TooMuch));
 }
 
 #[test]
@@ -121,7 +165,7 @@ fn a_name_is_not_enough_and_magic_is_not_either() {
         ("x.jpg", NotInert::OtherMagic),
         ("x.woff", NotInert::OtherMagic),
     ] {
-        assert_eq!(inert(path, &png()), Err(wanted), "{path}");
+        assert_eq!(inert_all(path, &png()), Err(wanted), "{path}");
     }
 }
 
@@ -133,7 +177,7 @@ proptest! {
             let index = index.index(bytes.len());
             bytes[index] = to;
         }
-        if let Ok(found) = inert(path, &bytes) {
+        if let Ok(found) = inert_all(path, &bytes) {
             prop_assert!(found.texts.iter().all(|range| bytes.get(range.clone()).is_some()));
         }
     }

@@ -33,8 +33,8 @@ pub(super) fn mapped(
     }
     let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
     match report.not_parsed {
-        // The ledger then lists the engines of text alone.
-        Some(NotParsed::TooLarge) => {}
+        // Padding would switch the parser off otherwise: a person looks at what the engines of text alone have read.
+        Some(NotParsed::TooLarge) if is_file => scan.done.cut = Some(Unscanned::TooLarge),
         Some(NotParsed::TooDeep) if is_file => scan.done.cut = Some(Unscanned::TooComplex),
         _ if is_file => scan.engine(language.as_str()),
         _ => {}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Scan, code, shell};
+use super::{Scan, code, config, shell};
 use crate::bundles::code::{FILE_BYTES_MAX, Language};
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::work::Task;
@@ -34,7 +34,13 @@ pub(super) fn cells(scan: &mut Scan<'_, '_>) {
     if !scan.may(Task::Tree, scan.text.len()) {
         return;
     }
-    let Ok(notebook) = serde_json::from_str::<Value>(scan.text) else { return };
+    let notebook = match config::parse_json(scan.text) {
+        Ok(notebook) => notebook,
+        Err(why) => {
+            scan.done.cut = Some(why.as_unscanned());
+            return;
+        }
+    };
     scan.engine("config");
     let language = language(&notebook);
     let mut program = Program::default();

@@ -130,7 +130,8 @@ impl SqlStore {
             ])?;
             let insert = Statement::new(
                 "INSERT INTO verdict (bundle_sha256, model, prompt_version, review, time_us) VALUES (?, ?, ?, ?, ?) \
-                 ON CONFLICT (bundle_sha256, model, prompt_version) DO NOTHING",
+                 ON CONFLICT (bundle_sha256, model, prompt_version) DO UPDATE SET review = excluded.review, \
+                 time_us = excluded.time_us WHERE verdict.time_us <= excluded.time_us",
             );
             let insert = insert.bind(&key.bundle_sha256).bind(&key.model).bind(&key.prompt_version);
             write.run(insert.bind(&json(review)).bind(microseconds(*time))).await?;
@@ -324,6 +325,7 @@ fn blocked_since(tenant: &str, submitter: &str, since: Timestamp) -> Statement {
     counting = counting.bind(tenant).bind(submitter);
     counting.push(" AND create_time_us >= ").push_value(rows::microseconds_up(since));
     counting.push_in("status", QUOTA_STATUSES.map(SubmissionStatus::as_str));
+    counting.push(" AND hold_reason = ").push_value(HoldReason::None.as_str());
     counting
 }
 

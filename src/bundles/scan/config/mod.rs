@@ -10,11 +10,13 @@ mod read;
 use serde_json::{Map, Value};
 
 use super::{Rule, Scan, package, server, shell};
+use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
 use crate::decision::Severity;
 use names::{is_data, is_looked_at};
-use read::{commands_of_broken, parse_json};
+pub(super) use read::parse_json;
+use read::{NotJson, commands_of_broken};
 
 /// Deepest nesting that is followed.
 const DEPTH_MAX: usize = 40;
@@ -51,16 +53,23 @@ const SEARCHED_BYTES_MAX: usize = 16 << 20;
 /// A file of JSON.
 pub(super) fn json_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() <= JSON_BYTES_MAX && is_data(text, "\\u") && !is_package(scan.path) {
+    if is_data(text, "\\u") && !is_package(scan.path) {
         scan.engine("config");
-    } else if text.len() > JSON_BYTES_MAX || !scan.may(Task::Tree, text.len()) {
+    } else if text.len() > JSON_BYTES_MAX {
+        unread(scan, Unscanned::TooLarge);
+    } else if !scan.may(Task::Tree, text.len()) {
         commands_of_broken(scan, text, 1, Origin::File);
-    } else if let Some(value) = parse_json(text) {
-        scan.engine("config");
-        walk(scan, &value, Origin::File, text, 1);
-        package::package_json(scan, &value);
     } else {
-        commands_of_broken(scan, text, 1, Origin::File);
+        match parse_json(text) {
+            Ok(value) => {
+                scan.engine("config");
+                walk(scan, &value, Origin::File, text, 1);
+                package::package_json(scan, &value);
+            }
+            // Most clients do not take what is broken either; but some forgive more than others.
+            Err(NotJson::Broken) if !is_loaded(scan.path) => commands_of_broken(scan, text, 1, Origin::File),
+            Err(why) => unread(scan, why.as_unscanned()),
+        }
     }
 }
 
@@ -70,17 +79,19 @@ pub(super) fn json_block(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
         return;
     }
     match parse_json(text) {
-        Some(value) => walk(scan, &value, Origin::Block, text, line),
-        None => commands_of_broken(scan, text, line, Origin::Block),
+        Ok(value) => walk(scan, &value, Origin::Block, text, line),
+        Err(_) => commands_of_broken(scan, text, line, Origin::Block),
     }
 }
 
 /// A file of YAML, of several documents.
 pub(super) fn yaml_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") {
+    if is_data(text, "\\") {
         scan.engine("config");
-    } else if text.len() > YAML_BYTES_MAX || !scan.may(Task::Tree, text.len()) {
+    } else if text.len() > YAML_BYTES_MAX {
+        unread(scan, Unscanned::TooLarge);
+    } else if !scan.may(Task::Tree, text.len()) {
         commands_of_broken(scan, text, 1, Origin::File);
     } else {
         scan.engine("config");
@@ -109,16 +120,48 @@ fn yaml(scan: &mut Scan<'_, '_>, text: &str, line: u32, origin: Origin) {
 /// A file of TOML.
 pub(super) fn toml_file(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() <= YAML_BYTES_MAX && is_data(text, "\\") && !is_package(scan.path) {
+    if is_data(text, "\\") && !is_package(scan.path) {
         scan.engine("config");
-    } else if text.len() <= YAML_BYTES_MAX
-        && scan.may(Task::Tree, text.len())
-        && let Ok(value) = toml::from_str::<Value>(text)
-    {
-        scan.engine("config");
-        walk(scan, &value, Origin::File, text, 1);
-        package::pyproject(scan, &value);
+    } else if text.len() > YAML_BYTES_MAX {
+        unread(scan, Unscanned::TooLarge);
+    } else if scan.may(Task::Tree, text.len()) {
+        match toml::from_str::<Value>(text) {
+            Ok(value) => {
+                scan.engine("config");
+                walk(scan, &value, Origin::File, text, 1);
+                package::pyproject(scan, &value);
+            }
+            Err(_) if is_loaded(scan.path) => unread(scan, Unscanned::Undecodable),
+            Err(_) => commands_of_broken(scan, text, 1, Origin::File),
+        }
     }
+}
+
+/// Notes that the structure of a file was not read, so that a person looks at it; of its commands, those that stand out.
+fn unread(scan: &mut Scan<'_, '_>, why: Unscanned) {
+    scan.done.cut = Some(why);
+    commands_of_broken(scan, scan.text, 1, Origin::File);
+}
+
+/// Whether clients load a file of that name by themselves, so that it matters what exactly they make of it.
+fn is_loaded(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_package(path)
+        || matches!(
+            name,
+            "settings.json"
+                | "settings.local.json"
+                | "hooks.json"
+                | ".mcp.json"
+                | "mcp.json"
+                | "plugin.json"
+                | "marketplace.json"
+                | "tasks.json"
+                | "launch.json"
+                | "devcontainer.json"
+                | "config.toml"
+                | "Cargo.toml"
+        )
 }
 
 /// The front matter of a document.
@@ -148,6 +191,7 @@ fn is_package(path: &str) -> bool {
 impl Walk<'_, '_, '_> {
     fn value(&mut self, value: &Value, key: &str, depth: usize) {
         if depth > DEPTH_MAX {
+            self.scan.done.cut = Some(Unscanned::TooComplex);
             return;
         }
         match value {

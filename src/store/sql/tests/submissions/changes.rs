@@ -308,10 +308,15 @@ async fn a_verdict_is_remembered_for_the_very_same_bytes_model_and_prompt(place:
     let entry = VerdictEntry { key: key("aa", "m", "1"), review: review(), time: at(1) };
     let remember = |entry| Change { verdict: Some(entry), ..Change::default() };
     assert!(store.apply(remember(entry.clone())).await.expect("applied"));
+    // The newest counts: what was found later must not be handed out as what was thought before.
     let later = LlmReview { risk_level: "high".to_owned(), ..review() };
-    assert!(store.apply(remember(VerdictEntry { review: later, ..entry })).await.expect("applied"));
+    for (review, time) in [(later.clone(), at(2)), (review(), at(1))] {
+        assert!(
+            store.apply(remember(VerdictEntry { review, time, ..entry.clone() })).await.expect("applied")
+        );
+    }
     for (wanted, found) in [
-        (key("aa", "m", "1"), Some(review())),
+        (key("aa", "m", "1"), Some(later)),
         (key("ab", "m", "1"), None),
         (key("aa", "n", "1"), None),
         (key("aa", "m", "2"), None),
