@@ -25,8 +25,10 @@ use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
-use crate::grpc::{self, AddedInterceptors, AuditTrail, Authenticator, Health, KeptIncidents, Shared, Tls};
-use crate::http::{self, AllowedHosts, AppState, Readiness};
+use crate::grpc::{
+    self, AddedInterceptors, AuditTrail, Authenticator, Health, KeptIncidents, LocalCalls, Shared, Tls,
+};
+use crate::http::{self, Adapters, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
 use crate::monitor::MonitorPreparer;
@@ -202,9 +204,14 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let readiness = Readiness::new();
     let (stop, stopped) = watch::channel(false);
     let (health_sender, health) = tokio::sync::oneshot::channel();
-    let router = http::router(
+    let router = http::router_with(
         AppState { metrics: handle.clone(), readiness: readiness.clone() },
         AllowedHosts::new(&settings.http.allowed_hosts, http_address),
+        settings.http.adapters.is_any_on().then(|| Adapters {
+            calls: LocalCalls::new(&shared),
+            enabled: settings.http.adapters,
+            request_bytes_max: settings.server.request_bytes_max,
+        }),
     );
     // Probes and scrapers are answered until the last call is: they are how others learn of the drain.
     let (http_stop, http_stopped) = watch::channel(false);

@@ -16,6 +16,7 @@ pub mod detect;
 pub mod eval;
 pub mod extension;
 pub mod grpc;
+pub mod hooks;
 pub mod http;
 pub mod identity;
 pub mod judge;

@@ -236,6 +236,11 @@ impl Settings {
                 "is needed by auth.mode mtls; name the authorities that sign certificates of clients";
             problems.push(Problem::new("server.tls.client_ca", message));
         }
+        if self.auth.mode == AuthMode::Mtls && self.http.adapters.is_any_on() {
+            let message =
+                "cannot be used with auth.mode mtls: HTTP callers bring no certificate; use tokens or jwt";
+            problems.push(Problem::new("http.adapters", message));
+        }
         if self.auth.mode != AuthMode::None {
             return self.check_clear_text(problems);
         }
@@ -256,6 +261,21 @@ impl Settings {
     }
 
     fn check_clear_text(&self, problems: &mut Vec<Problem>) {
+        let http = self.http.listen;
+        // The HTTP side has no TLS of its own.
+        if self.http.adapters.is_any_on()
+            && !self.server.insecure_allow_plaintext
+            && !address::is_loopback(http)
+        {
+            problems.push(Problem::new(
+                "http.listen",
+                format!(
+                    "`{http}` can be reached from other machines, and tokens for http.adapters would come in clear; \
+                     listen on a loopback address, or give --insecure-allow-plaintext if a proxy in front of this \
+                     port speaks TLS"
+                ),
+            ));
+        }
         let listen = self.server.listen;
         // Without TLS nobody proves to hold a certificate: that is told already.
         let is_safe = self.server.tls.is_on() || self.auth.mode == AuthMode::Mtls;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -177,28 +178,7 @@ impl Bound {
                 .register_encoded_file_descriptor_set(pb::FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let read_max = config.request_bytes_max.saturating_mul(READ_FACTOR);
-        // The limit itself is held where a request is judged: there a stream can answer one item and go on.
-        let decisions = PolicyDecisionServiceServer::new(Decisions(shared.clone()))
-            .max_decoding_message_size(read_max)
-            .max_encoding_message_size(usize::MAX);
-        let policies = PolicyServiceServer::new(Policies(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max);
-        let interceptors = InterceptorRegistryServiceServer::new(Interceptors(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max);
-        // A page of a thousand long excerpts is larger than any default.
-        let incidents = IncidentServiceServer::new(Incidents(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max)
-            .max_encoding_message_size(usize::MAX);
-        let submissions = SubmissionServiceServer::new(Triage(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max)
-            .max_encoding_message_size(usize::MAX);
-        let entities = EntityServiceServer::new(Shop(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max)
-            .max_encoding_message_size(usize::MAX);
-        let audits = AuditServiceServer::new(Audits(shared.clone()))
-            .max_decoding_message_size(config.request_bytes_max)
-            .max_encoding_message_size(usize::MAX);
+        let services = services(&shared);
         let tls = shared.tls.clone();
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
         let mut builder = Server::builder();
@@ -210,17 +190,11 @@ impl Bound {
             .http2_keepalive_interval(Some(config.keepalive_interval))
             .http2_keepalive_timeout(Some(config.keepalive_timeout))
             .layer(Guard(shared))
+            .add_routes(services)
             .add_service(health)
             .add_optional_service(reflection().build_v1().ok())
             // Older tools such as grpcurl 1.8 know only this one.
             .add_optional_service(reflection().build_v1alpha().ok())
-            .add_service(decisions)
-            .add_service(interceptors)
-            .add_service(policies)
-            .add_service(incidents)
-            .add_service(submissions)
-            .add_service(entities)
-            .add_service(audits)
             .serve_with_incoming_shutdown(incoming(self.listener, tls), async move {
                 shutdown.await;
                 let _ = draining.send(());
@@ -233,6 +207,40 @@ impl Bound {
         }
         Ok(())
     }
+}
+
+/// The services of the contract, without the layers around them.
+pub(super) fn services(shared: &Arc<Shared>) -> Routes {
+    let request_bytes_max = shared.request_bytes_max;
+    let read_max = request_bytes_max.saturating_mul(READ_FACTOR);
+    // The limit itself is held where a request is judged: there a stream can answer one item and go on.
+    let decisions = PolicyDecisionServiceServer::new(Decisions(shared.clone()))
+        .max_decoding_message_size(read_max)
+        .max_encoding_message_size(usize::MAX);
+    let policies =
+        PolicyServiceServer::new(Policies(shared.clone())).max_decoding_message_size(request_bytes_max);
+    let interceptors = InterceptorRegistryServiceServer::new(Interceptors(shared.clone()))
+        .max_decoding_message_size(request_bytes_max);
+    // A page of a thousand long excerpts is larger than any default.
+    let incidents = IncidentServiceServer::new(Incidents(shared.clone()))
+        .max_decoding_message_size(request_bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    let submissions = SubmissionServiceServer::new(Triage(shared.clone()))
+        .max_decoding_message_size(request_bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    let entities = EntityServiceServer::new(Shop(shared.clone()))
+        .max_decoding_message_size(request_bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    let audits = AuditServiceServer::new(Audits(shared.clone()))
+        .max_decoding_message_size(request_bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    Routes::new(decisions)
+        .add_service(interceptors)
+        .add_service(policies)
+        .add_service(incidents)
+        .add_service(submissions)
+        .add_service(entities)
+        .add_service(audits)
 }
 
 /// Ends when the drain has lasted too long.

@@ -7,7 +7,29 @@ use serde::{Deserialize, Serialize};
 use super::host::AllowedHosts;
 use crate::setting::Problem;
 
-/// `http`: metrics and probes.
+/// `http.adapters`: contracts of others, each off unless it is turned on here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdaptersConfig {
+    /// The unary RPCs as JSON, as clients of the Connect protocol speak it.
+    pub json: bool,
+    /// Hooks of Claude Code.
+    pub claude_code: bool,
+    /// The generic guardrail API of LiteLLM.
+    pub litellm: bool,
+    /// The guardrail webhook of agentgateway.
+    pub agentgateway: bool,
+}
+
+impl AdaptersConfig {
+    /// Whether any of them is on.
+    pub fn is_any_on(&self) -> bool {
+        let Self { json, claude_code, litellm, agentgateway } = self;
+        *json || *claude_code || *litellm || *agentgateway
+    }
+}
+
+/// `http`: metrics and probes, and what is turned on beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -16,11 +38,17 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Hosts that a request may name besides this machine, `HOST` for any port or `HOST:PORT`; `*` allows all.
     pub allowed_hosts: Vec<String>,
+    /// Contracts of others.
+    pub adapters: AdaptersConfig,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), allowed_hosts: Vec::new() }
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            allowed_hosts: Vec::new(),
+            adapters: AdaptersConfig::default(),
+        }
     }
 }
 

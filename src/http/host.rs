@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 /// Lets every host pass.
 const ANY: &str = "*";
@@ -40,6 +40,9 @@ pub enum HostError {
     /// It is not one of ours.
     #[error("this host is not served here; name it in the setting http.allowed_hosts if it should be")]
     NotAllowed,
+    /// A page from elsewhere sent it.
+    #[error("pages of other hosts may not send requests here")]
+    CrossSite,
 }
 
 impl HostError {
@@ -47,6 +50,7 @@ impl HostError {
         match self {
             Self::NotOne | Self::Malformed => StatusCode::BAD_REQUEST,
             Self::NotAllowed => StatusCode::MISDIRECTED_REQUEST,
+            Self::CrossSite => StatusCode::FORBIDDEN,
         }
     }
 
@@ -55,6 +59,7 @@ impl HostError {
             Self::NotOne => "host_missing",
             Self::Malformed => "host_malformed",
             Self::NotAllowed => "host_not_allowed",
+            Self::CrossSite => "cross_site",
         }
     }
 }
@@ -90,9 +95,25 @@ impl AllowedHosts {
         if all_allowed { Ok(()) } else { Err(HostError::NotAllowed) }
     }
 
+    /// Checks that a page which sends a request is one of a host named here; `*` names none. Programs that are no browser
+    /// send no Origin header.
+    ///
+    /// # Errors
+    /// [`HostError::CrossSite`].
+    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), HostError> {
+        let is_ours = |origin: &HeaderValue| {
+            let host = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+            host.and_then(|(_, host)| Entry::parse(host)).is_some_and(|named| self.names(&named))
+        };
+        if headers.get_all(header::ORIGIN).iter().all(is_ours) { Ok(()) } else { Err(HostError::CrossSite) }
+    }
+
     fn allows(&self, named: &Entry) -> bool {
-        self.allows_any
-            || named.is_this_machine()
+        self.allows_any || self.names(named)
+    }
+
+    fn names(&self, named: &Entry) -> bool {
+        named.is_this_machine()
             || self
                 .entries
                 .iter()

@@ -1,10 +1,12 @@
-//! The HTTP side: metrics and probes, for the machines that look after the service.
+//! The HTTP side: metrics and probes, for the machines that look after the service, and contracts of others over its
+//! services where the settings turn them on ([`Adapters`]).
 //!
-//! Every request must name a host that is configured (or this machine), so that a web page in somebody's browser cannot
-//! reach the service by letting its own name resolve here. Reads only: nothing served here changes state.
+//! Every request must name a host that is configured (or this machine), and no page of another host may send it, so that
+//! a web page in somebody's browser cannot reach the service, not by letting its own name resolve here either.
 //!
 //! HTTP/1.1 alone, with a limit on headers, on the time they take and on connections: probes come from anywhere.
 
+mod adapters;
 mod config;
 mod host;
 mod readiness;
@@ -21,7 +23,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-pub use config::Config;
+pub use adapters::Adapters;
+pub use config::{AdaptersConfig, Config};
 pub use host::AllowedHosts;
 pub use readiness::{NotServing, Readiness};
 pub use server::serve;
@@ -40,17 +43,23 @@ pub struct AppState {
     pub readiness: Readiness,
 }
 
-/// The routes, behind the check of the host.
+/// The routes of metrics and probes, behind the check of the host.
 pub fn router(state: AppState, hosts: AllowedHosts) -> Router {
-    Router::new()
+    router_with(state, hosts, None)
+}
+
+/// The routes, behind the check of the host; with those of the adapters that are on.
+pub fn router_with(state: AppState, hosts: AllowedHosts, adapters: Option<Adapters>) -> Router {
+    let own = Router::new()
         .route("/metrics", get(metrics))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
+        .with_state(state);
+    own.merge(adapters.as_ref().map(Adapters::routes).unwrap_or_default())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .with_state(state)
         // Outermost: a stranger's page learns nothing, not even which routes there are.
-        .layer(middleware::from_fn_with_state(hosts, check_host))
+        .layer(middleware::from_fn_with_state((hosts, adapters), check_host))
 }
 
 async fn metrics(State(state): State<AppState>) -> Response {
@@ -73,17 +82,28 @@ async fn readyz(State(state): State<AppState>) -> Response {
 }
 
 async fn not_found() -> Response {
-    refusal(StatusCode::NOT_FOUND, "not_found", "no such page; there are /metrics, /livez and /readyz")
+    let message =
+        "no such page; there are /metrics, /livez and /readyz, and those that `http.adapters` turns on";
+    refusal(StatusCode::NOT_FOUND, "not_found", message)
 }
 
 async fn method_not_allowed() -> Response {
-    refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "only GET and HEAD are allowed here")
+    refusal(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "not with this method; see `allow`")
 }
 
-async fn check_host(State(hosts): State<AllowedHosts>, request: Request, next: Next) -> Response {
-    match hosts.check(request.uri(), request.headers()) {
+async fn check_host(
+    State((hosts, adapters)): State<(AllowedHosts, Option<Adapters>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let checked = hosts.check(request.uri(), request.headers());
+    match checked.and_then(|()| hosts.check_origin(request.headers())) {
         Ok(()) => next.run(request).await,
-        Err(error) => refusal(error.status(), error.code(), &error.to_string()),
+        Err(error) => {
+            let message = error.to_string();
+            let own = adapters.and_then(|adapters| adapters.turned_away(request.uri().path(), &message));
+            own.unwrap_or_else(|| refusal(error.status(), error.code(), &message))
+        }
     }
 }
 

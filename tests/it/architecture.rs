@@ -56,6 +56,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
         "extension",
         &["text", "decision", "rules", "paths", "policy", "setting", "outbound", "messages", "tools", "pb"],
     ),
+    ("hooks", &["pb"]),
     ("pb", &[]),
 ];
 

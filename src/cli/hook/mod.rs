@@ -4,9 +4,7 @@
 //! usage and panics included, ends with exit code 2 and its reason on standard error, which is the one code that the
 //! agent takes for a refusal. `--on-error allow` is the way to choose otherwise.
 
-mod answer;
 mod claude_code;
-mod event;
 mod resolve;
 
 use std::ffi::OsString;

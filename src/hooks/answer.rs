@@ -1,4 +1,4 @@
-//! The answers that Claude Code reads on standard output.
+//! The answers that Claude Code reads.
 //!
 //! An answer that decides nothing is `{}`: the permission rules and prompts of the user then apply as if there were no
 //! hook. `allow` is only said where the operator asked for it, since it skips those prompts.
@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::cli::Failure;
+use super::HookError;
 
 /// What replaces every text of a result that is withheld.
 const WITHHELD: &str = "[withheld by Portcullis]";
@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 128;
 
 /// An answer under construction.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub struct Answer {
     top: Map<String, Value>,
     specific: Map<String, Value>,
 }
@@ -52,7 +52,7 @@ impl Answer {
     }
 
     /// Arguments to run the tool with.
-    pub(super) fn updated_input(&mut self, args_json: &str) -> Result<(), Failure> {
+    pub(super) fn updated_input(&mut self, args_json: &str) -> Result<(), HookError> {
         self.specific.insert("updatedInput".to_owned(), parse("arguments", args_json)?);
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Answer {
     }
 
     /// The JSON of the answer to an event of that name.
-    pub(super) fn into_json(mut self, event: &str) -> String {
+    pub fn into_json(mut self, event: &str) -> String {
         if !self.specific.is_empty() {
             let mut specific = Map::new();
             specific.insert("hookEventName".to_owned(), event.into());
@@ -89,11 +89,11 @@ impl Answer {
 }
 
 /// JSON that an interceptor made.
-pub(super) fn parse(what: &str, text: &str) -> Result<Value, Failure> {
+pub(super) fn parse(what: &str, text: &str) -> Result<Value, HookError> {
     // Numbers that fit no 64 bits must not be rounded on their way.
     let raw = serde_json::from_str::<&RawValue>(text);
     raw.and_then(|raw| serde_json::from_str(raw.get()))
-        .map_err(|error| Failure::internal(format_args!("the changed {what} cannot be passed on: {error}")))
+        .map_err(|error| HookError::Change(format!("the changed {what} cannot be passed on: {error}")))
 }
 
 /// A result of the same shape with none of its texts: the agent shows the original where the shape of a replacement is

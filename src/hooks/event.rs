@@ -1,50 +1,77 @@
-//! A hook event of Claude Code, as it comes on standard input.
+//! A hook event of Claude Code.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::cli::Failure;
+use super::HookError;
 
 /// One event. Fields that no answer needs are ignored: every release of the agent adds some.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
+pub struct Event {
     /// Which step of the agent it is.
-    pub(super) hook_event_name: String,
+    hook_event_name: String,
     /// The session.
-    pub(super) session_id: Option<String>,
+    pub session_id: Option<String>,
     /// Working directory of the agent.
-    pub(super) cwd: Option<String>,
+    pub cwd: Option<String>,
     /// Name of the tool, on the events of tools.
-    pub(super) tool_name: Option<String>,
+    tool_name: Option<String>,
     /// Id of this call of the tool.
-    pub(super) tool_use_id: Option<String>,
+    pub tool_use_id: Option<String>,
     /// Arguments of the tool, kept as they were written.
-    pub(super) tool_input: Option<Box<RawValue>>,
+    tool_input: Option<Box<RawValue>>,
     /// Result of the tool, kept as it was written.
-    pub(super) tool_response: Option<Box<RawValue>>,
+    tool_response: Option<Box<RawValue>>,
     /// What the user wrote.
-    pub(super) prompt: Option<String>,
+    prompt: Option<String>,
 }
 
 impl Event {
     /// Reads one event. A member given twice is refused: which of the two would the agent mean?
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The text is no event.
+    pub fn parse(text: &str) -> Result<Self, HookError> {
         serde_json::from_str(text)
-            .map_err(|error| Failure::data(format_args!("standard input holds no hook event: {error}")))
+            .map_err(|error| HookError::Event(format!("this is no hook event: {error}")))
+    }
+
+    /// Which step of the agent it is.
+    pub fn name(&self) -> &str {
+        &self.hook_event_name
     }
 
     /// Name and arguments of the tool.
-    pub(super) fn tool(&self) -> Result<(&str, &str), Failure> {
+    pub(super) fn tool(&self) -> Result<(&str, &str), HookError> {
         let name = self.tool_name.as_deref().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| self.lacks("tool_name"))?;
-        let input = self.tool_input.as_deref().ok_or_else(|| self.lacks("tool_input"))?;
-        Ok((name, input.get()))
+        Ok((name, self.arguments().ok_or_else(|| self.lacks("tool_input"))?))
     }
 
-    /// What an event of this name must have.
-    pub(super) fn lacks(&self, field: &str) -> Failure {
+    /// Arguments of the tool as they were written.
+    pub fn arguments(&self) -> Option<&str> {
+        self.tool_input.as_deref().map(RawValue::get)
+    }
+
+    /// Result of the tool as it was written; empty when there is none.
+    pub(super) fn result(&self) -> &str {
+        self.tool_response.as_deref().map_or("", RawValue::get)
+    }
+
+    /// Whether the tool is one of an MCP server.
+    pub(super) fn is_mcp(&self) -> bool {
+        self.tool_name.as_deref().is_some_and(|name| name.starts_with("mcp__"))
+    }
+
+    /// What the user wrote.
+    pub(super) fn prompt(&self) -> Result<&str, HookError> {
+        self.prompt.as_deref().ok_or_else(|| self.lacks("prompt"))
+    }
+
+    /// An event of this name must have that field.
+    fn lacks(&self, field: &str) -> HookError {
         let name: String = self.hook_event_name.chars().take(40).collect();
-        Failure::data(format_args!("the event `{name}` has no `{field}`"))
+        HookError::Event(format!("the event `{name}` has no `{field}`"))
     }
 }
 
@@ -72,7 +99,7 @@ mod tests {
             (r#"{"hook_event_name":"A"} x"#, "trailing"),
         ] {
             let failure = Event::parse(text).expect_err("no event");
-            assert!(failure.message.contains(told), "{text}: {}", failure.message);
+            assert!(failure.to_string().contains(told), "{text}: {failure}");
         }
         for (text, told) in [
             (r#"{"hook_event_name":"PreToolUse","tool_input":{}}"#, "`PreToolUse` has no `tool_name`"),
@@ -81,7 +108,7 @@ mod tests {
         ] {
             let event = Event::parse(text).expect("an event");
             let failure = event.tool().expect_err("no tool");
-            assert!(failure.message.contains(told), "{text}: {}", failure.message);
+            assert!(failure.to_string().contains(told), "{text}: {failure}");
         }
     }
 }

@@ -1,0 +1,215 @@
+//! Calls of the services from within this process.
+//!
+//! The HTTP side speaks the contracts of others. It asks the same services through the same layers as a call from
+//! outside, so that identity, roles, rates, limits, deadlines, counts and records are the same: there is no second way in.
+//! A call is a gRPC request of one message, which never touches a socket.
+
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, TE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
+use http_body::Body as _;
+use prost::Message;
+use prost::bytes::{BufMut, Bytes, BytesMut};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::service::Routes;
+use tonic_types::StatusExt;
+use tower::{Layer, ServiceExt};
+
+use super::layers::{Guard, Guarded};
+use super::server::{Shared, services};
+use super::{RequestError, SUBMITTER};
+use crate::pb::google::rpc;
+use crate::telemetry::Code;
+
+/// Headers of the caller that concern the services. Nothing else of an HTTP request reaches them.
+const PASSED_ON: [HeaderName; 3] =
+    [AUTHORIZATION, HeaderName::from_static(SUBMITTER), HeaderName::from_static("traceparent")];
+
+/// One byte for compression and four for the length, before each message (gRPC over HTTP/2, "Length-Prefixed-Message").
+const PREFIX_BYTES: usize = 5;
+
+/// The largest number that `grpc-timeout` has room for.
+const TIMEOUT_MS_MAX: u128 = 99_999_999;
+
+/// Calls the services of this process.
+#[derive(Clone)]
+pub struct LocalCalls(Guarded<Routes>);
+
+/// Who calls, and how long it waits.
+#[derive(Clone, Debug)]
+pub struct LocalCaller {
+    headers: HeaderMap,
+    timeout: Duration,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The gRPC code.
+    pub code: Code,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Details of `google.rpc`, for programs.
+    pub details: Vec<pbjson_types::Any>,
+    /// When it makes sense to try again, if that is known.
+    pub retry: Option<Duration>,
+}
+
+impl LocalCaller {
+    /// The caller of an HTTP request, who waits for at most `timeout`.
+    pub fn new(headers: &HeaderMap, timeout: Duration) -> Self {
+        let mut passed_on = HeaderMap::new();
+        for name in PASSED_ON {
+            for value in headers.get_all(&name) {
+                passed_on.append(name.clone(), value.clone());
+            }
+        }
+        Self { headers: passed_on, timeout }
+    }
+}
+
+impl LocalCalls {
+    /// Calls of the services over `shared`.
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        Self(Guard(shared.clone()).layer(services(shared)))
+    }
+
+    /// Calls the RPC of a path such as `/portcullis.v1.PolicyService/GetPolicy`.
+    ///
+    /// # Errors
+    /// What the service refuses, and a deadline that passed.
+    pub async fn call<A: Message + Default>(
+        &self,
+        path: &str,
+        caller: &LocalCaller,
+        request: &impl Message,
+    ) -> Result<A, Refusal> {
+        let answer = self.call_encoded(path, caller, &request.encode_to_vec()).await?;
+        A::decode(answer).map_err(|_| RequestError::Internal.to_status().into())
+    }
+
+    /// The same, over encoded messages.
+    ///
+    /// # Errors
+    /// What the service refuses, and a deadline that passed.
+    pub async fn call_encoded(
+        &self,
+        path: &str,
+        caller: &LocalCaller,
+        message: &[u8],
+    ) -> Result<Bytes, Refusal> {
+        let refused = |error: RequestError| Refusal::from(error.to_status());
+        let request = request(path, caller, message).ok_or_else(|| refused(RequestError::Internal))?;
+        // Who calls over a socket gets an error for a panic; who calls from here must get one too.
+        let answering = AssertUnwindSafe(answer(self.0.clone(), request)).catch_unwind();
+        match tokio::time::timeout(caller.timeout, answering).await {
+            Err(_) => Err(refused(RequestError::DeadlineExceeded)),
+            Ok(Err(_)) => Err(refused(RequestError::Internal)),
+            Ok(Ok(answer)) => answer.map_err(Refusal::from),
+        }
+    }
+}
+
+/// The gRPC request of one message; `None` when the path is none.
+fn request(path: &str, caller: &LocalCaller, message: &[u8]) -> Option<Request<Body>> {
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    framed.put_u8(0);
+    framed.put_u32(u32::try_from(message.len()).ok()?);
+    framed.put_slice(message);
+    let mut request = Request::new(Body::new(axum::body::Body::from(framed.freeze())));
+    *request.method_mut() = Method::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = path.parse().ok()?;
+    let headers = request.headers_mut();
+    headers.clone_from(&caller.headers);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(TE, HeaderValue::from_static("trailers"));
+    let timeout = format!("{}m", caller.timeout.as_millis().min(TIMEOUT_MS_MAX));
+    headers.insert("grpc-timeout", timeout.parse().ok()?);
+    Some(request)
+}
+
+/// The message of the answer.
+async fn answer(services: Guarded<Routes>, request: Request<Body>) -> Result<Bytes, Status> {
+    let response = services.oneshot(request).await.unwrap_or_else(|never| match never {});
+    // An answer without a message carries its status in the headers.
+    if let Some(status) = Status::from_header_map(response.headers()) {
+        return Err(status);
+    }
+    let mut body = response.into_body();
+    let (mut data, mut trailers) = (BytesMut::new(), HeaderMap::new());
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        match frame?.into_data() {
+            Ok(bytes) => data.extend_from_slice(&bytes),
+            Err(frame) => trailers = frame.into_trailers().unwrap_or_default(),
+        }
+    }
+    let internal = || RequestError::Internal.to_status();
+    match Status::from_header_map(&trailers) {
+        Some(status) if status.code() == tonic::Code::Ok => {}
+        Some(status) => return Err(status),
+        // An answer that ends without a status was cut off.
+        None => return Err(internal()),
+    }
+    let prefix: [u8; PREFIX_BYTES] =
+        data.get(..PREFIX_BYTES).and_then(|prefix| prefix.try_into().ok()).ok_or_else(internal)?;
+    let message = data.split_off(PREFIX_BYTES).freeze();
+    let [compression, length @ ..] = prefix;
+    let is_whole = compression == 0 && usize::try_from(u32::from_be_bytes(length)) == Ok(message.len());
+    if is_whole { Ok(message) } else { Err(internal()) }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        let code = Code::of_number(status.code() as i32);
+        // Details that cannot be read tell nothing; the code and the message stand without them.
+        let details = rpc::Status::decode(status.details()).map(|status| status.details).unwrap_or_default();
+        let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
+        Self { code, message: status.message().to_owned(), details, retry }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_concerns_the_services_is_passed_on() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer a"),
+            ("authorization", "Bearer b"),
+            ("portcullis-submitter", "ada"),
+            ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            ("cookie", "c"),
+            ("grpc-timeout", "1H"),
+            ("content-type", "application/json"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let caller = LocalCaller::new(&headers, Duration::from_secs(3_000_000));
+        let request = request("/a.B/C", &caller, b"xyz").expect("a request");
+        let sent = request.headers();
+        assert_eq!(sent.get_all("authorization").iter().count(), 2, "the services judge both");
+        assert_eq!(sent["grpc-timeout"], "99999999m");
+        assert_eq!(sent["content-type"], "application/grpc");
+        assert!(sent.contains_key("portcullis-submitter") && sent.contains_key("traceparent"));
+        assert!(!sent.contains_key("cookie"));
+    }
+
+    #[test]
+    fn a_status_keeps_its_details() {
+        let refusal = Refusal::from(RequestError::field("messages[0].role", "is wrong").to_status());
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(refusal.details[0].type_url, "type.googleapis.com/google.rpc.BadRequest");
+        assert!(refusal.message.contains("messages[0].role"));
+    }
+}

@@ -1,0 +1,298 @@
+//! The hook of Claude Code: what is asked about an event, and the answer that follows.
+//!
+//! - `PreToolUse`: the tool hook before; ALLOW allows (or, deferring, says nothing), BLOCK denies, ASK asks, WARN allows
+//!   and tells the user, changed arguments replace the tool's own.
+//! - `PostToolUse`: the tool hook after; BLOCK, and ASK since this event cannot ask, withholds the result, a changed
+//!   result replaces the tool's own.
+//! - `UserPromptSubmit`: the message hook and the check of messages, whichever is stricter.
+//! - Every other event passes: there is nothing to judge in it.
+
+use super::answer::{self, Answer};
+use super::{Event, HookError};
+use crate::pb::v1::{self, Decision};
+
+/// Most rules that are named in one answer.
+const FINDINGS_MAX: usize = 5;
+
+/// How the hook is set up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setup {
+    /// Name of the policy; empty for the default.
+    pub policy: String,
+    /// Id of the agent, for matchers and records.
+    pub agent_id: String,
+    /// Whether to say nothing of tool calls that pass, so that the agent's own permissions and prompts apply to them.
+    pub defers: bool,
+}
+
+/// What has to be asked about an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Whether the tool may run. The environment is for the asker to tell.
+    ToolBefore(Box<v1::InterceptToolRequest>),
+    /// Whether the result of the tool may be shown. The environment is for the asker to tell.
+    ToolAfter(Box<v1::InterceptToolRequest>),
+    /// Whether the prompt may go on: both requests.
+    Prompt(Box<(v1::InterceptMessageRequest, v1::CheckMessagesRequest)>),
+    /// Nothing: the event passes.
+    Nothing,
+}
+
+/// How strong a decision is; one that this program does not know must stop the caller.
+fn strength(decision: Decision) -> Decision {
+    if decision == Decision::Unspecified { Decision::Block } else { decision }
+}
+
+impl Setup {
+    /// What has to be asked.
+    ///
+    /// # Errors
+    /// The event lacks what one of its name must have.
+    pub fn question(&self, event: &Event) -> Result<Question, HookError> {
+        Ok(match event.name() {
+            "PreToolUse" => Question::ToolBefore(Box::new(self.tool(event, v1::ToolPhase::Before)?)),
+            "PostToolUse" => {
+                let mut request = self.tool(event, v1::ToolPhase::After)?;
+                event.result().clone_into(&mut request.result_json);
+                Question::ToolAfter(Box::new(request))
+            }
+            "UserPromptSubmit" => Question::Prompt(Box::new(self.prompt(event)?)),
+            _ => Question::Nothing,
+        })
+    }
+
+    fn tool(&self, event: &Event, phase: v1::ToolPhase) -> Result<v1::InterceptToolRequest, HookError> {
+        let (name, args) = event.tool()?;
+        Ok(v1::InterceptToolRequest {
+            phase: phase.into(),
+            tool_name: name.to_owned(),
+            tool_call_id: event.tool_use_id.clone().unwrap_or_default(),
+            context: Some(self.context(event)),
+            policy: self.policy.clone(),
+            args_json: args.to_owned(),
+            ..Default::default()
+        })
+    }
+
+    fn prompt(
+        &self,
+        event: &Event,
+    ) -> Result<(v1::InterceptMessageRequest, v1::CheckMessagesRequest), HookError> {
+        let prompt = event.prompt()?;
+        let intercept = v1::InterceptMessageRequest {
+            context: Some(self.context(event)),
+            policy: self.policy.clone(),
+            message: prompt.to_owned(),
+            ..Default::default()
+        };
+        let check = v1::CheckMessagesRequest {
+            messages: vec![v1::Message {
+                role: "user".to_owned(),
+                content: Some(v1::message::Content::Text(prompt.to_owned())),
+                ..Default::default()
+            }],
+            policy: self.policy.clone(),
+            context: Some(self.context(event)),
+            direction: v1::Direction::Input.into(),
+            ..Default::default()
+        };
+        Ok((intercept, check))
+    }
+
+    fn context(&self, event: &Event) -> v1::CallContext {
+        v1::CallContext {
+            agent_id: self.agent_id.clone(),
+            session_key: event.session_id.clone().unwrap_or_default(),
+            request_id: event.tool_use_id.clone().unwrap_or_default(),
+            ..Default::default()
+        }
+    }
+
+    /// The answer to [`Question::ToolBefore`].
+    ///
+    /// # Errors
+    /// The changed arguments cannot be passed on.
+    pub fn before_tool(
+        &self,
+        event: &Event,
+        response: &v1::InterceptToolResponse,
+    ) -> Result<Answer, HookError> {
+        let (_, args) = event.tool()?;
+        let mut answer = Answer::default();
+        let reason = reason(&response.block_reason, &response.findings, &response.unjudged);
+        let decision = strength(response.decision());
+        match decision {
+            Decision::Block | Decision::Unspecified => {
+                answer.deny(&reason);
+                return Ok(answer);
+            }
+            Decision::Ask => answer.ask(&reason),
+            Decision::Warn => answer.tell_user(&reason),
+            Decision::Allow => {}
+        }
+        if !self.defers && decision != Decision::Ask {
+            answer.approve();
+        }
+        if !response.args_json.is_empty() && response.args_json != args {
+            answer.updated_input(&response.args_json)?;
+        }
+        Ok(answer)
+    }
+
+    /// The answer to [`Question::ToolAfter`].
+    ///
+    /// # Errors
+    /// The changed result cannot be passed on.
+    pub fn after_tool(
+        &self,
+        event: &Event,
+        response: &v1::InterceptToolResponse,
+    ) -> Result<Answer, HookError> {
+        let result = event.result();
+        let mut answer = Answer::default();
+        let reason = reason(&response.block_reason, &response.findings, &response.unjudged);
+        match strength(response.decision()) {
+            // A person cannot be asked here.
+            Decision::Block | Decision::Ask | Decision::Unspecified => {
+                answer.withhold(event, &reason);
+                return Ok(answer);
+            }
+            Decision::Warn => answer.tell_user(&reason),
+            Decision::Allow => {}
+        }
+        if !response.result_json.is_empty() && response.result_json != result {
+            answer.updated_output(answer::parse("result", &response.result_json)?, event.is_mcp());
+        }
+        Ok(answer)
+    }
+
+    /// The answer to [`Question::Prompt`].
+    ///
+    /// # Errors
+    /// The event has no prompt.
+    pub fn after_prompt(
+        &self,
+        event: &Event,
+        message: &v1::InterceptMessageResponse,
+        checked: &v1::CheckMessagesResponse,
+    ) -> Result<Answer, HookError> {
+        let prompt = event.prompt()?;
+        let findings = [message.findings.as_slice(), checked.findings.as_slice()].concat();
+        let unjudged = [message.unjudged.as_slice(), checked.unjudged.as_slice()].concat();
+        let reason = reason(&message.block_reason, &findings, &unjudged);
+        let mut answer = Answer::default();
+        match strength(message.decision()).max(strength(checked.decision())) {
+            // A person cannot be asked here.
+            Decision::Block | Decision::Ask | Decision::Unspecified => {
+                answer.block(&reason);
+                return Ok(answer);
+            }
+            Decision::Warn => answer.tell_user(&reason),
+            Decision::Allow => {}
+        }
+        match message.message.strip_prefix(prompt) {
+            Some("") => {}
+            Some(appended) => answer.context(appended.trim()),
+            // A prompt cannot be replaced, and what had to be taken out of it must not go on.
+            None => answer.block(&format!(
+                "Portcullis: the policy changes this prompt, which this agent cannot do; send it as\n{}",
+                message.message
+            )),
+        }
+        Ok(answer)
+    }
+}
+
+impl Answer {
+    /// The answer to an event that could not be judged: the step is refused. An event with nothing to judge passes.
+    pub fn refusal(event: &Event, reason: &str) -> Self {
+        let mut answer = Self::default();
+        match event.name() {
+            "PreToolUse" => answer.deny(reason),
+            "PostToolUse" => answer.withhold(event, reason),
+            "UserPromptSubmit" => answer.block(reason),
+            _ => {}
+        }
+        answer
+    }
+
+    fn withhold(&mut self, event: &Event, reason: &str) {
+        self.block(reason);
+        let result = event.result();
+        if !result.is_empty() {
+            self.updated_output(answer::withheld(result), event.is_mcp());
+        }
+    }
+}
+
+/// Why a step does not simply go on, for the person and the model that read it.
+pub fn reason(block_reason: &str, findings: &[v1::Finding], unjudged: &[v1::Unjudged]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    if !block_reason.is_empty() {
+        lines.push(block_reason.to_owned());
+    }
+    // The id of a rule is what a policy switches it by, and the same rule may have found several places.
+    let mut named: Vec<&str> = Vec::new();
+    for finding in findings.iter().filter(|finding| !finding.shadow && !finding.suppressed) {
+        if named.contains(&&*finding.rule_id) {
+            continue;
+        }
+        named.push(&finding.rule_id);
+        if named.len() > FINDINGS_MAX {
+            continue;
+        }
+        match lines.iter_mut().find(|line| **line == finding.description) {
+            Some(line) => line.push_str(&format!(" ({})", finding.rule_id)),
+            None => lines.push(format!("{} ({})", finding.description, finding.rule_id)),
+        }
+    }
+    if named.len() > FINDINGS_MAX {
+        lines.push(format!("and {} more", named.len() - FINDINGS_MAX));
+    }
+    for one in unjudged.iter().filter(|one| !one.failed_open) {
+        let told = format!("could not be judged: {} ({}, {})", one.detail, one.plugin, one.reason);
+        if !lines.iter().any(|line| line.contains(&one.detail) && !one.detail.is_empty()) {
+            lines.push(told);
+        }
+    }
+    if lines.is_empty() {
+        lines.push("stopped by policy".to_owned());
+    }
+    format!("Portcullis: {}", lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(json: &str) -> Event {
+        Event::parse(json).expect("an event")
+    }
+
+    #[test]
+    fn a_decision_that_is_not_known_stops_the_step() {
+        let before = event(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}"#);
+        let unknown = v1::InterceptToolResponse::default();
+        let answer = Setup::default().before_tool(&before, &unknown).expect("an answer");
+        assert!(answer.into_json("PreToolUse").contains(r#""permissionDecision":"deny""#));
+    }
+
+    #[test]
+    fn a_refusal_has_the_form_of_its_event() {
+        for (json, wanted) in [
+            (
+                r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}"#,
+                r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}"#,
+            ),
+            (
+                r#"{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{},"tool_response":{"stdout":"key"}}"#,
+                r#"{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":{"stdout":"[withheld by Portcullis]"}}}"#,
+            ),
+            (r#"{"hook_event_name":"UserPromptSubmit"}"#, r#"{"decision":"block","reason":"no"}"#),
+            (r#"{"hook_event_name":"SessionStart"}"#, "{}"),
+        ] {
+            let event = event(json);
+            assert_eq!(Answer::refusal(&event, "no").into_json(event.name()), wanted);
+        }
+    }
+}
