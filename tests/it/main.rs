@@ -1,5 +1,6 @@
 //! End-to-end and repository tests: one binary, because each further one takes its own time to link.
 //!
+//! - `adapters`: contracts of others over HTTP, as data in `tests/cases/adapters`.
 //! - `architecture`: the sources keep the import rules of the crate.
 //! - `audit`: one record per decision, and what it must not hold.
 //! - `bad_input`: what no honest client sends.
@@ -47,6 +48,7 @@
 //! - `rules_import`: rules of gitleaks, from their file to a finding.
 //! - `server`: no tests; a real server for one test.
 
+mod adapters;
 mod architecture;
 mod audit;
 mod bad_input;
