@@ -24,6 +24,7 @@ use tower::{Layer, ServiceExt};
 
 use super::layers::{Guard, Guarded};
 use super::server::{Shared, services};
+use super::status::PER_SECOND;
 use super::{RequestError, SUBMITTER};
 use crate::pb::google::rpc;
 use crate::telemetry::Code;
@@ -61,6 +62,8 @@ pub struct Refusal {
     pub details: Vec<pbjson_types::Any>,
     /// When it makes sense to try again, if that is known.
     pub retry: Option<Duration>,
+    /// Calls a second that one caller may make, where it made more.
+    pub rate: Option<u32>,
 }
 
 impl LocalCaller {
@@ -173,7 +176,9 @@ impl From<Status> for Refusal {
         // Details that cannot be read tell nothing; the code and the message stand without them.
         let details = rpc::Status::decode(status.details()).map(|status| status.details).unwrap_or_default();
         let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
-        Self { code, message: status.message().to_owned(), details, retry }
+        let info = status.get_details_error_info();
+        let rate = info.and_then(|info| info.metadata.get(PER_SECOND)?.parse().ok());
+        Self { code, message: status.message().to_owned(), details, retry, rate }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::messages::CheckError;
 use crate::policy::CallerRole;
 use crate::telemetry::AuthReason;
 
+/// Where a caller that called too often is told how often it may call.
+pub(super) const PER_SECOND: &str = "per_second";
+
 /// Domain of our `google.rpc.ErrorInfo`.
 pub(super) const DOMAIN: &str = "portcullis";
 
@@ -315,8 +318,9 @@ impl RequestError {
                 let needed = HashMap::from([("roles".to_owned(), names(roles, ","))]);
                 details.set_error_info("NEEDS_ROLE", DOMAIN, needed);
             }
-            Self::RateLimited { wait, .. } => {
-                details.set_error_info("RATE_LIMITED", DOMAIN, HashMap::new());
+            Self::RateLimited { per_second, wait } => {
+                let rate = numbers(&[(PER_SECOND, u64::from(*per_second))]);
+                details.set_error_info("RATE_LIMITED", DOMAIN, rate);
                 details.set_retry_info(Some(*wait));
             }
             Self::NeedsAdmin => {

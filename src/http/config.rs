@@ -19,13 +19,15 @@ pub struct AdaptersConfig {
     pub litellm: bool,
     /// The guardrail webhook of agentgateway.
     pub agentgateway: bool,
+    /// `/v1/evaluate` of the OpenGuardrails runtime API.
+    pub openguardrails: bool,
 }
 
 impl AdaptersConfig {
     /// Whether any of them is on.
     pub fn is_any_on(&self) -> bool {
-        let Self { json, claude_code, litellm, agentgateway } = self;
-        *json || *claude_code || *litellm || *agentgateway
+        let Self { json, claude_code, litellm, agentgateway, openguardrails } = self;
+        *json || *claude_code || *litellm || *agentgateway || *openguardrails
     }
 }
 

@@ -17,11 +17,12 @@ use super::cli::run_in;
 use super::identity::{entry, write_tokens};
 use super::server::{Server, Setup};
 
-const ALL_ON: &str =
-    "http: { adapters: { json: true, claude_code: true, litellm: true, agentgateway: true } }\n";
+const ALL_ON: &str = "http: { adapters: { json: true, claude_code: true, litellm: true, agentgateway: true, \
+                      openguardrails: true } }\n";
 
 const HOOK: &str = "/hooks/claude-code";
 const LITELLM: &str = "/beta/litellm_basic_guardrail_api";
+const EVALUATE: &str = "/v1/evaluate";
 const CHECK: &str = "/portcullis.v1.PolicyDecisionService/CheckMessages";
 
 /// Every adapter: a path of it, a request that passes, and where its errors have their word.
@@ -33,7 +34,16 @@ fn harmless() -> Vec<(&'static str, Value)> {
         (LITELLM, json!({ "texts": ["hello"], "input_type": "request" })),
         ("/agentgateway/request", json!({ "body": { "messages": [said] } })),
         ("/agentgateway/response", json!({ "body": { "choices": [{ "message": said }] } })),
+        (EVALUATE, step("step/request", json!({ "messages": [said] }))),
     ]
+}
+
+/// An event of OpenGuardrails.
+fn step(kind: &str, payload: Value) -> Value {
+    json!({
+        "kind": kind, "step_id": "s", "agent_id": "", "agent_type": "", "agent_workspace": "", "agent_user": "",
+        "llm_protocol": "openai.chat", "payload": payload,
+    })
 }
 
 /// One test a file.
@@ -50,7 +60,7 @@ macro_rules! topics {
     };
 }
 
-topics! { agentgateway, claude_code, json_rpcs, litellm }
+topics! { agentgateway, claude_code, json_rpcs, litellm, openguardrails }
 
 #[test]
 fn every_file_is_run() {
@@ -236,7 +246,12 @@ async fn what_is_no_json_request_is_refused_in_the_form_of_the_contract() {
                 continue;
             }
             assert_eq!(answer.status.to_string(), status, "{path} {headers:?}: {}", answer.text);
-            let code = if path == CHECK { &answer.json()["code"] } else { &answer.json()["error"]["code"] };
+            let json = answer.json();
+            let code = match path {
+                CHECK => &json["code"],
+                EVALUATE => &json["error"],
+                _ => &json["error"]["code"],
+            };
             assert!(code.is_string(), "{path}: {}", answer.text);
             if status == "415" {
                 assert_eq!(answer.headers["accept-post"], "application/json", "{path}");
@@ -291,6 +306,43 @@ async fn callers_are_those_of_grpc() {
     assert!(counted, "refusals are counted as those of gRPC");
     let text = server.log_text();
     assert!(!text.contains(made.of("ada")) && !text.contains("pct_wrong"));
+}
+
+#[tokio::test]
+async fn a_caller_that_asks_too_often_is_told_how_often_it_may() {
+    let tokens =
+        "auth: { mode: tokens, tokens: { path: tokens.yaml } }\nrate_limit: { per_second: 1, burst: 1 }\n";
+    let setup = Setup::new().settings(&format!("{ALL_ON}{tokens}"));
+    let made = write_tokens(&setup, &[entry("ada", "agent", "")]);
+    let server = setup.start();
+    let token = format!("Bearer {}", made.of("ada"));
+    let headers = [("authorization", &*token)];
+    let event =
+        step("step/request", json!({ "messages": [{ "role": "user", "content": "hello" }] })).to_string();
+    // One of many is refused, however slowly they come.
+    let limited = super::server::eventually(super::server::PATIENCE, "the limit is reached", || async {
+        let (first, second) = tokio::join!(
+            post(&server, EVALUATE, &headers, event.clone()),
+            post(&server, EVALUATE, &headers, event.clone()),
+        );
+        [first, second].into_iter().find(|answer| answer.status == 429)
+    })
+    .await;
+    assert_eq!(limited.json(), json!({ "error": "rate_limited", "limit": 1 }));
+    assert_eq!(limited.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_dangerous_tool_of_an_answer_blocks_the_step() {
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "bash", "arguments": "{\"command\":\"rm -rf /\"}" } });
+    for (command, wanted) in [("rm -rf /", "block"), ("cargo test", "allow")] {
+        let mut call = call.clone();
+        call["function"]["arguments"] = json!({ "command": command }).to_string().into();
+        let message = json!({ "role": "assistant", "content": "ok", "tool_calls": [call] });
+        let event = step("step/response", json!({ "choices": [{ "message": message }] }));
+        let answer = post(&server(), EVALUATE, &[], event.to_string()).await;
+        assert_eq!((answer.status, &answer.json()["decision"]), (200, &json!(wanted)), "{}", answer.text);
+    }
 }
 
 #[tokio::test]

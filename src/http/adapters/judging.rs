@@ -14,6 +14,12 @@ pub(super) struct Judged {
     pub(super) reason: String,
     /// The messages with personal data and credentials replaced, in order.
     pub(super) messages: Vec<v1::Message>,
+    /// What was found; spans count code points.
+    pub(super) findings: Vec<v1::Finding>,
+    /// What could not be judged.
+    pub(super) unjudged: Vec<v1::Unjudged>,
+    /// Id of the decision about the messages; empty when there were none.
+    pub(super) decision_id: String,
 }
 
 /// One conversation.
@@ -64,6 +70,7 @@ pub(super) async fn judge(received: &Received, conversation: Conversation) -> Re
             context: Some(context.clone()),
             redact: true,
             direction: direction.into(),
+            offset_encoding: v1::OffsetEncoding::Utf32.into(),
             ..Default::default()
         };
         let answer: v1::CheckMessagesResponse = received.decide("CheckMessages", &request).await?;
@@ -75,6 +82,9 @@ pub(super) async fn judge(received: &Received, conversation: Conversation) -> Re
             reasons.push(hooks::reason("", &answer.findings, &answer.unjudged));
         }
         judged.messages = answer.redacted_messages;
+        judged.findings = answer.findings;
+        judged.unjudged = answer.unjudged;
+        judged.decision_id = answer.decision_id;
     }
     for tool in tools {
         let args = if tool.args_json.trim().is_empty() { "{}".to_owned() } else { tool.args_json };
@@ -89,16 +99,20 @@ pub(super) async fn judge(received: &Received, conversation: Conversation) -> Re
         };
         match received.decide::<v1::InterceptToolResponse>("InterceptTool", &request).await {
             Ok(answer) => {
-                judged.passes &= may_go_on(answer.decision());
+                let may_go_on = may_go_on(answer.decision());
+                judged.passes &= may_go_on;
                 if answer.decision() != Decision::Allow {
                     reasons.push(hooks::reason(&answer.block_reason, &answer.findings, &answer.unjudged));
-                } else if !answer.args_json.is_empty() && answer.args_json != args {
+                }
+                if may_go_on && answer.args_json != args {
                     judged.passes = false;
                     reasons.push(
                         "Portcullis: the policy changes the arguments of a tool, which this gateway cannot do"
                             .to_owned(),
                     );
                 }
+                judged.findings.extend(answer.findings);
+                judged.unjudged.extend(answer.unjudged);
             }
             // What a model made up is no mistake of the gateway: it is refused, not sent back.
             Err(problem) if problem.code == Code::InvalidArgument => {

@@ -9,6 +9,7 @@ mod claude_code;
 mod json;
 mod judging;
 mod litellm;
+mod openguardrails;
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -64,6 +65,7 @@ impl Adapters {
             on.claude_code.then(|| claude_code::routes(self)),
             on.litellm.then(|| litellm::routes(self)),
             on.agentgateway.then(|| agentgateway::routes(self)),
+            on.openguardrails.then(|| openguardrails::routes(self)),
         ];
         parts.into_iter().flatten().fold(Router::new(), Router::merge)
     }
@@ -136,12 +138,14 @@ struct Problem {
     message: String,
     details: Vec<pbjson_types::Any>,
     retry: Option<Duration>,
+    /// Calls a second that one caller may make, where it made more.
+    rate: Option<u32>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: Code, word: &'static str, message: impl Into<String>) -> Self {
         let (word, message) = (word.into(), message.into());
-        Self { status, code, word, message, details: Vec::new(), retry: None }
+        Self { status, code, word, message, details: Vec::new(), retry: None, rate: None }
     }
 
     /// The request is malformed.
@@ -202,6 +206,7 @@ impl From<Refusal> for Problem {
             message: refusal.message,
             details: refusal.details,
             retry: refusal.retry,
+            rate: refusal.rate,
         }
     }
 }
