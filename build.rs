@@ -15,6 +15,9 @@ const PROTO_ROOT: &str = "proto";
 /// Folder of the contract itself; every `.proto` file in it is compiled.
 const CONTRACT: &str = "proto/portcullis/v1";
 
+/// A service of another project that is served here too. It is no part of the contract: reflection does not tell it.
+const EXT_MCP: &str = "agentgateway/dev/ext_mcp/ext_mcp.proto";
+
 /// Fields that carry bulk bytes: as `Bytes` they are slices of the receive buffer instead of copies of it.
 const BULK_BYTES: [&str; 4] = [
     ".portcullis.v1.Chunk.data",
@@ -26,6 +29,7 @@ const BULK_BYTES: [&str; 4] = [
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     compile_contract()?;
+    compile_ext_mcp()?;
     embed_rules()
 }
 
@@ -57,6 +61,18 @@ fn compile_contract() -> Result<(), Box<dyn Error>> {
         .btree_map(["."])
         .extern_path(".google.protobuf", "::pbjson_types")
         .build(&[".portcullis.v1", ".google.rpc"])?;
+    Ok(())
+}
+
+fn compile_ext_mcp() -> Result<(), Box<dyn Error>> {
+    let mut compiler = protox::Compiler::new([PROTO_ROOT])?;
+    compiler.include_source_info(true).include_imports(true).open_files([EXT_MCP])?;
+    let mut config = prost_build::Config::new();
+    config.compile_well_known_types().extern_path(".google.protobuf", "::pbjson_types");
+    tonic_prost_build::configure()
+        .build_client(true)
+        .build_server(true)
+        .compile_fds_with_config(compiler.file_descriptor_set(), config)?;
     Ok(())
 }
 

@@ -39,6 +39,17 @@ pub mod google {
     }
 }
 
+/// The vendored package `agentgateway.dev.ext_mcp`.
+#[allow(
+    clippy::all,
+    missing_docs,
+    rustdoc::all,
+    reason = "generated; its comments are written for proto readers"
+)]
+pub mod ext_mcp {
+    include!(concat!(env!("OUT_DIR"), "/agentgateway.dev.ext_mcp.rs"));
+}
+
 /// The encoded descriptors of the contract and of all it imports, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/portcullis_descriptor.bin"));
 

@@ -24,7 +24,9 @@ use serde::{Deserialize, Serialize};
 
 pub use env::process_environment;
 pub use report::{EffectiveSetting, effective, render_json, render_text};
-pub use sections::{ClientConfig, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig, TlsConfig};
+pub use sections::{
+    ClientConfig, GrpcAdaptersConfig, PluginsConfig, PolicyConfig, RulesConfig, ServerConfig, TlsConfig,
+};
 pub use source::{Source, Sources};
 
 use crate::identity::{AuthConfig, AuthMode, RateLimitConfig};

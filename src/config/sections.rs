@@ -17,6 +17,8 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// TLS of the gRPC listener; off without a certificate.
     pub tls: TlsConfig,
+    /// Contracts of others over gRPC.
+    pub adapters: GrpcAdaptersConfig,
     /// Largest request message, in bytes. A larger one is refused with a typed error, never cut.
     #[serde(with = "crate::setting::bytes")]
     pub request_bytes_max: usize,
@@ -47,6 +49,7 @@ impl Default for ServerConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 50051)),
             tls: TlsConfig::default(),
+            adapters: GrpcAdaptersConfig::default(),
             request_bytes_max: 4 * 1024 * 1024,
             concurrency_max: 256,
             drain_timeout: Duration::from_secs(10),
@@ -84,6 +87,14 @@ impl ServerConfig {
             }
         }
     }
+}
+
+/// `server.adapters`: contracts of others over gRPC, each off unless it is turned on here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GrpcAdaptersConfig {
+    /// `agentgateway.dev.ext_mcp.ExtMcp`: calls of the Model Context Protocol.
+    pub ext_mcp: bool,
 }
 
 /// `server.tls`: certificates of the gRPC listener. All files are PEM, relative to the working directory, and read again

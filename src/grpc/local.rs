@@ -25,6 +25,7 @@ use tower::{Layer, ServiceExt};
 use super::layers::{Guard, Guarded};
 use super::server::{Shared, services};
 use super::status::PER_SECOND;
+use super::tls::Peer;
 use super::{RequestError, SUBMITTER};
 use crate::pb::google::rpc;
 use crate::telemetry::Code;
@@ -48,6 +49,7 @@ pub struct LocalCalls(Guarded<Routes>);
 pub struct LocalCaller {
     headers: HeaderMap,
     timeout: Duration,
+    peer: Option<Peer>,
 }
 
 /// Why a call has no answer.
@@ -75,7 +77,12 @@ impl LocalCaller {
                 passed_on.append(name.clone(), value.clone());
             }
         }
-        Self { headers: passed_on, timeout }
+        Self { headers: passed_on, timeout, peer: None }
+    }
+
+    /// The caller, with what its connection tells of it.
+    pub(super) fn with_peer(self, peer: Option<Peer>) -> Self {
+        Self { peer, ..self }
     }
 }
 
@@ -131,6 +138,9 @@ fn request(path: &str, caller: &LocalCaller, message: &[u8]) -> Option<Request<B
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = path.parse().ok()?;
+    if let Some(peer) = &caller.peer {
+        request.extensions_mut().insert(peer.clone());
+    }
     let headers = request.headers_mut();
     headers.clone_from(&caller.headers);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
@@ -168,6 +178,15 @@ async fn answer(services: Guarded<Routes>, request: Request<Body>) -> Result<Byt
     let [compression, length @ ..] = prefix;
     let is_whole = compression == 0 && usize::try_from(u32::from_be_bytes(length)) == Ok(message.len());
     if is_whole { Ok(message) } else { Err(internal()) }
+}
+
+impl Refusal {
+    /// The status, without its details.
+    pub(super) fn to_status(&self) -> Status {
+        let number = Code::ALL.iter().position(|code| *code == self.code);
+        let code = number.and_then(|number| i32::try_from(number).ok()).map(tonic::Code::from_i32);
+        Status::new(code.unwrap_or(tonic::Code::Unknown), self.message.clone())
+    }
 }
 
 impl From<Status> for Refusal {

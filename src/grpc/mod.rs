@@ -17,6 +17,7 @@ mod decide;
 mod decision_service;
 mod download;
 pub mod entity_service;
+mod ext_mcp;
 mod incident_convert;
 mod incident_service;
 pub mod intercept;

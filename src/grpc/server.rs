@@ -18,9 +18,11 @@ use super::added_interceptors::AddedInterceptors;
 use super::audit_service::{AuditTrail, Audits};
 use super::decision_service::Decisions;
 use super::entity_service::Shop;
+use super::ext_mcp::Guarding;
 use super::incident_service::{Incidents, KeptIncidents};
 use super::interceptor_registry_service::Interceptors;
 use super::layers::Guard;
+use super::local::LocalCalls;
 use super::policy_service::Policies;
 use super::stream_monitor::Monitor;
 use super::submission_service::Triage;
@@ -30,6 +32,7 @@ use crate::bundles::service::Submissions;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
 use crate::pb;
+use crate::pb::ext_mcp::ext_mcp_server::ExtMcpServer;
 use crate::pb::v1::audit_service_server::AuditServiceServer;
 use crate::pb::v1::entity_service_server::EntityServiceServer;
 use crate::pb::v1::incident_service_server::IncidentServiceServer;
@@ -178,7 +181,12 @@ impl Bound {
                 .register_encoded_file_descriptor_set(pb::FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let services = services(&shared);
+        let mut services = services(&shared);
+        if config.adapters.ext_mcp {
+            let guarding = Guarding(LocalCalls::new(&shared));
+            services = services
+                .add_service(ExtMcpServer::new(guarding).max_decoding_message_size(config.request_bytes_max));
+        }
         let tls = shared.tls.clone();
         let (draining, drained) = tokio::sync::oneshot::channel::<()>();
         let mut builder = Server::builder();

@@ -19,8 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Connections at one time. One more waits until another ends: probes and scrapers are few.
-const CONNECTIONS_MAX: usize = 128;
+/// Connections at one time. One more waits until another ends: probes and scrapers are few, and a gateway that keeps its
+/// connections must not hold up a probe.
+const CONNECTIONS_MAX: usize = 512;
 
 /// Time for the headers of a request, and between two requests of one connection.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);

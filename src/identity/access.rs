@@ -23,7 +23,9 @@ pub struct Access {
 const PACKAGE: &str = "/portcullis.v1.";
 
 /// What everybody may call, with or without credentials, by the beginning of the path.
-const OPEN: [&str; 3] = [
+const OPEN: [&str; 4] = [
+    // Asks the services in process for whoever calls it; they look at the credentials.
+    "/agentgateway.dev.ext_mcp.ExtMcp/",
     "/grpc.health.v1.Health/",
     "/grpc.reflection.v1.ServerReflection/",
     "/grpc.reflection.v1alpha.ServerReflection/",

@@ -185,6 +185,9 @@ async fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: impl 
     Answer { status, headers, text: answer.text().await.expect("the body is text") }
 }
 
+/// The wanted status, headers and a body.
+type Sent<'a> = (&'a str, &'a [(&'a str, &'a str)], Vec<u8>);
+
 /// Whether an answer of the hook refuses the step, whatever step it is.
 fn refuses(answer: &Answer) -> bool {
     let json = answer.json();
@@ -229,7 +232,7 @@ async fn what_is_no_json_request_is_refused_in_the_form_of_the_contract() {
     let server = server();
     for (path, request) in harmless() {
         let good = request.to_string();
-        let cases: [(&str, &[(&str, &str)], Vec<u8>); 8] = [
+        let cases: [Sent; 8] = [
             ("415", &[("content-type", "text/plain")], good.clone().into()),
             ("415", &[("content-type", "application/json; charset=latin1")], good.clone().into()),
             ("415", &[("content-encoding", "gzip")], good.clone().into()),

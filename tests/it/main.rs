@@ -10,6 +10,7 @@
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
 //! - `eval`: figures, sweeps, wrong answers, comparisons and documents.
 //! - `explain`: why a text was judged as it was.
+//! - `ext_mcp`: calls of the Model Context Protocol that the gateway agentgateway asks about.
 //! - `extensions`: interceptors that live elsewhere, good and bad ones.
 //! - `fuzz_smoke`: the fuzz targets on a fixed, seeded run.
 //! - `gate`: thousands of texts of our own, as data in `tests/cases/gate`, which must be judged as before.
@@ -60,6 +61,7 @@ mod check_messages;
 mod cli;
 mod eval;
 mod explain;
+mod ext_mcp;
 mod extensions;
 mod fuzz_smoke;
 mod gate;

@@ -30,7 +30,6 @@ struct Asked {
     litellm_call_id: Option<String>,
     litellm_trace_id: Option<String>,
     request_data: Option<KeyData>,
-    additional_provider_specific_params: Option<Params>,
 }
 
 #[derive(Clone, Copy, PartialEq, Deserialize)]
@@ -44,13 +43,6 @@ enum InputType {
 #[derive(Default, Deserialize)]
 struct KeyData {
     user_api_key_alias: Option<String>,
-}
-
-/// What the configuration of the guardrail adds.
-#[derive(Default, Deserialize)]
-struct Params {
-    /// Name of the policy.
-    policy: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -87,7 +79,6 @@ async fn guard(State(adapters): State<Adapters>, request: Request) -> Result<Jso
         messages.push(v1::Message { role, tool_calls: tool_calls.clone(), ..Default::default() });
     }
     let agent = asked.request_data.unwrap_or_default().user_api_key_alias.unwrap_or_default();
-    let params = asked.additional_provider_specific_params.unwrap_or_default();
     let conversation = Conversation {
         messages,
         direction: match asked.input_type {
@@ -102,7 +93,8 @@ async fn guard(State(adapters): State<Adapters>, request: Request) -> Result<Jso
             request_id: asked.litellm_call_id.unwrap_or_default(),
             ..Default::default()
         },
-        policy: params.policy.unwrap_or_else(|| received.policy.clone()),
+        // Not from `additional_provider_specific_params`: clients of the proxy can add to them.
+        policy: received.policy.clone(),
     };
     let judged = judge(&received, conversation).await?;
     if !judged.passes {
