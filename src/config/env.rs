@@ -11,6 +11,8 @@ use super::source::Source;
 
 const PREFIX: &str = "PORTCULLIS_";
 const CONFIG_FILE: &str = "PORTCULLIS_CONFIG";
+/// Where clients find the service: theirs, and no setting of it, though one shell may know both.
+const ADDRESS: &str = "PORTCULLIS_ADDRESS";
 
 /// Names without our prefix, and what they set.
 const FOREIGN: [(&str, &str); 21] = [
@@ -72,7 +74,7 @@ impl Environment {
                 layers.set_text(key, value, Source::Env { name: name.clone() });
             }
         }
-        for (name, value) in self.variables.iter().filter(|(name, _)| name != CONFIG_FILE) {
+        for (name, value) in self.variables.iter().filter(|(name, _)| name != CONFIG_FILE && name != ADDRESS) {
             let Some(rest) = name.strip_prefix(PREFIX) else { continue };
             let key = rest.to_ascii_lowercase().replace("__", ".");
             if layers.has_leaf(&key) {

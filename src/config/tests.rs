@@ -127,7 +127,8 @@ fn a_named_file_must_exist_and_the_flag_names_it_first() {
         let (settings, sources) = loaded.expect("it loads");
         (settings.log.level, sources.get("log.level").to_string())
     };
-    let env = [("PORTCULLIS_CONFIG", "by_env.yaml")];
+    // The address that clients are told is no setting.
+    let env = [("PORTCULLIS_CONFIG", "by_env.yaml"), ("PORTCULLIS_ADDRESS", "127.0.0.1:50051")];
     let found = level(load_with(Overrides::default(), &[], cwd.path()));
     assert_eq!(found, ("error".to_owned(), "file portcullis.yaml:1".to_owned()));
     let found = level(load_with(Overrides::default(), &env, cwd.path()));

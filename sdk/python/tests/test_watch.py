@@ -476,7 +476,8 @@ def test_a_flood_of_danger_is_killed(server, watching):
 
 
 def test_a_child_that_stops_itself_is_killed(server, watching):
-    result, *_ = watching.run(server.grpc, ["sh", "-c", f"echo '{DANGER}'; kill -STOP $$"])
+    # Being continued before it is killed, it may take a step: that must not be its end.
+    result, *_ = watching.run(server.grpc, ["sh", "-c", f"echo '{DANGER}'; kill -STOP $$; exec sleep 600"])
     assert (result.killed_by, result.exit_code) == ("verdict", -9)
 
 
