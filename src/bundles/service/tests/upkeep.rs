@@ -18,6 +18,7 @@ on_both!(
     the_quota_is_never_exceeded_however_many_come_at_once,
     good_and_bad_at_once_never_exceed_the_quota,
     the_quota_counts_what_was_blocked_within_a_day,
+    what_waits_for_a_model_counts_until_its_verdict_is_known,
     blocked_bytes_are_purged_and_nothing_else,
     reviews_that_never_end_are_reaped,
     strays_are_swept_up,
@@ -52,6 +53,7 @@ async fn good_and_bad_at_once_never_exceed_the_quota(place: Place) {
     let rig = Rig::new(place, limited(3)).await;
     let other = rig.beside(limited(3)).await;
     rig.upload("fine, and there before").await.expect("taken");
+    rig.work().await;
     // Let in while the quota is untouched, and checked while others use it up.
     let late = rig.upload("WAIT fine");
     let rush = async {
@@ -71,6 +73,18 @@ async fn good_and_bad_at_once_never_exceed_the_quota(place: Place) {
         let refused = rig.upload(text).await;
         assert!(is_refused(&refused), "{refused:?}");
     }
+}
+
+async fn what_waits_for_a_model_counts_until_its_verdict_is_known(place: Place) {
+    let rig = Rig::new(place, limited(2)).await;
+    for text in ["one", "two"] {
+        rig.upload(text).await.expect("taken");
+    }
+    let third = rig.upload("three").await;
+    assert!(matches!(third, Err(SubmissionError::QuotaExceeded { found: 2, .. })), "{third:?}");
+    rig.work().await;
+    rig.work().await;
+    rig.upload("three").await.expect("the others have passed");
 }
 
 async fn the_quota_counts_what_was_blocked_within_a_day(place: Place) {

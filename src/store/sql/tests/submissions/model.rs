@@ -73,7 +73,9 @@ async fn play(store: &SqlStore, worker: usize, script: &[Step]) -> Told {
                 }
             }
             Step::Submit => {
-                accept(store, submission(&id, SubmissionStatus::PendingLlm)).await;
+                // Of another submitter: what waits counts for the quota of its own.
+                let waiting = submission(&id, SubmissionStatus::PendingLlm);
+                accept(store, StoredSubmission { submitter: "bob".to_owned(), ..waiting }).await;
                 told.submitted.push(id);
             }
             Step::Review { gives_verdict } => {
