@@ -19,9 +19,9 @@ pub const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 pub struct InterceptorSpec {
     /// Unique id: 1 to 128 of letters, digits and `.`, `_`, `-`, `:`; never begins with `builtin:`.
     pub id: String,
-    /// Where it stands.
+    /// Where it stands: `message.before`, `params.before`, `tool.before` or `tool.after`.
     pub hook: Hook,
-    /// Higher runs first.
+    /// Higher runs first; 0 where it is not said.
     pub priority: i32,
     /// Regular expression found anywhere in the normalised tool name, or a group such as `group:fs`; empty matches
     /// every tool. Empty on hooks without a tool.
@@ -30,11 +30,11 @@ pub struct InterceptorSpec {
     pub agents: String,
     /// What it is for, for a person; may be empty.
     pub description: String,
-    /// What it may do.
+    /// What it may do: `enforce` (where it is not said), `shadow` or `off`.
     pub mode: Mode,
-    /// What a failure of it does.
+    /// What a failure of it does: `closed` (where it is not said), `ask` or `open`.
     pub fail: FailMode,
-    /// Its deadline, above zero and at most [`TIMEOUT_MAX`].
+    /// Its deadline, `1ms` to `60s`; `2s` where it is not said.
     pub timeout: Duration,
     /// Who does the work.
     pub handler: HandlerSpec,
@@ -69,17 +69,17 @@ pub enum ActionSpec {
     Block(String),
     /// `ask`: the reason shown to the person.
     Ask(String),
-    /// `merge_args`: a JSON merge patch, as JSON text.
+    /// `merge_args`: a JSON merge patch of the arguments, a mapping in a policy file, here as JSON text.
     MergeArgs(String),
     /// `set_args`: member, dotted for nested ones, and the CEL expression of its value; in order of the members.
     SetArgs(BTreeMap<String, String>),
-    /// `redact`: categories; empty means `secrets` and `pii`.
+    /// `redact`: categories; empty, or `true` in a policy file, means `secrets` and `pii`.
     Redact(Vec<String>),
-    /// `strip_ansi`
+    /// `strip_ansi`: `true`; terminal control sequences are removed.
     StripAnsi,
     /// `set_metadata`: member, dotted for nested ones, and the CEL expression of its value; in order of the members.
     SetMetadata(BTreeMap<String, String>),
-    /// `set_params`: only stated ones change.
+    /// `set_params`: parameters of the model; only stated ones change.
     SetParams(Params),
     /// `append`: the text.
     Append(String),
@@ -206,7 +206,7 @@ pub struct BuiltinSwitch {
     pub timeout: Option<Duration>,
     /// Categories that `builtin:redact-secrets` redacts; `None` means `secrets` and `pii`.
     pub categories: Option<Vec<String>>,
-    /// What a prompt injection in a result leads to.
+    /// What a prompt injection in a result leads to with `builtin:injection-guard`: `block`, `fence`, `report` or `off`.
     pub injection: Option<InjectionAction>,
 }
 

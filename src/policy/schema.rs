@@ -187,28 +187,48 @@ pub(super) struct Located<T> {
     pub(super) place: Place,
 }
 
-/// What one file says.
+/// What one file says. The comments are the text of docs/POLICY_REFERENCE.md.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
+    /// By which requests ask for it; absent: the file name without its ending. 1 to 64 ASCII letters, digits, `-`, `_`,
+    /// `.`, beginning with a letter or digit.
     pub(super) name: Option<Located<String>>,
+    /// The policy that this one lies over; absent: `default`, whose own lies over the built-in one.
     pub(super) extends: Option<Located<String>>,
+    /// What it is for, for people; not inherited.
     pub(super) description: Option<String>,
-    /// `Some(None)` is `everybody`.
+    /// Roles that may ask for it: a list of `agent`, `submitter`, `auditor`, `admin`, or `everybody`.
+    // `Some(None)` is `everybody`.
     pub(super) allowed_callers: Option<Option<Vec<CallerRole>>>,
-    /// `Some(None)` is `enforced`.
+    /// Plugins that run whether a request names them or not: a list of ids, or `enforced` for all that are not off.
+    // `Some(None)` is `enforced`.
     pub(super) required_plugins: Option<Option<Vec<Located<String>>>>,
+    /// From which scores a finding warns and blocks.
     pub(super) thresholds: ThresholdsLayer,
+    /// Settings by category, each for all below it.
     pub(super) categories: BTreeMap<String, CategoryLayer>,
+    /// Modes of single rules, by id.
     pub(super) rules: BTreeMap<String, Mode>,
+    /// Settings by plugin.
     pub(super) plugins: BTreeMap<String, PluginLayer>,
+    /// Mode of the plugin `injection` in messages of role `system` or `developer`.
     pub(super) system_role: Option<Mode>,
+    /// Personal data that is excused: whole values, or `@corp.example` for every address of a domain. Adds to that of the
+    /// policy below.
     pub(super) allow_list: Vec<String>,
+    /// Whether a request with `reveal_matches` gets matched text in clear.
     pub(super) reveal: Option<bool>,
+    /// Share of ALLOW decisions that are recorded, 0.0 to 1.0; all others always are.
     pub(super) sample_allow: Option<f64>,
+    /// Findings that are excused. They add up.
     pub(super) suppressions: Vec<Suppression>,
+    /// Further tools, and which of their arguments are judged. They add up.
     pub(super) tools: ToolSettings,
+    /// Absolute folders in which agents may do as they like.
     pub(super) workspace_roots: Option<Vec<String>>,
+    /// Interceptors of its own, and switches of built-in ones; one with the id of an inherited one takes its place.
     pub(super) interceptors: Vec<InterceptorLayer>,
+    /// What holds for watched output.
     pub(super) streams: StreamsLayer,
 }
 
@@ -232,21 +252,28 @@ impl InterceptorLayer {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThresholdsLayer {
+    /// Score from which a finding warns, 0.0 to 1.0.
     pub(super) warn: Option<Located<f64>>,
+    /// Score from which a finding blocks, 0.0 to 1.0, not below `warn`.
     pub(super) block: Option<Located<f64>>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct CategoryLayer {
+    /// What findings of it may do: `enforce`, `shadow` or `off`; absent: `enforce`.
     pub(super) mode: Option<Mode>,
     pub(super) thresholds: ThresholdsLayer,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct PluginLayer {
+    /// What its findings may do: `enforce`, `shadow` or `off`. One that is off does not run.
     pub(super) mode: Option<Located<Mode>>,
+    /// What a check of it does that could not judge what goes into the model: `closed`, `ask` or `open`.
     pub(super) fail_input: Option<FailMode>,
+    /// The same for what comes out of it.
     pub(super) fail_output: Option<FailMode>,
+    /// How long it may take: `1ms` to `10m`, a whole number with `ms`, `s` or `m`.
     pub(super) timeout: Option<Duration>,
 }
 

@@ -14,19 +14,21 @@ const KILL_FROM_DEFAULT: f64 = 0.95;
 /// `streams` of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSettings {
-    /// Modes of rules about streams, by id or by category with all below it.
+    /// Modes of rules about streams, by id, or by category with all below it.
     pub rules: BTreeMap<String, Mode>,
-    /// Families of rules for messages that run over streams too.
+    /// Families of rules for messages that run over streams too: `injection`, `pii`, `secrets`, `code`.
     pub families: Vec<String>,
     /// What is known to be safe.
     pub known_safe: Vec<KnownSafe>,
-    /// How long the same match of the same rule only counts as a repeat.
+    /// How long the same match of the same rule only counts as a repeat, at most 24 hours.
     pub cooldown: Duration,
     /// Confidence from which a match kills at once, from 0.0 to 1.0.
     pub kill_from: f64,
-    /// The verdict by severity where no judge is configured, LOW first.
+    /// The verdict where no judge is configured: `safe`, `warn` or `kill`, one word or a word by severity.
+    // LOW first.
     pub verdicts: [VerdictKind; 4],
-    /// What becomes of an incident that the judge could not judge, by severity, LOW first: KILL, WARN or SAFE.
+    /// What becomes of an incident that the judge could not judge: `closed` kills, `ask` warns, `open` lets it be; one
+    /// word or a word by severity.
     pub fail: [FailMode; 4],
 }
 
