@@ -52,6 +52,8 @@ SETTINGS = """
 policy: {path: ./policies}
 rules: {paths: [./my-rules]}
 llm: {backend: none}
+http:
+  adapters: {json: true, claude_code: true, litellm: true, agentgateway: true, openguardrails: true}
 extensions:
   private_hosts: [127.0.0.1]
   credentials:

@@ -157,7 +157,8 @@ def run(work, command):
         command = re.sub(r"\bID\b", new(), command)
     if "data/admin-token" in command or names:
         assert (work.folder / "data/admin-token").exists()
-    result = work.run(command)
+    # An error of HTTP is one of the command.
+    result = work.run(command.replace("curl -s ", "curl -s --fail "))
     shown = f"{command}\nexit code {result.returncode}\n{result.stdout}\n{result.stderr}"
     wanted = ANSWERS.get(names, {0})
     assert result.returncode in wanted, shown

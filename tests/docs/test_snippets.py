@@ -22,6 +22,8 @@ OTHERS = {
     "# .github/workflows/skills.yml": "GitHub Actions",
     "livenessProbe:": "Kubernetes",
     "containers:": "Kubernetes",
+    "guardrails:\n  - guardrail_name:": "LiteLLM",
+    "promptGuard:": "agentgateway",
     "config:": "values of the chart, rendered by tests/deploy",
     '- name: "ci"': "a file of tokens whose hash is cut short",
 }
