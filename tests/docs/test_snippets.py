@@ -120,6 +120,16 @@ def test_code_runs(work, stubs, tmp_path, block):
     assert re.search("BLOCK|PENDING", result.stdout), result.stdout
 
 
+def test_what_is_said_not_to_be_caught_is_not(work):
+    text = (ROOT / "docs/SECURITY_MODEL.md").read_text()
+    section = re.search(r"\*\*Credentials and personal data\*\*\n(.*?)\n\*\*", text, re.S)[1]
+    examples = re.findall(r"`([^`]+)`", section)
+    assert len(examples) >= 6
+    for example in examples:
+        result = subprocess.run([work.bin / "portcullis", "check", example], cwd=work.folder, env=work.env, capture_output=True, text=True)
+        assert result.returncode == 0, f"{example}: {result.stdout}{result.stderr}: it is caught; take it off the page"
+
+
 def test_exceptions_occur():
     """An exception that no page needs any longer is taken off the list."""
     texts = [block.text for block in blocks("yaml")]
