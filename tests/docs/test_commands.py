@@ -16,13 +16,12 @@ from pages import PAGES, ROOT, blocks, commands, steps
 
 # Pages whose commands are run by tests of their own.
 ELSEWHERE = {
-    "docs/QUICKSTART_PYTHON.md": "sdk/python/tests",
+    "docs/QUICKSTART_PYTHON.md": "sdk/python/tests/test_pages.py",
     "docs/QUICKSTART_TYPESCRIPT.md": "sdk/typescript/test/quickstart.test.ts",
-    "sdk/python/README.md": "sdk/python/tests",
-    "sdk/typescript/README.md": "sdk/typescript/test",
+    "sdk/python/README.md": "sdk/python/tests/test_pages.py",
 }
 # Programs that need a cluster, a registry, root, a database server or minutes: their words are checked.
-NOT_HERE = ["./test", "cargo", "createdb", "createuser", "docker", "helm", "install", "kubectl", "ollama", "pip", "systemctl"]
+NOT_HERE = ["./test", "cargo", "createdb", "createuser", "docker", "helm", "install", "kubectl", "npm", "ollama", "pip", "systemctl"]
 # Commands of ours that need what is not here.
 WORDS_ONLY = {
     "portcullis eval injection/": "the labelled data of the release",
@@ -31,6 +30,7 @@ WORDS_ONLY = {
     "portcullis train": "labelled records, and minutes",
     "PORTCULLIS_STORE__URL=": "a PostgreSQL server",
     "portcullis audit verify --known": "an end that an earlier run told",
+    "TEST_SERVER=target/release/portcullis sdk/typescript/run": "a step of ./test",
     "grep -rl https://portcullis.example": "changes the sources",
 }
 # Exit codes that are answers, by subcommand; all others must be 0.
@@ -97,7 +97,7 @@ def check_words(work, command):
         check_cargo(work, arguments)
     for word in words(command):
         # A file of ours; `deploy/portcullis` is a Deployment to kubectl.
-        if re.fullmatch(r"(deploy|examples|tests|docs|proto)/[\w./-]+", word) and word != "deploy/portcullis" and word != "deploy/.env":
+        if re.fullmatch(r"(deploy|examples|tests|docs|proto|sdk)/[\w./-]+", word) and word != "deploy/portcullis" and word != "deploy/.env":
             assert (ROOT / word).exists(), f"{word} is not there"
     if name in ("docker", "kubectl") and "portcullis" in arguments:
         for at, word in enumerate(arguments[:-1]):

@@ -7,7 +7,7 @@ from conftest import SKILL, block_with, write
 from pages import blocks
 
 # Pages whose outputs are compared by tests of their own.
-ELSEWHERE = {"docs/QUICKSTART_PYTHON.md", "docs/QUICKSTART_TYPESCRIPT.md", "sdk/python/README.md", "sdk/typescript/README.md"}
+ELSEWHERE = {"docs/QUICKSTART_PYTHON.md", "docs/QUICKSTART_TYPESCRIPT.md", "sdk/python/README.md"}
 RUN_PY = 'import base64\n\nexec(base64.b64decode("cHJpbnQoMSk="))\n'
 
 

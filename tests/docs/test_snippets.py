@@ -29,10 +29,9 @@ OTHERS = {
 }
 # Code that tests of its own pages run.
 CODE_ELSEWHERE = {
-    "docs/QUICKSTART_PYTHON.md": "sdk/python/tests",
+    "docs/QUICKSTART_PYTHON.md": "sdk/python/tests/test_pages.py",
     "docs/QUICKSTART_TYPESCRIPT.md": "sdk/typescript/test/quickstart.test.ts",
-    "sdk/python/README.md": "sdk/python/tests",
-    "sdk/typescript/README.md": "sdk/typescript/test",
+    "sdk/python/README.md": "sdk/python/tests/test_pages.py",
 }
 SETTINGS_ONLY = {"server", "http", "data_dir", "auth", "client", "rate_limit", "policy", "extensions", "llm", "llama_guard", "log", "store", "bundles", "guardrails"}
 POLICY_ONLY = {"name", "extends", "thresholds", "categories", "suppressions", "interceptors", "tools", "workspace_roots", "streams"}
