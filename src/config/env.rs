@@ -74,7 +74,8 @@ impl Environment {
                 layers.set_text(key, value, Source::Env { name: name.clone() });
             }
         }
-        for (name, value) in self.variables.iter().filter(|(name, _)| name != CONFIG_FILE && name != ADDRESS) {
+        for (name, value) in self.variables.iter().filter(|(name, _)| name != CONFIG_FILE && name != ADDRESS)
+        {
             let Some(rest) = name.strip_prefix(PREFIX) else { continue };
             let key = rest.to_ascii_lowercase().replace("__", ".");
             if layers.has_leaf(&key) {

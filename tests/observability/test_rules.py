@@ -17,6 +17,8 @@ SEVERITIES = {"critical", "warning", "info"}
 QUIET = {
     ("PortcullisAbsent", "critical"): "there are targets",
     ("PortcullisSaturated", "warning"): "a few calls are under way",
+    ("PortcullisProcessorFull", "warning"): "the load is light",
+    ("PortcullisOpenFiles", "warning"): "a few files are open",
     ("PortcullisCertificateExpiry", "warning"): "the certificates of tests are good for a hundred years",
     ("PortcullisCertificateExpiry", "critical"): "the certificates of tests are good for a hundred years",
     ("PortcullisBlockSpike", "warning"): "there is nothing half an hour before",

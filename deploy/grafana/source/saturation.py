@@ -121,6 +121,48 @@ DASHBOARD = dashboard(
         runbook="portcullissaturated",
         unit="Bps",
     ),
+    Row("The process"),
+    lines(
+        "Processors in use",
+        Query(
+            "sum by (instance) (rate(process_cpu_seconds_total{@}[$__rate_interval]))"
+            " / sum by (instance) (portcullis_processors{@})",
+            "{{instance}}",
+        ),
+        shows="Share of the processors that the process may use which it does use, by replica.",
+        normal="it follows the bytes scanned; below 70 %.",
+        act="above 90 % for long: add replicas or cores, calls wait for the processor.",
+        runbook="portcullisprocessorfull",
+        unit="percentunit",
+        thresholds=steps((0.7, ORANGE), (0.9, RED)),
+        most=1,
+        width=8,
+    ),
+    lines(
+        "Resident memory",
+        Query("sum by (instance) (process_resident_memory_bytes{@})", "{{instance}}"),
+        shows="Memory that the process holds, by replica.",
+        normal="it grows while kinds of texts and uploads are seen for the first time, then it is level.",
+        act="near the limit of the container: raise that, or lower `bundles.checks_max` and the cache.",
+        runbook="portcullissaturated",
+        unit="bytes",
+        width=8,
+    ),
+    lines(
+        "Open files",
+        Query(
+            "sum by (instance) (process_open_fds{@}) / sum by (instance) (process_max_fds{@})",
+            "{{instance}}",
+        ),
+        shows="Share of the files and connections that the process may have open.",
+        normal="a few per cent.",
+        act="above 80 %: raise the limit of open files, or look for clients that never close connections.",
+        runbook="portcullisopenfiles",
+        unit="percentunit",
+        thresholds=steps((0.8, RED)),
+        most=1,
+        width=8,
+    ),
     Row("Streams, models, reviews, the record"),
     lines(
         "Monitor sessions",
@@ -201,15 +243,6 @@ DASHBOARD = dashboard(
         runbook="portculliscertificateexpiry",
         unit="s",
         thresholds=steps((7 * 86400, YELLOW), (21 * 86400, "green"), base=RED),
-        width=12,
-        height=6,
-    ),
-    note(
-        "Processor and memory",
-        "Processor time, memory and open files of a process are measured by what runs it: the container platform or the "
-        "node. Compare them with its limits when calls under way grow and the time to a decision with them.\n\n"
-        "**Normal:** processor time follows the bytes scanned; memory is level after the first minutes.\n\n"
-        "**Otherwise:** see *PortcullisSaturated* in the runbook.",
         width=12,
         height=6,
     ),
