@@ -15,6 +15,9 @@ const MASK: &str = "***";
 /// Keys that end so hold secrets, whatever section they stand in.
 const SECRET_SUFFIXES: [&str; 4] = ["_key", "_token", "_secret", "password"];
 
+/// Keys that end so and hold none.
+const NO_SECRETS: [&str; 1] = ["guardrails.without_key"];
+
 /// One setting, ready to print.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectiveSetting {
@@ -59,10 +62,9 @@ pub fn render_json(settings: &Settings, sources: &Sources) -> Value {
 }
 
 fn mask(key: &str, value: Value) -> Value {
+    let is_secret = !NO_SECRETS.contains(&key) && SECRET_SUFFIXES.iter().any(|end| key.ends_with(end));
     match value {
-        Value::String(text) if !text.is_empty() && SECRET_SUFFIXES.iter().any(|end| key.ends_with(end)) => {
-            Value::from(MASK)
-        }
+        Value::String(text) if !text.is_empty() && is_secret => Value::from(MASK),
         Value::String(text) => Value::from(mask_url(&text)),
         other => other,
     }
