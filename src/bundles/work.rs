@@ -1,10 +1,10 @@
 //! How much work one bundle may make: a budget in units, not in time, so that a bundle always gets the same answer.
 //!
-//! A unit is about a nanosecond of one processor of 2025, measured without link-time optimisation. What a text costs hangs on
+//! A unit is at most a nanosecond of one processor of 2025, and mostly half of one in a release build. What a text costs hangs on
 //! what is in it, by a factor of twenty; so the work itself is counted, where it is done. Reading comes first: what is left for
 //! following scripts, making trees and taking disguises off never eats the reading of the files that are still to come.
 
-/// Units for each byte of a large bundle: what two seconds buy for 50 MB in a release build.
+/// Units for each byte of a large bundle: two seconds for 50 MB on a slow processor, with something to spare.
 const UNITS_PER_BYTE: u64 = 40;
 /// Units that every bundle may make, however small it is: those of 50 MB.
 pub(super) const UNITS_MIN: u64 = 50_000_000 * UNITS_PER_BYTE;
