@@ -87,10 +87,13 @@ pub fn inert(path: &str, bytes: &[u8], may_unpack: MayUnpack<'_>) -> Result<Iner
 
 /// Walks a file; `None` when a byte of it is out of place. Adds the parts that hold text.
 enum Walk {
-    Plain(fn(&[u8], &mut Vec<Range<usize>>) -> Option<()>),
+    Plain(fn(&[u8], Texts<'_>) -> Option<()>),
     /// Some of it must be unpacked to be seen to its end.
-    Packed(fn(&[u8], &mut Vec<Range<usize>>, MayUnpack<'_>) -> Result<(), NotInert>),
+    Packed(fn(&[u8], Texts<'_>, MayUnpack<'_>) -> Result<(), NotInert>),
 }
+
+/// Where the parts that hold text are noted.
+type Texts<'t> = &'t mut Vec<Range<usize>>;
 
 fn format_of(extension: &str) -> Option<(Media, &'static [&'static [u8]], Walk)> {
     use Walk::{Packed, Plain};

@@ -8,16 +8,12 @@ use std::ops::Range;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::read::{big32, byte, run};
-use super::{MayUnpack, NotInert};
+use super::{MayUnpack, NotInert, Texts};
 
 /// Chunks for people's text.
 const TEXTS: [&[u8]; 4] = [b"tEXt", b"zTXt", b"iTXt", b"eXIf"];
 
-pub(super) fn walk(
-    bytes: &[u8],
-    texts: &mut Vec<Range<usize>>,
-    may_unpack: MayUnpack<'_>,
-) -> Result<(), NotInert> {
+pub(super) fn walk(bytes: &[u8], texts: Texts<'_>, may_unpack: MayUnpack<'_>) -> Result<(), NotInert> {
     let data = chunks(bytes, texts).ok_or(NotInert::BrokenStructure)?;
     let size = pixels(bytes).ok_or(NotInert::BrokenStructure)?;
     if !may_unpack(size) {

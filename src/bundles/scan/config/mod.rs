@@ -145,10 +145,11 @@ fn unread(scan: &mut Scan<'_, '_>, why: Unscanned) {
 
 /// Whether clients load a file of that name by themselves, so that it matters what exactly they make of it.
 fn is_loaded(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    // File systems that do not tell capitals apart find it under any of its spellings.
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     is_package(path)
         || matches!(
-            name,
+            name.as_str(),
             "settings.json"
                 | "settings.local.json"
                 | "hooks.json"
@@ -160,7 +161,7 @@ fn is_loaded(path: &str) -> bool {
                 | "launch.json"
                 | "devcontainer.json"
                 | "config.toml"
-                | "Cargo.toml"
+                | "cargo.toml"
         )
 }
 
