@@ -4,12 +4,12 @@ use super::*;
 use crate::decision::{Category, FailMode, Hook, InterceptorOutcome, Severity, SpanRef};
 use crate::telemetry::{MetricsHandle, install};
 
-/// Every sample of a scrape, by series.
+/// Every sample of a scrape, by series, but what the process takes, which changes by itself.
 fn scrape(handle: &MetricsHandle) -> BTreeMap<String, f64> {
     handle
         .render()
         .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .filter(|line| !line.starts_with('#') && !line.starts_with("process_") && !line.is_empty())
         .map(|line| {
             let (series, value) = line.rsplit_once(' ').expect("a sample is a series and a value");
             (series.to_owned(), value.parse().expect("a value is a number"))
