@@ -44,10 +44,10 @@ pub enum SubmissionError {
         /// Its id.
         id: String,
     },
-    /// The submitter had too many uploads blocked within a day.
+    /// The submitter had too many uploads within a day that were blocked or still wait for their verdict.
     #[error(
-        "submitter `{submitter}` had {found} uploads blocked in the last 24 hours and may have {limit}; \
-         fix what was found before uploading again, or wait"
+        "submitter `{submitter}` had {found} uploads of the last 24 hours blocked or still under review and may have \
+         {limit}; wait for the verdicts of those under review, and fix what was found before uploading again"
     )]
     QuotaExceeded {
         /// Whose quota.
