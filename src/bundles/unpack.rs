@@ -333,10 +333,12 @@ const fn is_broken_only(rule: Rule) -> bool {
             | Rule::ExtraField
             | Rule::Method
             | Rule::Flags
+            | Rule::Version
             | Rule::PathEncoding
             | Rule::Data
             | Rule::Checksum
             | Rule::Gap
+            | Rule::DirectoryEnd
             | Rule::DataDescriptor
     )
 }

@@ -18,7 +18,7 @@ use super::review::{self, PROMPT_VERSION, Prompt};
 use super::service::Submissions;
 use super::service::step::{Landed, Released, TRIES_MAX, Unfetched, pause_after};
 use crate::decision::{CheckStatus, LlmReview, SubmissionStatus};
-use crate::judge::{Judge, NotJudged, Trouble};
+use crate::judge::{Answer, Judge, NotJudged, Trouble};
 use crate::store::{StoreError, StoredSubmission, VerdictEntry, VerdictKey};
 use crate::telemetry::{ReviewStage, ReviewStageRan};
 
@@ -28,6 +28,10 @@ const TICK: Duration = Duration::from_secs(10);
 const DAILY_LOOK: Duration = Duration::from_secs(600);
 /// How long a review rests whose model could not be asked at all.
 const AWAY_PAUSE: SignedDuration = SignedDuration::from_secs(15);
+/// How often a model is asked in one review, each time with the attempts of its client.
+const ASKED_MAX: u32 = 3;
+/// Which part of its time a review rests before it asks a second time; doubled before the next.
+const ASK_PAUSE_SHARE: u32 = 30;
 /// How long a model may be away before its reviews are given up, counted from the begin of the attempt.
 const AWAY_MAX: SignedDuration = SignedDuration::from_hours(24);
 
@@ -191,8 +195,7 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
     }
     let nonce = Uuid::new_v4().simple().to_string();
     let prompt = Prompt::new(row.kind, &inspection.manifest, &tree, &inspection.capabilities, &nonce);
-    let until = Instant::now() + submissions.guardrails().review_timeout;
-    let answer = match judge.ask(&prompt.question(), until).await {
+    let answer = match ask(&*judge, &prompt, submissions.guardrails().review_timeout).await {
         Ok(answer) => answer,
         Err(not_judged) => return unanswered(submissions, row, &*judge, &not_judged).await,
     };
@@ -208,7 +211,25 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
     }
 }
 
-/// A question that got no answer: asked again later, or given up.
+/// Asks until there is an answer, a trouble that stays, or no time left: all questions of one review share its budget.
+async fn ask(judge: &dyn Judge, prompt: &Prompt, budget: Duration) -> Result<Answer, NotJudged> {
+    let until = Instant::now() + budget;
+    let mut pause = budget / ASK_PAUSE_SHARE;
+    let mut asked = 0;
+    loop {
+        let outcome = judge.ask(&prompt.question(), until).await;
+        asked += 1;
+        let Err(not_judged) = outcome else { return outcome };
+        let is_worth_it = patience(not_judged.trouble) == Patience::Again && asked < ASKED_MAX;
+        if !is_worth_it || Instant::now() + pause >= until {
+            return Err(not_judged);
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+/// A question that got no answer: asked again once the model is back, or given up.
 async fn unanswered(
     submissions: &Submissions,
     row: &StoredSubmission,
@@ -226,10 +247,6 @@ async fn unanswered(
                 return give_up().await;
             }
             submissions.release(row, Released::Away(AWAY_PAUSE)).await?;
-            Ok(Landed::Skipped)
-        }
-        Patience::Again if row.tries < TRIES_MAX => {
-            submissions.release(row, Released::Failed(pause_after(row.tries))).await?;
             Ok(Landed::Skipped)
         }
         Patience::Again | Patience::None => give_up().await,
@@ -250,7 +267,7 @@ async fn later(submissions: &Submissions, row: &StoredSubmission, error: &str) -
 enum Patience {
     /// The model was not asked: wait, without counting a try.
     Away,
-    /// It may answer the next time.
+    /// It may answer the next time, if there is time left.
     Again,
     /// It will not.
     None,

@@ -152,6 +152,11 @@ pub enum RequestError {
     /// The upload stalls.
     #[error("nothing was sent for longer than `bundles.upload_idle_timeout`; upload again")]
     UploadIdle,
+    /// The upload takes too long.
+    #[error(
+        "the upload took longer than `bundles.upload_timeout`; upload again over a faster connection, or ask the operator to raise it"
+    )]
+    UploadSlow,
     /// The bundle could not be checked.
     #[error("{message}")]
     Unchecked {
@@ -256,7 +261,9 @@ impl RequestError {
             | Self::Session { .. }
             | Self::Upload { .. }
             | Self::State { .. } => Code::FailedPrecondition,
-            Self::DeadlineExceeded | Self::Idle | Self::UploadIdle => Code::DeadlineExceeded,
+            Self::DeadlineExceeded | Self::Idle | Self::UploadIdle | Self::UploadSlow => {
+                Code::DeadlineExceeded
+            }
             Self::Overloaded
             | Self::NotServing
             | Self::StoreUnavailable
@@ -364,6 +371,9 @@ impl RequestError {
             }
             Self::Idle | Self::UploadIdle => {
                 details.set_error_info("IDLE", DOMAIN, HashMap::new());
+            }
+            Self::UploadSlow => {
+                details.set_error_info("UPLOAD_TIMEOUT", DOMAIN, HashMap::new());
             }
             Self::Draining => {
                 details.set_error_info("DRAINING", DOMAIN, HashMap::new());

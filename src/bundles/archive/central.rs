@@ -26,8 +26,9 @@ pub(super) const DESCRIPTOR: u16 = 1 << 3;
 pub(super) const UTF8: u16 = 1 << 11;
 /// Flags that are understood: how hard deflate tried, sizes that follow, UTF-8.
 const KNOWN_FLAGS: u16 = 0b110 | DESCRIPTOR | UTF8;
-/// Highest version of the format that a reader may need (APPNOTE 4.4.3.2: 6.3).
-const VERSION_MAX: u8 = 63;
+/// Highest version of the format that a reader may need. Store, deflate and 64-bit sizes need 4.5 (APPNOTE 4.4.3.2);
+/// Info-ZIP's unzip passes over entries that need more than 4.6, so whoever unpacks with it would get another tree.
+const VERSION_MAX: u8 = 46;
 
 /// What a header says of an entry, before its extra fields are read.
 #[derive(Debug)]
@@ -125,10 +126,7 @@ fn read_one(record: &[u8], name: &[u8], extra: &[u8]) -> Result<Record, Refusal>
             if disk != 0 {
                 return Err(Refusal::new(Rule::MultiDisk, "lies on another disk"));
             }
-            if version > VERSION_MAX {
-                return Err(Refusal::new(Rule::Flags, format!("needs version {version} of the format")));
-            }
-            Ok(())
+            check_version(version)
         });
     checked.map_err(|refusal| refusal.at(&read))?;
     (read.size, read.packed, read.offset) = (raw.size, raw.packed, raw.offset.unwrap_or_default());
@@ -148,6 +146,15 @@ fn check_flags(flags: u16) -> Result<(), Refusal> {
         return Err(Refusal::new(Rule::Flags, format!("has unknown flags {:#06x}", flags & !KNOWN_FLAGS)));
     }
     Ok(())
+}
+
+/// Whether every reader knows a version of the format, given times ten.
+pub(super) fn check_version(version: u8) -> Result<(), Refusal> {
+    if version <= VERSION_MAX {
+        return Ok(());
+    }
+    let message = format!("needs version {}.{} of the format", version / 10, version % 10);
+    Err(Refusal::new(Rule::Version, message))
 }
 
 fn check_method(method: u16) -> Result<(), Refusal> {

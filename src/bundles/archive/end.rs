@@ -56,11 +56,40 @@ pub(super) fn read<S: Source + ?Sized>(source: &S) -> Result<End, Refusal> {
         None => read_end(end, end_at)?,
     };
     if found.directory.checked_add(found.directory_len) != Some(found.end(end_at)) {
-        // Whatever stands between, or is said to overlap, is read by some.
-        let message = "the central directory does not end where the end record begins";
-        return Err(Refusal::new(Rule::Gap, message));
+        return Err(misplaced(source, &found, end_at, &tail, at)?);
     }
     Ok(End { entries: found.entries, directory: found.directory, directory_len: found.directory_len })
+}
+
+/// What is wrong when the central directory does not end where the end records begin: whatever stands between, or is said
+/// to overlap, is read by some. The end record stands at `at` in `tail`, the last bytes of the file.
+fn misplaced<S: Source + ?Sized>(
+    source: &S,
+    found: &Found,
+    end_at: u64,
+    tail: &[u8],
+    at: usize,
+) -> Result<Refusal, Refusal> {
+    // An end record before this one whose comment takes in everything up to the end of the file.
+    let holds_this = |other: usize| {
+        let comment = tail.len() - other - END_BYTES as usize;
+        usize::from(u16_at(tail, other + 20)) == comment
+    };
+    let mut others = memchr::memmem::find_iter(&tail[..at], b"PK\x05\x06");
+    if others.any(holds_this) {
+        return Ok(Refusal::new(Rule::TrailingData, "the comment hides another archive"));
+    }
+    let begin = found.end(end_at).checked_sub(found.directory_len);
+    if let Some(begin) = begin.filter(|begin| *begin > found.directory) {
+        let mut signature = [0; 4];
+        read_at(source, &mut signature, begin)?;
+        if &signature == b"PK\x01\x02" {
+            // All offsets are short by the same number: another file, or another archive, stands before this one.
+            return Ok(Refusal::new(Rule::PrefixData, "something stands before the first entry"));
+        }
+    }
+    let message = "the central directory does not end where the end record begins";
+    Ok(Refusal::new(Rule::DirectoryEnd, message))
 }
 
 /// What the end records say.

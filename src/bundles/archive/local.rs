@@ -1,7 +1,7 @@
 //! Local headers: each must say what the central directory says, and together with their data they must tile the bytes
 //! before the central directory.
 
-use super::central::{DESCRIPTOR, Raw, Record, STORED};
+use super::central::{DESCRIPTOR, Raw, Record, STORED, check_version};
 use super::fields::{read_extra, u16_at, u32_at, u64_at};
 use super::refusal::{Refusal, Rule};
 use super::source::Source;
@@ -74,6 +74,7 @@ fn tile_one<S: Source + ?Sized>(
     if name != record.name {
         return mismatch("name");
     }
+    check_version(header[4])?;
     if u16_at(&header, 6) != record.flags {
         return mismatch("set of flags");
     }

@@ -11,6 +11,8 @@ use super::refusal::{Refusal, Rule};
 const PATH_BYTES_MAX: usize = 1_024;
 /// Longest name between two slashes, in bytes: what most file systems take.
 const NAME_BYTES_MAX: usize = 255;
+/// How many layers of % escapes are read.
+const ESCAPES_DEEP: usize = 3;
 /// Names that stand for devices on Windows, with any extension (Microsoft, Naming Files, Paths, and Namespaces).
 const WINDOWS_DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
@@ -26,7 +28,7 @@ pub(super) struct CleanPath {
 pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refusal> {
     let refuse = |rule, message: &str| Err(Refusal::new(rule, message));
     if record.name.is_empty() {
-        return refuse(Rule::UnsafePath, "has no name");
+        return refuse(Rule::ReservedName, "has no name");
     }
     if record.name.len() > PATH_BYTES_MAX {
         return refuse(Rule::PathLength, "its path is too long");
@@ -38,8 +40,10 @@ pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refus
         // Some readers take this for code page 437, and find another path.
         return refuse(Rule::PathEncoding, "its path is not marked as UTF-8");
     }
-    if let Some(what) = name.chars().find_map(unsafe_character) {
-        return refuse(Rule::UnsafePath, what);
+    check_root(name)?;
+    check_escapes(name)?;
+    if let Some((rule, what)) = name.chars().find_map(unsafe_character) {
+        return refuse(rule, what);
     }
     let (path, is_folder) = match name.strip_suffix('/') {
         Some(path) => (path, true),
@@ -51,15 +55,12 @@ pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refus
         if part.len() > NAME_BYTES_MAX {
             return refuse(Rule::PathLength, "a name in its path is too long");
         }
-        if let Some(what) = unsafe_name(part) {
-            return refuse(Rule::UnsafePath, what);
+        if let Some((rule, what)) = unsafe_name(part) {
+            return refuse(rule, what);
         }
     }
     if depth > depth_max {
         return refuse(Rule::PathLength, "its path is too deep");
-    }
-    if path == "~" || path.starts_with("~/") {
-        return refuse(Rule::UnsafePath, "its path begins in a home folder");
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     if is_folder && last.eq_ignore_ascii_case("skill.md") {
@@ -68,34 +69,82 @@ pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refus
     Ok(CleanPath { path: path.nfc().collect(), is_folder })
 }
 
-fn unsafe_character(c: char) -> Option<&'static str> {
-    match c {
-        '\\' => Some("its path has a backslash, which separates names on some systems"),
-        ':' => Some("its path has a colon, which names a drive or a stream on some systems"),
-        '*' | '?' | '"' | '<' | '>' | '|' => Some("its path has a character that some systems refuse"),
-        c if c.is_control() => Some("its path has a control character"),
-        // Formatting characters are not seen: two names look the same, or read in another direction.
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => {
-            Some("its path has a character that cannot be seen")
+/// A path begins in the folder it is unpacked to, not at a root, a drive, a share or a home folder.
+fn check_root(name: &str) -> Result<(), Refusal> {
+    let plain: String = name.chars().take(4).collect::<String>().nfkc().collect();
+    let mut start = plain.chars();
+    let (first, second) = (start.next(), start.next());
+    let is_slash = |c: Option<char>| matches!(c, Some('/' | '\\'));
+    if is_slash(first) {
+        return Err(Refusal::new(Rule::AbsolutePath, "its path begins at the root or at a share"));
+    }
+    if first == Some('~') && (second.is_none() || is_slash(second)) {
+        return Err(Refusal::new(Rule::AbsolutePath, "its path begins in a home folder"));
+    }
+    if first.is_some_and(|c| c.is_ascii_alphabetic()) && second == Some(':') {
+        return Err(Refusal::new(Rule::DrivePath, "its path begins with a drive"));
+    }
+    Ok(())
+}
+
+/// Readers that take a path for part of a URL decode `%2e%2e%2f`, and some decode twice.
+fn check_escapes(name: &str) -> Result<(), Refusal> {
+    let mut decoded = name.as_bytes().to_vec();
+    for _ in 0..ESCAPES_DEEP {
+        let next: Vec<u8> = percent_encoding::percent_decode(&decoded).collect();
+        if next == decoded {
+            return Ok(());
         }
+        decoded = next;
+        let leads_away =
+            decoded.split(|b| matches!(b, b'/' | b'\\')).any(|part| matches!(part, b"." | b".."));
+        let separators = |bytes: &[u8]| bytes.iter().filter(|b| matches!(b, b'/' | b'\\')).count();
+        if leads_away || separators(&decoded) != separators(name.as_bytes()) {
+            let message = "its path leads to another folder once its % escapes are read";
+            return Err(Refusal::new(Rule::PathTraversal, message));
+        }
+        if decoded.iter().any(u8::is_ascii_control) {
+            let message = "its path has a control character once its % escapes are read";
+            return Err(Refusal::new(Rule::ControlCharacter, message));
+        }
+    }
+    Ok(())
+}
+
+/// Why a path with this character is refused.
+fn unsafe_character(c: char) -> Option<(Rule, &'static str)> {
+    let invisible = Some((Rule::InvisibleCharacter, "its path has a character that cannot be seen"));
+    match c {
+        '\\' => Some((Rule::Backslash, "its path has a backslash, which separates names on some systems")),
+        ':' => {
+            Some((Rule::DrivePath, "its path has a colon, which names a drive or a stream on some systems"))
+        }
+        '*' | '?' | '"' | '<' | '>' | '|' => {
+            Some((Rule::ReservedName, "its path has a character that some systems refuse"))
+        }
+        c if c.is_control() => Some((Rule::ControlCharacter, "its path has a control character")),
+        // Formatting characters are not seen: two names look the same, or read in another direction.
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => invisible,
         '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => {
-            Some("its path has a character that cannot be seen")
+            invisible
         }
         _ => None,
     }
 }
 
-fn unsafe_name(name: &str) -> Option<&'static str> {
+/// Why a path with this name between two slashes is refused.
+fn unsafe_name(name: &str) -> Option<(Rule, &'static str)> {
     if name.is_empty() {
-        return Some("its path has an empty name");
+        return Some((Rule::ReservedName, "its path has an empty name"));
     }
     // Compatibility forms of dots and slashes become plain ones on some systems.
     let plain: String = name.nfkc().collect();
     if matches!(plain.as_str(), "." | "..") || plain.contains(['/', '\\']) {
-        return Some("its path leads to another folder");
+        return Some((Rule::PathTraversal, "its path leads to another folder"));
     }
     if plain.ends_with(['.', ' ']) {
-        return Some("a name in its path ends with a dot or a space, which some systems drop");
+        let what = "a name in its path ends with a dot or a space, which some systems drop";
+        return Some((Rule::ReservedName, what));
     }
     let stem = plain.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
     let is_port = |prefix: &str| {
@@ -103,7 +152,7 @@ fn unsafe_name(name: &str) -> Option<&'static str> {
             .is_some_and(|n| n.chars().count() == 1 && n.chars().all(|c| c.is_ascii_digit()))
     };
     if WINDOWS_DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
-        return Some("a name in its path is that of a device on Windows");
+        return Some((Rule::ReservedName, "a name in its path is that of a device on Windows"));
     }
     None
 }

@@ -33,8 +33,10 @@ pub enum Rule {
     EntryCount,
     /// The central directory is broken.
     CentralDirectory,
-    /// Bytes belong to no entry.
+    /// Bytes between entries belong to none.
     Gap,
+    /// The central directory does not end where the end record begins.
+    DirectoryEnd,
     /// Entries share bytes.
     Overlap,
     /// A local header and the central directory differ.
@@ -49,14 +51,28 @@ pub enum Rule {
     Method,
     /// An entry says of itself what this format does not know.
     Flags,
+    /// An entry asks for a newer version of the format than readers have.
+    Version,
     /// A link.
     Symlink,
     /// A device, a pipe, a socket, or a file that runs with the rights of its owner.
     SpecialFile,
     /// An entry is called a folder and described as a file, or the other way round.
     KindConflict,
-    /// A path leads out of the folder, or means different things on different systems.
-    UnsafePath,
+    /// A path leads to another folder, in whatever spelling.
+    PathTraversal,
+    /// A path begins at the root, at a share of a network or in a home folder.
+    AbsolutePath,
+    /// A path names a drive or a stream beside a file.
+    DrivePath,
+    /// A path has a backslash, which separates names on some systems.
+    Backslash,
+    /// A path has a control character.
+    ControlCharacter,
+    /// A path has a character that cannot be seen.
+    InvisibleCharacter,
+    /// A path has a name that some systems refuse, change or keep for devices, or no name where one belongs.
+    ReservedName,
     /// A path cannot be read in one way.
     PathEncoding,
     /// A path is too long or too deep.
@@ -89,6 +105,7 @@ impl Rule {
             Self::EntryCount => "archive.entry-count",
             Self::CentralDirectory => "archive.central-directory",
             Self::Gap => "archive.gap",
+            Self::DirectoryEnd => "archive.directory-end",
             Self::Overlap => "archive.overlap",
             Self::Mismatch => "archive.mismatch",
             Self::DataDescriptor => "archive.data-descriptor",
@@ -96,10 +113,17 @@ impl Rule {
             Self::Encrypted => "archive.encrypted",
             Self::Method => "archive.method",
             Self::Flags => "archive.flags",
+            Self::Version => "archive.version",
             Self::Symlink => "archive.symlink",
             Self::SpecialFile => "archive.special-file",
             Self::KindConflict => "archive.kind-conflict",
-            Self::UnsafePath => "archive.unsafe-path",
+            Self::PathTraversal => "archive.path-traversal",
+            Self::AbsolutePath => "archive.absolute-path",
+            Self::DrivePath => "archive.drive-path",
+            Self::Backslash => "archive.backslash",
+            Self::ControlCharacter => "archive.control-character",
+            Self::InvisibleCharacter => "archive.invisible-character",
+            Self::ReservedName => "archive.reserved-name",
             Self::PathEncoding => "archive.path-encoding",
             Self::PathLength => "archive.path-length",
             Self::DuplicatePath => "archive.duplicate-path",

@@ -5,6 +5,7 @@
 
 mod agent;
 mod frontmatter;
+mod json;
 mod plugin;
 mod skill;
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct Verdict {
 /// Why an answer is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoVerdict {
-    /// A field is missing or of another shape.
+    /// A field is missing, of another shape, or a number below zero.
     Incomplete,
     /// It calls the bundle safe and names something that must not be published.
     Contradictory,
@@ -48,7 +48,7 @@ impl NoVerdict {
     /// One sentence for a person.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::Incomplete => "The model's answer lacks a field.",
+            Self::Incomplete => "The model's answer lacks a field, or a field has an impossible value.",
             Self::Contradictory => {
                 "The model called the bundle safe and reported a finding that must not be published: no verdict."
             }
@@ -72,7 +72,7 @@ pub fn read(
     let risk = text(value, "risk_level").ok_or(NoVerdict::Incomplete)?;
     let summary = text(value, "summary").ok_or(NoVerdict::Incomplete)?;
     let listed = value.get("findings").and_then(Value::as_array).ok_or(NoVerdict::Incomplete)?;
-    value.get("placeholders").and_then(Value::as_i64).ok_or(NoVerdict::Incomplete)?;
+    value.get("placeholders").and_then(Value::as_u64).ok_or(NoVerdict::Incomplete)?;
     let is_low = match risk.as_str() {
         "safe" | "low" => true,
         "medium" | "high" | "critical" => false,
@@ -81,7 +81,7 @@ pub fn read(
     let mut findings = Vec::new();
     for listed in listed {
         let field = |key: &str| text(listed, key).ok_or(NoVerdict::Incomplete);
-        let line = listed.get("line").and_then(Value::as_i64).ok_or(NoVerdict::Incomplete)?;
+        let line = listed.get("line").and_then(Value::as_u64).ok_or(NoVerdict::Incomplete)?;
         findings.push(CheckFinding {
             rule_id: RULE.to_owned(),
             file: plain(&field("file")?, PATH_CHARS_MAX),

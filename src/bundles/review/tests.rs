@@ -121,6 +121,22 @@ fn answers_pass_by_one_rule() {
         (answer("low", vec![medium.clone()]), Ok(true)),
         (answer("low", vec![medium.clone(), high.clone()]), Ok(false)),
         (answer("low", vec![critical.clone()]), Ok(false)),
+        (answer("medium", vec![critical.clone()]), Ok(false)),
+        (
+            json!({"risk_level": "safe", "summary": "s", "findings": [], "placeholders": -5}),
+            Err(NoVerdict::Incomplete),
+        ),
+        (
+            answer(
+                "medium",
+                vec![{
+                    let mut finding = medium.clone();
+                    finding["line"] = json!(-1);
+                    finding
+                }],
+            ),
+            Err(NoVerdict::Incomplete),
+        ),
         (answer("medium", vec![]), Ok(false)),
         (answer("high", vec![]), Ok(false)),
         (answer("critical", vec![critical.clone()]), Ok(false)),

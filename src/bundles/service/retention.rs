@@ -32,7 +32,7 @@ impl Submissions {
     /// The caller is no administrator, or the store failed.
     pub async fn purge(&self, actor: &Actor, dry_run: bool) -> Result<Purged, SubmissionError> {
         admin(actor)?;
-        let purged = self.purge_of(Some(actor.tenant.clone()), dry_run).await?;
+        let purged = self.purge_of(Some(actor), dry_run).await?;
         if !dry_run {
             let record =
                 Record::by(Action::RunBlockedPurge, actor, "job:blocked_purge".to_owned(), self.now());
@@ -66,7 +66,8 @@ impl Submissions {
         Ok(())
     }
 
-    async fn purge_of(&self, tenant: Option<String>, dry_run: bool) -> Result<Purged, StoreError> {
+    /// Removes the bytes of what is due: of the tenant of whoever asks, or of all tenants for the daily job.
+    async fn purge_of(&self, asked_by: Option<&Actor>, dry_run: bool) -> Result<Purged, StoreError> {
         let days = i64::try_from(self.parts().guardrails.blocked_bundle_ttl_days).unwrap_or(i64::MAX);
         let ttl = SignedDuration::from_hours(days.saturating_mul(24).min(24 * 36_500));
         let mut purged = Purged::default();
@@ -75,11 +76,15 @@ impl Submissions {
         }
         let now = self.now();
         let Ok(before) = now.checked_sub(ttl) else { return Ok(purged) };
-        for row in self.store().purgeable(tenant, before).await? {
+        for row in self.store().purgeable(asked_by.map(|actor| actor.tenant.clone()), before).await? {
             if !dry_run {
                 let Some(ground) = self.ground(&row.tenant, &row.id).await? else { continue };
                 let resource = record::submission(&row.id);
-                let record = Record::by_system(Action::BundlePurged, &row.tenant, resource, now).bundle(&row);
+                let record = match asked_by {
+                    Some(actor) => Record::by(Action::BundlePurged, actor, resource, now),
+                    None => Record::by_system(Action::BundlePurged, &row.tenant, resource, now),
+                };
+                let record = record.bundle(&row);
                 // Somebody who rescans or publishes it in this moment was quicker.
                 if ground.submission.version != row.version {
                     continue;

@@ -10,6 +10,7 @@ use super::{
     TimelineEvent,
 };
 use crate::bundles::life::{Event, Refused, Standing};
+use crate::bundles::lines::is_invisible;
 use crate::bundles::worker;
 use crate::decision::{HoldReason, SubmissionStatus};
 use crate::store::{
@@ -18,7 +19,7 @@ use crate::store::{
 };
 use crate::telemetry::SubmissionMoved;
 
-/// Fewest characters of a reason that are not white space.
+/// Fewest characters of a reason that can be seen.
 const REASON_CHARS_MIN: usize = 4;
 /// Longest reason, in bytes.
 const REASON_BYTES_MAX: usize = 4_096;
@@ -110,9 +111,8 @@ impl Submissions {
     ) -> Result<Submission, SubmissionError> {
         admin(actor)?;
         let reason = reason.trim();
-        if reason.chars().filter(|c| !c.is_whitespace()).count() < REASON_CHARS_MIN {
-            let message =
-                format!("must have at least {REASON_CHARS_MIN} characters that are not white space");
+        if reason.chars().filter(|c| is_seen(*c)).count() < REASON_CHARS_MIN {
+            let message = format!("must have at least {REASON_CHARS_MIN} characters that can be seen");
             return Err(SubmissionError::Invalid { field: "reason", message });
         }
         let reason = self.kept_reason(reason)?;
@@ -404,4 +404,13 @@ fn advice(row: &StoredSubmission, action: &str) -> &'static str {
         }
         _ => "look at how it stands",
     }
+}
+
+/// Whether a character leaves ink: a reason of blanks is none.
+fn is_seen(c: char) -> bool {
+    !c.is_whitespace()
+        && !c.is_control()
+        && !is_invisible(c)
+        // Letters that are drawn as nothing: fillers of Hangul, and the blank of Braille.
+        && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}')
 }

@@ -109,10 +109,12 @@ where
 
     /// The next message; `None` once the client has closed its side.
     async fn next(&mut self) -> Result<Option<Kind>, RequestError> {
-        let until = self.until.min(Instant::now() + self.idle_timeout);
+        let idle = Instant::now() + self.idle_timeout;
+        let until = self.until.min(idle);
+        let late = || if self.until < idle { RequestError::UploadSlow } else { RequestError::UploadIdle };
         let message = {
             let next = pin!(self.messages.next());
-            tokio::time::timeout_at(until.into(), next).await.map_err(|_| RequestError::UploadIdle)?
+            tokio::time::timeout_at(until.into(), next).await.map_err(|_| late())?
         };
         let message = match message {
             None => return Ok(None),

@@ -185,7 +185,7 @@ def test_a_blocked_bundle_is_an_answer(reviewing_channel):
     answer = review(reviewing_channel, out.getvalue())
     assert answer.status == bundles_pb2.SUBMISSION_STATUS_BLOCKED_INLINE
     assert answer.decision == decision_pb2.DECISION_BLOCK
-    assert answer.checks.archive.findings[0].rule_id == "archive.unsafe-path"
+    assert answer.checks.archive.findings[0].rule_id == "archive.path-traversal"
     entities = entity_service_pb2_grpc.EntityServiceStub(reviewing_channel)
     with pytest.raises(grpc.RpcError) as refused:
         next(entities.DownloadEntity(entity_service_pb2.DownloadEntityRequest(entity_id=answer.entity_id)))

@@ -7,6 +7,8 @@ pub(super) struct Part {
     pub data: Vec<u8>,
     pub method: u16,
     pub flags: u16,
+    /// Version of the format that a reader needs, times ten.
+    pub version: u8,
     pub attributes: u32,
     pub extra: Vec<u8>,
     pub local_extra: Option<Vec<u8>>,
@@ -29,6 +31,7 @@ pub(super) fn file(name: &str, data: &[u8]) -> Part {
         data: data.to_vec(),
         method: 8,
         flags: if name.is_ascii() { 0 } else { 1 << 11 },
+        version: 20,
         attributes: 0o100_644 << 16,
         extra: Vec::new(),
         local_extra: None,
@@ -77,7 +80,8 @@ pub(super) fn build(zip: &Zip) -> Vec<u8> {
         let name = part.local_name.as_ref().unwrap_or(&part.name);
         let extra = part.local_extra.as_ref().unwrap_or(&part.extra);
         let told = if has_descriptor { [0; 3] } else { [crc, packed.len() as u32, size] };
-        out.extend(b"PK\x03\x04\x14\x00");
+        out.extend(b"PK\x03\x04");
+        out.extend([part.version, 0]);
         out.extend(part.local_flags.unwrap_or(flags).to_le_bytes());
         out.extend(part.method.to_le_bytes());
         out.extend([0; 4]);
@@ -94,7 +98,8 @@ pub(super) fn build(zip: &Zip) -> Vec<u8> {
             [crc, packed.len() as u32, size].iter().for_each(|value| out.extend(value.to_le_bytes()));
         }
         out.extend(&part.gap);
-        directory.extend(b"PK\x01\x02\x14\x03\x14\x00");
+        directory.extend(b"PK\x01\x02\x14\x03");
+        directory.extend([part.version, 0]);
         directory.extend(flags.to_le_bytes());
         directory.extend(part.method.to_le_bytes());
         directory.extend([0; 4]);
