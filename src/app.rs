@@ -149,6 +149,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let judge = models::judge(settings, observer.clone())?;
     models::announce(settings, judge.as_ref());
     let plugins = models::plugins(settings, &observer)?;
+    models::greet(&plugins);
 
     // Tables that the first text in another script would otherwise wait for.
     crate::text::warm_up();

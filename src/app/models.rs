@@ -1,11 +1,13 @@
 //! Models and asynchronous plugins as the settings name them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::config::{ConfigProblems, Settings};
 use crate::extension::Extensions;
 use crate::judge::{self, Asked, Backend, Judge, Observer, Outcome};
 use crate::messages::{LlamaGuard, Plugin};
+use crate::outbound::Until;
 use crate::setting::Problem;
 use crate::telemetry::{LlmAsked, Metrics};
 
@@ -62,6 +64,32 @@ pub fn plugins(
         plugins.push(Arc::new(plugin));
     }
     Ok(plugins)
+}
+
+/// How long a plugin may take to say who it is.
+const GREETING_MAX: Duration = Duration::from_secs(5);
+
+/// Asks whoever stands behind the plugins who they are, beside the start: nobody waits for them, and one that is away is
+/// told of before a request needs it. Needs the runtime of tokio.
+pub(super) fn greet(plugins: &[Arc<dyn Plugin>]) {
+    for plugin in plugins {
+        let plugin = plugin.clone();
+        tokio::spawn(async move {
+            let until = Until::sooner(Instant::now() + GREETING_MAX, None);
+            let id = &plugin.descriptor().name;
+            match plugin.greet(until).await {
+                Ok(Some(who)) => {
+                    let (name, version) = (who.name, who.version);
+                    tracing::info!(plugin = %id, name, version, categories = ?who.categories, "plugin described itself");
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    let reason = why.reason.as_str();
+                    tracing::warn!(plugin = %id, reason, detail = why.detail, "plugin cannot be reached yet");
+                }
+            }
+        });
+    }
 }
 
 /// Names of the asynchronous plugins, which policies may use.

@@ -12,7 +12,7 @@ use super::grpc::{GrpcClient, Who};
 use super::target::Target;
 use super::webhook::WebhookClient;
 use crate::decision::Reason;
-use crate::outbound::{Breaker, jitter, pause_before};
+use crate::outbound::{Breaker, Until, jitter, pause_before};
 use crate::pb::v1;
 use crate::tools::{InterceptError, RemoteAnswer, RemoteKind, RemoteRequest};
 
@@ -62,7 +62,7 @@ impl Remote {
         &self,
         request: &RemoteRequest<'_>,
         attempts_max: u32,
-        until: Instant,
+        until: Until,
     ) -> Result<RemoteAnswer, InterceptError> {
         let message = &convert::request(request);
         let attempt = |until| async move {
@@ -80,7 +80,7 @@ impl Remote {
         &self,
         message: &v1::CheckRequest,
         attempts_max: u32,
-        until: Instant,
+        until: Until,
     ) -> Result<(v1::CheckResponse, Who), Failure> {
         let attempt = |until| async move {
             match &self.transport {
@@ -91,12 +91,23 @@ impl Remote {
         self.run(attempt, attempts_max, until).await
     }
 
+    /// Asks over gRPC who is there, likewise; over HTTP nobody says.
+    pub(super) async fn describe(&self, until: Until) -> Result<Who, Failure> {
+        let attempt = |until| async move {
+            match &self.transport {
+                Transport::Grpc(client) => client.describe(until).await,
+                Transport::Http(_) => Ok(None),
+            }
+        };
+        self.run(attempt, 1, until).await
+    }
+
     /// Posts JSON, likewise, and answers the body of the response.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
         attempts_max: u32,
-        until: Instant,
+        until: Until,
     ) -> Result<Vec<u8>, Failure> {
         let body = &body;
         let attempt = |_| async move {
@@ -113,21 +124,26 @@ impl Remote {
         &self,
         attempt: impl Fn(Instant) -> F + Send,
         attempts_max: u32,
-        until: Instant,
+        until: Until,
     ) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>> + Send,
     {
-        let until = until.checked_sub(HEAD_START).unwrap_or(until);
+        let ends = until.at.checked_sub(HEAD_START).unwrap_or(until.at);
         let permit = self.breaker.enter(Instant::now()).map_err(|wait| {
             let detail =
                 format!("failed too often in a row; tried again in {} ms at the earliest", wait.as_millis());
             Failure::refused(Reason::Unavailable, detail)
         })?;
-        match attempts(attempt, attempts_max, until).await {
+        match attempts(attempt, attempts_max, ends).await {
             Ok(response) => {
                 permit.succeeded();
                 Ok(response)
+            }
+            // Anybody can call with a deadline that nothing meets; that must not shut an extension off for others.
+            Err(failure) if failure.reason == Reason::Timeout && until.is_callers => {
+                drop(permit);
+                Err(failure)
             }
             Err(failure) if failure.is_outage => {
                 if permit.failed(Instant::now()) {

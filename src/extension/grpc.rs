@@ -87,6 +87,11 @@ impl GrpcClient {
         Ok(answer)
     }
 
+    /// One attempt to learn who it is, if they say.
+    pub(super) async fn describe(&self, until: Instant) -> Result<Who, Failure> {
+        self.caller(until).await?.who().await
+    }
+
     /// One attempt to have messages checked; answers also who it was, if they say.
     pub(super) async fn check(
         &self,

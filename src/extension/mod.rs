@@ -24,13 +24,13 @@ mod webhook;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Instant;
 
 pub use address::{AddressRules, kind_of_address};
 pub use config::{Config, CredentialConfig};
 pub use plugin::{AnswerMapping, OffsetUnit, PluginConfig, PluginKind, RequestMapping};
 
 use crate::messages::Plugin;
+use crate::outbound::Until;
 use crate::policy::{RemoteSpec, SpecProblem};
 use crate::setting::Problem;
 use crate::tools::{RemoteFactory, RemoteFuture, RemoteHandler, RemoteKind, RemoteRequest};
@@ -167,7 +167,7 @@ struct Handler {
 }
 
 impl RemoteHandler for Handler {
-    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, until: Instant) -> RemoteFuture<'a> {
+    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, until: Until) -> RemoteFuture<'a> {
         Box::pin(self.remote.call(request, self.attempts_max, until))
     }
 }

@@ -47,6 +47,14 @@ use crate::tools::ToolEngine;
 /// How much larger than the limit a request may be and still be read, so that a stream can go on after refusing it.
 const READ_FACTOR: usize = 4;
 
+/// Bytes of one call that a client may send ahead of what was read of them.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// The same for all calls of one connection together. The HTTP/2 implementation closes a connection on which too many
+/// small frames wait unread, and counts for each what it lacks to 256 bytes against half of this window; so it must be
+/// many times the window of a stream, or a few sessions that send line by line, faster than they are scanned for a
+/// moment, would bring down all others of their connection. Flow control slows them instead.
+const CONNECTION_WINDOW: u32 = 32 << 20;
+
 /// Services with at least one RPC, which are SERVING.
 const BUILT: [&str; 7] = [
     "portcullis.v1.PolicyDecisionService",
@@ -194,6 +202,8 @@ impl Bound {
             builder = builder.max_connection_age(age).max_connection_age_grace(config.drain_timeout);
         }
         let server = builder
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             // Half-open connections would stay for ever otherwise.
             .http2_keepalive_interval(Some(config.keepalive_interval))
             .http2_keepalive_timeout(Some(config.keepalive_timeout))

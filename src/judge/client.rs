@@ -18,7 +18,7 @@ use super::{
     Answer, Complete, Completed, Completion, Config, Judge, NotJudged, Purpose, Question, Trouble, Usage,
     fence,
 };
-use crate::outbound::{Breaker, jitter, pause_before};
+use crate::outbound::{Breaker, Until, jitter, pause_before};
 
 /// Pause before the second attempt; doubled before each further one.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -97,7 +97,7 @@ impl Client {
         &self,
         (purpose, key): (Purpose, Key),
         (asked, output_tokens_max): (Asked<'_>, u32),
-        until: Instant,
+        until: Until,
         accept: impl Fn(Content) -> Result<(T, String), Fault>,
         recall: impl Fn(&str) -> Option<T>,
     ) -> Result<Told<T>, NotJudged> {
@@ -109,7 +109,9 @@ impl Client {
             let Known { model, usage, .. } = known;
             return Ok(Told { value, model, usage, cached: true, elapsed: tally.started.elapsed() });
         }
-        let until = until.checked_sub(HEAD_START).unwrap_or(until).min(tally.started + self.timeout);
+        let own = tally.started + self.timeout;
+        let callers = until.at.checked_sub(HEAD_START).unwrap_or(until.at);
+        let until = if callers < own { Until { at: callers, ..until } } else { Until::sooner(own, None) };
         match self.ask_provider(asked, output_tokens_max, until, &mut tally, accept).await {
             Ok((value, text, model)) => {
                 tally.outcome = Outcome::Answered;
@@ -130,11 +132,11 @@ impl Client {
         &self,
         asked: Asked<'_>,
         output_tokens_max: u32,
-        until: Instant,
+        until: Until,
         tally: &mut Tally<'_>,
         accept: impl Fn(Content) -> Result<(T, String), Fault>,
     ) -> Result<(T, String, Option<String>), Fault> {
-        let Ok(place) = tokio::time::timeout_at(until.into(), self.places.acquire()).await else {
+        let Ok(place) = tokio::time::timeout_at(until.at.into(), self.places.acquire()).await else {
             return Err(Fault::last(Trouble::Timeout, "no place was free in time, see llm.concurrency_max"));
         };
         let permit = self.breaker.enter(Instant::now()).map_err(|wait| {
@@ -144,9 +146,11 @@ impl Client {
                 format!("the provider failed too often in a row; tried again in {wait} ms at the earliest"),
             )
         })?;
-        let outcome = self.attempts(asked, output_tokens_max, until, tally, accept).await;
+        let outcome = self.attempts(asked, output_tokens_max, until.at, tally, accept).await;
         drop(place);
         match &outcome {
+            // Anybody can call with a deadline that no model meets; that must not shut it off for others.
+            Err(fault) if fault.trouble == Trouble::Timeout && until.is_callers => drop(permit),
             Err(fault) if fault.is_outage => {
                 if permit.failed(Instant::now()) {
                     tracing::warn!(
@@ -289,7 +293,7 @@ impl Judge for Client {
                 .judge(
                     (question.purpose, key),
                     (asked, question.output_tokens_max),
-                    until,
+                    Until::sooner(until, None),
                     |content| self.answer_in(content, question.schema),
                     json::whole,
                 )
@@ -313,7 +317,7 @@ impl Complete for Client {
         &'a self,
         completion: &'a Completion<'a>,
         is_answer: fn(&str) -> bool,
-        until: Instant,
+        until: Until,
     ) -> Completing<'a> {
         Box::pin(async move {
             let key = key_of_completion(self.provider.name(), self.provider.model(), completion);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::decision::Reason;
+use crate::outbound::Until;
 
 /// Who asks. A bounded set: it is a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -246,7 +247,7 @@ pub trait Complete: Send + Sync {
         &'a self,
         completion: &'a Completion<'a>,
         is_answer: fn(&str) -> bool,
-        until: Instant,
+        until: Until,
     ) -> Completing<'a>;
 }
 

@@ -14,6 +14,7 @@ use super::{CacheConfig, Conversation, Field, FindingCache, Message, MessagesCon
 use crate::decision::{Category, Direction, Finding, Mode, Reason, Severity, SpanRef, Unjudged};
 use crate::detect::redact::{self, Placeholders, Secret};
 use crate::detect::{self, BUILTIN_PLUGINS, Detected, PII, Reported, SECRETS, Scanned, fingerprint};
+use crate::outbound::Until;
 use crate::policy::{CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
 use crate::rules::{Budget, Role};
 use crate::text::OffsetEncoding;
@@ -486,10 +487,8 @@ impl MessageEngine {
     ) -> Result<(), CheckError> {
         let asked = plan.asynchronous.iter().map(|plugin| async move {
             let started = Instant::now();
-            let mut until = started + plan.policy.timeout(&plugin.descriptor().name);
-            if let Some(deadline) = request.deadline {
-                until = until.min(deadline);
-            }
+            let own = started + plan.policy.timeout(&plugin.descriptor().name);
+            let until = Until::sooner(own, request.deadline);
             let call = PluginCall {
                 messages: request.messages,
                 tenant: request.tenant,
@@ -498,7 +497,7 @@ impl MessageEngine {
                 sent: request.sent,
                 until,
             };
-            let answer = tokio::time::timeout_at(until.into(), guarded(plugin.check(&call))).await;
+            let answer = tokio::time::timeout_at(until.at.into(), guarded(plugin.check(&call))).await;
             (plugin, answer, started.elapsed())
         });
         let answers = if self.config.parallel {

@@ -23,7 +23,9 @@ pub use config::{CacheConfig, MessagesConfig};
 pub use engine::{CheckError, CheckOutcome, CheckRequest, MessageEngine};
 pub use input::{Conversation, Field, FieldPath, Message, parse_role};
 pub use llama_guard::{Generation, GenerationSetting, Hazard, LlamaGuard, LlamaGuardConfig};
-pub use plugin::{Descriptor, Found, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture};
+pub use plugin::{
+    Descriptor, Found, Greeting, Introduction, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture,
+};
 pub use redact::RedactedField;
 /// Plugins of the engine itself, which have no rules, with the severities they can report.
 pub const OWN_PLUGINS: [(&str, &[crate::decision::Severity]); 2] = [

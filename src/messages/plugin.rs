@@ -7,10 +7,10 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Conversation;
 use crate::decision::{Direction, Finding, Reason, Severity};
+use crate::outbound::Until;
 
 /// What a plugin is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,20 @@ pub type PluginAnswer = Result<Found, PluginError>;
 /// A plugin at work.
 pub type PluginFuture<'a> = Pin<Box<dyn Future<Output = PluginAnswer> + Send + 'a>>;
 
+/// Who stands behind a plugin, in their own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its name.
+    pub name: String,
+    /// Its version; empty when it has none.
+    pub version: String,
+    /// Categories of findings that it can report.
+    pub categories: Vec<String>,
+}
+
+/// A plugin being asked who is there.
+pub type Greeting<'a> = Pin<Box<dyn Future<Output = Result<Option<Introduction>, PluginError>> + Send + 'a>>;
+
 /// What a plugin is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct PluginCall<'a> {
@@ -71,7 +85,7 @@ pub struct PluginCall<'a> {
     /// look into it.
     pub sent: Option<&'a (dyn Any + Send + Sync)>,
     /// When nobody waits any more: the time-out of the plugin or the deadline of the caller.
-    pub until: Instant,
+    pub until: Until,
 }
 
 /// A check that waits for somebody else.
@@ -82,6 +96,12 @@ pub trait Plugin: Send + Sync {
     /// Categories and severities that it can report, for the metrics; others are counted together.
     fn reports(&self) -> Vec<(String, Severity)> {
         Vec::new()
+    }
+
+    /// Asks whoever stands behind the plugin who they are, when the service starts: what is out of reach or of another
+    /// version is known before the first request needs it. `None` where nobody stands behind it, or they do not say.
+    fn greet(&self, _until: Until) -> Greeting<'_> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Checks all messages of a request. May be dropped at any await when the time is up.

@@ -104,7 +104,8 @@ impl Keeper {
         }
     }
 
-    /// Records what never got a verdict, and waits a little until all is on the disk.
+    /// Records what never got a verdict, and waits a little until all is on the disk and in the log: a summary is the
+    /// acknowledgement of what it lists, and nothing that was acknowledged may be lost with the process.
     pub(super) async fn finish(&mut self) {
         self.record_decided();
         let mut left: Vec<Arc<Incident>> = self.open.drain().map(|(_, incident)| incident).collect();
@@ -114,6 +115,9 @@ impl Keeper {
         }
         if let Some(writer) = self.writer.as_ref().filter(|_| self.has_saved) {
             writer.settle(SETTLE_MAX).await;
+            let audit = self.audit.clone();
+            // What it could not write in time, it counts.
+            let _ = tokio::task::spawn_blocking(move || audit.flush(SETTLE_MAX)).await;
         }
     }
 

@@ -80,6 +80,7 @@ impl Permit<'_> {
     }
 }
 
+/// Whoever drops a permit has learnt nothing about the address.
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if self.is_probe && !self.is_settled {

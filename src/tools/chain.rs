@@ -16,6 +16,7 @@ use super::remote::{RemoteAnswer, RemoteHandler};
 use super::step::{Changes, InterceptError, Step};
 use super::verdict;
 use crate::decision::{Decision, FailMode, Finding, InterceptorOutcome, Mode, Reason, Unjudged};
+use crate::outbound::Until;
 
 /// What became of a call.
 #[derive(Debug, Default)]
@@ -136,10 +137,9 @@ async fn ask(
     started: Instant,
     timeout: Duration,
 ) -> Result<Result<Step, InterceptError>, DeadlinePassed> {
-    let own = started + timeout;
-    let until = call.deadline.map_or(own, |deadline| deadline.min(own));
+    let until = Until::sooner(started + timeout, call.deadline);
     let answer = AssertUnwindSafe(remote.call(call, until)).catch_unwind();
-    match tokio::time::timeout_at(until.into(), answer).await {
+    match tokio::time::timeout_at(until.at.into(), answer).await {
         Ok(Ok(answer)) => Ok(answer.and_then(|answer| step_of(call, answer))),
         Ok(Err(_)) => Ok(Err(panicked())),
         Err(_) if call.deadline.is_some_and(|deadline| Instant::now() >= deadline) => Err(DeadlinePassed),

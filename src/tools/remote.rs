@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::call::Call;
 use super::step::InterceptError;
 use crate::decision::Decision;
+use crate::outbound::Until;
 use crate::policy::{Params, RemoteSpec, SpecProblem};
 
 /// How an interceptor that lives elsewhere is reached.
@@ -49,7 +49,7 @@ pub type RemoteFuture<'a> = Pin<Box<dyn Future<Output = Result<RemoteAnswer, Int
 /// the engine drops the future then.
 pub trait RemoteHandler: Send + Sync {
     /// Asks about one call.
-    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, until: Instant) -> RemoteFuture<'a>;
+    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, until: Until) -> RemoteFuture<'a>;
 }
 
 /// Makes clients. Two specs that are equal may share one, so that a reload keeps connections and breakers.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decision::{Decision, FailMode, InterceptorOutcome, Mode, Reason};
+use crate::outbound::Until;
 use crate::policy::{self, CallerRole, Snapshot, Source as PolicySource, Sources};
 use crate::text::OffsetEncoding;
 
@@ -50,7 +51,7 @@ impl RemoteFactory for Scripted {
 }
 
 impl RemoteHandler for Script {
-    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, _: Instant) -> RemoteFuture<'a> {
+    fn call<'a>(&'a self, request: &'a RemoteRequest<'a>, _: Until) -> RemoteFuture<'a> {
         Box::pin(async move {
             let (what, text) = self.0.split_once(' ').unwrap_or((&self.0, ""));
             let answer = RemoteAnswer { reason: "because".into(), ..RemoteAnswer::default() };

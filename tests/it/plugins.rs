@@ -19,7 +19,7 @@ use tonic::{Request, Status};
 use v1::Decision::{Allow, Block, Warn};
 use v1::extension_service_server::{ExtensionService, ExtensionServiceServer};
 
-use super::server::{Server, Setup, message, user};
+use super::server::{PATIENCE, Server, Setup, eventually, message, user};
 
 /// Headers and body of each request, by path.
 type Seen = Arc<Mutex<HashMap<String, Vec<(HeaderMap, Value)>>>>;
@@ -384,6 +384,24 @@ async fn an_extension_checks_messages() {
     let asked = checker.asked.lock().expect("no panic before").last().expect("it was asked").clone();
     assert_eq!((asked.messages, asked.context), (request.messages, request.context));
     assert_eq!((asked.direction, asked.decision_id), (request.direction, answer.decision_id));
+}
+
+#[tokio::test]
+async fn an_extension_is_asked_who_it_is_when_the_service_starts() {
+    let checker = Checker::default();
+    let (url, _serving) = checker.serve("127.0.0.1:0").await;
+    let server = grpc(&url);
+    eventually(PATIENCE, "it is asked before any request", || async {
+        let log = server.log_text();
+        (log.contains("plugin described itself") && log.contains("A checker")).then_some(())
+    })
+    .await;
+    assert_eq!(checker.described.load(Ordering::SeqCst), 1);
+    let away = grpc("http://127.0.0.1:1");
+    eventually(PATIENCE, "one that is away is told of", || async {
+        away.log_text().contains("plugin cannot be reached yet").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

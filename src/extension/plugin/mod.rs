@@ -11,7 +11,6 @@ mod mapping;
 mod strict;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::{StreamExt as _, stream};
 
@@ -20,7 +19,10 @@ pub use config::{AnswerMapping, OffsetUnit, PluginConfig, PluginKind, RequestMap
 use super::attempts::Remote;
 use super::failure::Failure;
 use crate::decision::Reason;
-use crate::messages::{Descriptor, Found, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture};
+use crate::messages::{
+    Descriptor, Found, Greeting, Introduction, Plugin, PluginAnswer, PluginCall, PluginError, PluginFuture,
+};
+use crate::outbound::Until;
 use crate::pb::v1;
 use crate::rules::Role;
 use found::Seen;
@@ -28,6 +30,11 @@ use mapping::Around;
 
 /// What a plugin is described as when the settings do not say.
 const GENERAL: &str = "A check that lives elsewhere.";
+
+/// Most categories that a log line names.
+const SHOWN_MAX: usize = 50;
+/// Longest name in a log line, in characters.
+const SHOWN_CHARS_MAX: usize = 64;
 
 /// One plugin of the settings.
 pub(super) struct External {
@@ -162,7 +169,7 @@ impl External {
         (place, answer.map(|(seen, unread)| (text.path.as_str(), seen, unread)))
     }
 
-    async fn post(&self, body: &serde_json::Value, until: Instant) -> Result<Vec<u8>, Failure> {
+    async fn post(&self, body: &serde_json::Value, until: Until) -> Result<Vec<u8>, Failure> {
         self.remote.post(body.to_string().into_bytes(), self.attempts_max(), until).await
     }
 
@@ -176,9 +183,30 @@ impl Plugin for External {
         &self.descriptor
     }
 
+    fn greet(&self, until: Until) -> Greeting<'_> {
+        Box::pin(async move {
+            let who = self.remote.describe(until).await.map_err(error_of)?;
+            Ok(who.map(|who| Introduction {
+                name: shortened(&who.name),
+                version: shortened(&who.version),
+                categories: who
+                    .categories
+                    .iter()
+                    .map(|category| shortened(category))
+                    .take(SHOWN_MAX)
+                    .collect(),
+            }))
+        })
+    }
+
     fn check<'a>(&'a self, call: &'a PluginCall<'a>) -> PluginFuture<'a> {
         Box::pin(self.ask(call))
     }
+}
+
+/// What others call themselves, fit for a log line.
+fn shortened(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
 }
 
 fn around<'c>(call: &PluginCall<'c>) -> Around<'c> {

@@ -76,14 +76,15 @@ impl Provider {
             output_tokens: super::count(&counts["candidatesTokenCount"])
                 .saturating_add(super::count(&counts["thoughtsTokenCount"])),
         };
-        let Some(candidate) = body["candidates"].get(0) else {
-            let reason = &body["promptFeedback"]["blockReason"];
-            if reason.is_null() {
-                return Err(if body.is_object() { empty(usage) } else { wrong_shape("no candidates") });
-            }
-            let reason = known_word(reason, &BLOCK_REASONS);
+        let held_back = &body["promptFeedback"]["blockReason"];
+        if !held_back.is_null() {
+            // Whatever stands beside it, a question that was held back has no answer.
+            let reason = known_word(held_back, &BLOCK_REASONS);
             let detail = format!("a filter of the provider held the question back: {reason}");
             return Err(Fault::last(Trouble::Blocked, detail).after(usage));
+        }
+        let Some(candidate) = body["candidates"].get(0) else {
+            return Err(if body.is_object() { empty(usage) } else { wrong_shape("no candidates") });
         };
         match candidate["finishReason"].as_str() {
             Some("STOP") => {}

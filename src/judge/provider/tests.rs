@@ -38,6 +38,13 @@ fn answers_of_gemini() {
         (json!({"candidates": []}), Err(Trouble::Empty)),
         (json!({}), Err(Trouble::Empty)),
         (json!({"promptFeedback": {"blockReason": "SAFETY"}}), Err(Trouble::Blocked)),
+        (
+            json!({
+                "promptFeedback": {"blockReason": "SAFETY"},
+                "candidates": [{"content": {"parts": [{"text": "{}"}]}, "finishReason": "STOP"}],
+            }),
+            Err(Trouble::Blocked),
+        ),
         (json!({"promptFeedback": {"blockReason": "A_NEW_REASON"}}), Err(Trouble::Blocked)),
         (json!("text"), Err(Trouble::WrongShape)),
     ] {

@@ -26,6 +26,7 @@ pub enum Generation {
 
 /// Which generation the settings mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub enum GenerationSetting {
     /// The one that the name of the model tells.
     #[default]
@@ -43,6 +44,33 @@ pub enum GenerationSetting {
     /// The fourth.
     #[serde(rename = "4")]
     Four,
+}
+
+/// A generation as settings have it: a word, or a number without quotes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u64),
+    Word(String),
+}
+
+impl TryFrom<Written> for GenerationSetting {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let word = match written {
+            Written::Number(number) => number.to_string(),
+            Written::Word(word) => word,
+        };
+        Ok(match word.as_str() {
+            "auto" => Self::Auto,
+            "1" => Self::One,
+            "2" => Self::Two,
+            "3" => Self::Three,
+            "4" => Self::Four,
+            other => return Err(format!("unknown generation `{other}`; valid: auto, 1, 2, 3, 4")),
+        })
+    }
 }
 
 /// One category of a generation.

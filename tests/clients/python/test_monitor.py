@@ -1,5 +1,6 @@
 """A real child process under StreamMonitor, watched by the script beside this file and killed when it is told to."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -101,3 +102,25 @@ def test_a_chunk_before_attach_is_a_precondition(channel):
     details = [any for any in rpc_status.from_call(refused.value).details if any.Is(failure.DESCRIPTOR)]
     details[0].Unpack(failure)
     assert [violation.type for violation in failure.violations] == ["NOT_ATTACHED"]
+
+
+def test_a_flood_of_short_lines_slows_its_senders_and_ends_no_session(channel):
+    """gRPC sends each of these in a frame of its own; all wait on one connection while the server scans."""
+    lines = [b'src/a.py:12: password = get("x")\n', b"find . -name x\n"]
+    sessions, count = 8, 1_500
+    monitor = policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
+
+    def said():
+        yield monitor_pb2.StreamMonitorRequest(attach=monitor_pb2.Attach())
+        for number in range(count):
+            chunk = monitor_pb2.Chunk(
+                stream=monitor_pb2.OUTPUT_STREAM_STDOUT, data=lines[number % 2], seq=number + 1
+            )
+            yield monitor_pb2.StreamMonitorRequest(chunk=chunk)
+        yield monitor_pb2.StreamMonitorRequest(detach=monitor_pb2.Detach())
+
+    with concurrent.futures.ThreadPoolExecutor(sessions) as pool:
+        ended = list(
+            pool.map(lambda _: list(monitor.StreamMonitor(said(), timeout=60))[-1], range(sessions))
+        )
+    assert [last.summary.chunks for last in ended] == [count] * sessions
