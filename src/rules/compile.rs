@@ -68,6 +68,8 @@ pub(super) struct Near {
 pub(super) struct Shape {
     /// The group that holds the value, where not the whole match does.
     pub value_group: Option<usize>,
+    /// The group that a finding shows as its span, where that is more than the value.
+    pub span_group: Option<usize>,
     /// Bytes before a candidate at which a match may begin.
     pub before: usize,
     /// Bytes after a candidate at which a match may end.
@@ -288,7 +290,8 @@ impl Shape {
         let (before, after, is_prefix) =
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
         let begin = window::begin(&hir);
-        Ok((Self { value_group: group_named(&hir, "value"), before, after, is_prefix, begin }, hir))
+        let (value_group, span_group) = (group_named(&hir, "value"), group_named(&hir, "span"));
+        Ok((Self { value_group, span_group, before, after, is_prefix, begin }, hir))
     }
 }
 

@@ -466,7 +466,7 @@ impl Search<'_, '_> {
     /// Pushes the match unless the rule's own conditions reject it.
     fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
         self.cost += MATCH_COST;
-        let Some(value) = self.value_of(whole) else { return false };
+        let Some((value, span)) = self.value_of(whole) else { return false };
         let value = on_boundaries(self.text, value);
         let rule = self.rule;
         let text = &self.text[value.clone()];
@@ -499,20 +499,27 @@ impl Search<'_, '_> {
                 return false;
             }
         }
-        matches.push(Match { rule: self.index, range: value });
+        matches.push(Match { rule: self.index, range: on_boundaries(self.text, span) });
         true
     }
 
-    /// Range of the group `value`, or the whole match for a rule without that group.
-    fn value_of(&mut self, whole: &Range<usize>) -> Option<Range<usize>> {
-        let Some(group) = self.rule.shape().value_group else { return Some(whole.clone()) };
+    /// Ranges of the groups `value` and `span`. Without `value` the whole match stands for it, without `span` the value.
+    fn value_of(&mut self, whole: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+        let shape = self.rule.shape();
+        if shape.value_group.is_none() && shape.span_group.is_none() {
+            return Some((whole.clone(), whole.clone()));
+        }
         let regex = &self.rule.regex;
         let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
         let mut captures = regex.create_captures();
         let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
         regex.search_captures_with(cache, &input, &mut captures);
-        let span = captures.get_group(group)?;
-        (!span.is_empty()).then(|| span.range())
+        let value = match shape.value_group {
+            Some(group) => captures.get_group(group)?.range(),
+            None => whole.clone(),
+        };
+        let span = shape.span_group.and_then(|group| captures.get_group(group)).map(|span| span.range());
+        (!value.is_empty()).then(|| (value.clone(), span.filter(|span| !span.is_empty()).unwrap_or(value)))
     }
 }
 

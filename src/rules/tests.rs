@@ -109,7 +109,8 @@ proptest! {
                 && rule.exclude_before.is_none()
                 && rule.exclude_after.is_none()
                 && rule.near.is_none()
-                && rule.shape().value_group.is_none();
+                && rule.shape().value_group.is_none()
+                && rule.shape().span_group.is_none();
             // Capitals of other scripts are found in the folded view of a text, which is not looked at here.
             if is_plain && text.is_ascii() {
                 prop_assert!(engine.contains(&index), "{} lost in {text:?}", rule.info.id);
@@ -188,4 +189,50 @@ fn a_spent_budget_stops_the_scan() {
     set.with_scratch(|s| set.scan("xyz", EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
         .expect("no budget");
     assert!(matches.is_empty());
+}
+
+#[test]
+fn a_finding_may_span_more_than_its_value() {
+    let set = compile(&rule(
+        "literals = ['pin=']\nvalidator = 'luhn'\npattern = '(?:(?P<span>user=[a-z]{1,9};pin=(?P<value>[0-9]{4}))|pin=0{4})'",
+    ))
+    .expect("valid");
+    for (text, found) in [
+        ("a user=me;pin=0018 b", Some(2..18)),
+        ("a user=me;pin=0019 b", None),
+        // The group `value` has no part in this match, so nothing can be judged.
+        ("a pin=0000 b", None),
+    ] {
+        let mut matches = Vec::new();
+        set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+            .expect("no budget");
+        assert_eq!(matches.into_iter().map(|m| m.range).next(), found, "{text}");
+    }
+}
+
+#[test]
+fn rules_about_credentials_name_their_documentation_and_the_way_to_revoke() {
+    const WAYS: [&str; 9] = [
+        "revoke",
+        "rotate",
+        "delete",
+        "deactivate",
+        "regenerate",
+        "reset",
+        "replace",
+        "change the password",
+        "issue a new",
+    ];
+    let of_secrets = |rule: &&CompiledRule| &*rule.info.plugin == crate::rules::SECRETS;
+    let mut count = 0;
+    for rule in builtin().rules().rules().iter().filter(of_secrets) {
+        count += 1;
+        let (id, says) = (&rule.info.id, rule.def.recommendation.to_ascii_lowercase());
+        assert!(
+            rule.def.references.iter().any(|link| link.starts_with("https://")),
+            "{id}: no documentation"
+        );
+        assert!(WAYS.iter().any(|way| says.contains(way)), "{id}: does not say how to revoke: {says}");
+    }
+    assert!(count >= 250, "{count} rules");
 }
