@@ -13,6 +13,7 @@ mod issued;
 mod keccak;
 mod mail;
 mod national;
+mod national_more;
 mod network;
 mod phone;
 mod placeholder;

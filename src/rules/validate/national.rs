@@ -7,13 +7,14 @@ use super::digits::{
     alphanumerics_of, decimal_mod, digits_of, is_date, is_iso7064_mod11_10, is_varied, is_verhoeff, luhn_sum,
     number, weighted_sum,
 };
+use super::national_more;
 
 /// One country's numbering scheme.
 #[derive(Debug)]
 pub struct Scheme {
     /// Name in rules: country, dash, number.
     pub name: &'static str,
-    check: fn(&[u8]) -> bool,
+    pub(super) check: fn(&[u8]) -> bool,
 }
 
 impl PartialEq for Scheme {
@@ -25,7 +26,7 @@ impl PartialEq for Scheme {
 impl Scheme {
     /// The scheme of that name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
-        SCHEMES.iter().find(|scheme| scheme.name == name)
+        SCHEMES.iter().chain(national_more::SCHEMES).find(|scheme| scheme.name == name)
     }
 
     /// Whether the letters and digits of `value` make a number of this scheme.
@@ -105,11 +106,11 @@ pub(super) const SCHEMES: &[Scheme] = &[
 ];
 
 /// Runs `check` on all-digit text of `length` varied digits.
-fn with_digits(value: &[u8], length: usize, check: impl Fn(&[u8]) -> bool) -> bool {
+pub(super) fn with_digits(value: &[u8], length: usize, check: impl Fn(&[u8]) -> bool) -> bool {
     with_digits_in(value, length..=length, check)
 }
 
-fn with_digits_in(
+pub(super) fn with_digits_in(
     value: &[u8],
     lengths: std::ops::RangeInclusive<usize>,
     check: impl Fn(&[u8]) -> bool,
@@ -124,7 +125,7 @@ fn with_digits_in(
 /// Whether two digits each at the given places make a day, a month and a year of `century`.
 ///
 /// The century matters for 29 February only.
-fn is_date_at(digits: &[u8], day: usize, month: usize, year: usize, century: u32) -> bool {
+pub(super) fn is_date_at(digits: &[u8], day: usize, month: usize, year: usize, century: u32) -> bool {
     let two = |at: usize| digits.get(at..at + 2).map_or(99, number);
     is_date(two(day), two(month), century + two(year))
 }
