@@ -12,10 +12,12 @@ mod encoded;
 mod issued;
 mod keccak;
 mod mail;
+mod metadata;
 mod national;
 mod national_more;
 mod network;
 mod phone;
+mod pickle;
 mod placeholder;
 mod randomness;
 mod tokens;
@@ -53,6 +55,10 @@ pub enum Validator {
     Ipv6,
     /// A hardware address that is neither all zeros nor all ones, nor part of a longer octet list.
     Mac,
+    /// The address or name under which clouds tell a machine its credentials, however it is spelt.
+    MetadataAddress,
+    /// Base64 or hexadecimal of a Python pickle that calls what runs commands.
+    PickleCall,
     /// An e-mail address with a plausible top-level domain; not a remote of a version control system, not `user@host`
     /// of a shell command, not the user part of a URL.
     Email,
@@ -127,6 +133,8 @@ const PLAIN: &[(&str, Validator)] = &[
     ("ipv4", Validator::Ipv4),
     ("ipv6", Validator::Ipv6),
     ("mac", Validator::Mac),
+    ("metadata-address", Validator::MetadataAddress),
+    ("pickle-call", Validator::PickleCall),
     ("email", Validator::Email),
     ("base58check", Validator::Base58Check),
     ("bech32", Validator::Bech32),
@@ -165,6 +173,8 @@ impl Validator {
         "ipv4",
         "ipv6",
         "mac",
+        "metadata-address",
+        "pickle-call",
         "email",
         "base58check",
         "bech32",
@@ -224,6 +234,8 @@ impl Validator {
             Self::Ipv4 => network::is_ipv4(value, before, after),
             Self::Ipv6 => network::is_ipv6(value, before, after),
             Self::Mac => network::is_mac(value, before, after),
+            Self::MetadataAddress => metadata::is_metadata_host(value),
+            Self::PickleCall => pickle::calls_commands(value),
             Self::Email => mail::is_email(value, before, after),
             Self::Base58Check => wallet::is_base58check(value),
             Self::Bech32 => wallet::is_bech32(value),
