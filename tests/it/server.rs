@@ -228,6 +228,20 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(logs) = std::env::var_os("PORTCULLIS_TEST_LOGS") {
+            self.keep(&Path::new(&logs).join(format!("it-{}", self.child.id())));
+        }
+    }
+}
+
+impl Server {
+    /// Keeps log and audit files where they are searched for secrets. What cannot be kept is no fault of the test.
+    fn keep(&self, kept: &Path) {
+        let _ = std::fs::create_dir_all(kept);
+        let _ = std::fs::write(kept.join("stderr.log"), self.log_text());
+        for entry in std::fs::read_dir(self.data().join("audit")).into_iter().flatten().flatten() {
+            let _ = std::fs::copy(entry.path(), kept.join(entry.file_name()));
+        }
     }
 }
 

@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -52,6 +54,16 @@ POLICY = {
         },
     ],
 }
+
+
+def keep(folder: pathlib.Path, log: list[str]) -> None:
+    """Keeps log and audit files of a server below PORTCULLIS_TEST_LOGS, where they are searched for secrets."""
+    where = os.environ.get("PORTCULLIS_TEST_LOGS")
+    if where:
+        kept = pathlib.Path(tempfile.mkdtemp(prefix="sdk-python-", dir=where))
+        (kept / "stderr.log").write_text("".join(log))
+        for file in folder.glob("data/audit/*"):
+            shutil.copy(file, kept)
 
 
 class Server(SimpleNamespace):
@@ -99,7 +111,9 @@ def running_server(
     try:
         heard.wait(WAIT_S)
         assert serving, "the server did not start:\n" + "".join(log)
-        token = (folder / "data" / "admin-token").read_text().strip()
+        # Where callers have credentials there is no such token.
+        file = folder / "data" / "admin-token"
+        token = file.read_text().strip() if file.exists() else ""
         yield Server(**serving, admin_token=token, process=process, log=log)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -108,6 +122,7 @@ def running_server(
         process.kill()
         process.wait()
         reader.join(WAIT_S)
+        keep(folder, log)
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
+import urllib.request
 from types import SimpleNamespace
 
 import grpc
@@ -18,6 +21,25 @@ POLICIES = pathlib.Path(__file__).parent.parent.parent / "cases" / "policies"
 WAIT_S = 30
 
 
+def keep(folder: pathlib.Path, log: list[str], metrics: str):
+    """Keeps what a server leaves below PORTCULLIS_TEST_LOGS, where it is searched for secrets."""
+    where = os.environ.get("PORTCULLIS_TEST_LOGS")
+    if not where:
+        return
+    kept = pathlib.Path(tempfile.mkdtemp(prefix="clients-python-", dir=where))
+    (kept / "stderr.log").write_text("".join(log))
+    (kept / "metrics.txt").write_text(metrics)
+    for file in folder.glob("data/audit/*"):
+        shutil.copy(file, kept)
+
+
+def metrics_of(serving: dict[str, str]) -> str:
+    """What a scraper would get; empty when nobody answers any more."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{serving['http']}/metrics", timeout=WAIT_S) as answer:
+        return answer.read().decode()
+    return ""
+
+
 @contextlib.contextmanager
 def running_server(folder: pathlib.Path, settings: str = "", policies: pathlib.Path = POLICIES):
     """A server in a folder of its own: its addresses `grpc` and `http`, and its admin token."""
@@ -26,6 +48,7 @@ def running_server(folder: pathlib.Path, settings: str = "", policies: pathlib.P
     log: list[str] = []
     serving: dict[str, str] = {}
     heard = threading.Event()
+    metrics = ""
 
     def read(stream):
         # Read to the end, so that a full pipe never blocks the server.
@@ -52,12 +75,14 @@ def running_server(folder: pathlib.Path, settings: str = "", policies: pathlib.P
         assert serving, "the server did not start:\n" + "".join(log)
         token = (folder / "data" / "admin-token").read_text().strip()
         yield SimpleNamespace(**serving, admin_token=token)
+        metrics = metrics_of(serving)
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0, "SIGTERM ends the server in good order:\n" + "".join(log)
     finally:
         process.kill()
         process.wait()
         reader.join(WAIT_S)
+        keep(folder, log, metrics)
 
 
 @pytest.fixture(scope="session")

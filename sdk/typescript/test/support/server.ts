@@ -1,7 +1,7 @@
 // Starts the built server on free ports and stops it.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,7 +14,7 @@ export interface Server {
   grpc: string;
   /** Address of the HTTP listener. */
   http: string;
-  /** What changes of state need. */
+  /** What changes of state need; empty where callers have credentials. */
   adminToken: string;
   /** A folder that goes with the server. */
   folder: string;
@@ -29,10 +29,13 @@ export interface Settings {
   policy?: string;
   /** Address to listen on. */
   listen?: string;
+  /** Prepares the folder of the server before its start. */
+  prepare?: (folder: string) => void;
 }
 
 /** Resolves once the server says that it serves. */
-export async function startServer({ settings = {}, policy, listen = "127.0.0.1:0" }: Settings = {}): Promise<Server> {
+export async function startServer(wanted: Settings = {}): Promise<Server> {
+  const { settings = {}, policy, listen = "127.0.0.1:0", prepare } = wanted;
   const binary = process.env["TEST_SERVER"];
   if (binary === undefined) throw new Error("TEST_SERVER must name the built binary");
   const folder = mkdtempSync(join(tmpdir(), "portcullis-sdk-"));
@@ -42,19 +45,25 @@ export async function startServer({ settings = {}, policy, listen = "127.0.0.1:0
     writeFileSync(join(folder, "policies", "default.yaml"), policy);
   }
   writeFileSync(join(folder, "portcullis.yaml"), JSON.stringify({ ...policies, ...settings }));
+  prepare?.(folder);
+  const log: string[] = [];
   const child = spawn(
     binary,
     ["serve", "--listen", listen, "--http-listen", "127.0.0.1:0", "--data-dir", join(folder, "data")],
     { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
-  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  const removeFolder = () => {
+    keep(folder, log);
+    rmSync(folder, { recursive: true, force: true });
+  };
   try {
-    const { grpc, http } = await serving(child);
+    const { grpc, http } = await serving(child, log);
+    const tokenFile = join(folder, "data", "admin-token");
     return {
       grpc,
       http,
-      adminToken: readFileSync(join(folder, "data", "admin-token"), "utf8").trim(),
+      adminToken: existsSync(tokenFile) ? readFileSync(tokenFile, "utf8").trim() : "",
       folder,
       signal: (name) => void child.kill(name),
       stop: async (signal = "SIGTERM") => {
@@ -74,15 +83,14 @@ export async function startServer({ settings = {}, policy, listen = "127.0.0.1:0
 }
 
 /** Reads log lines up to the one that names the bound addresses; later lines are read too, so that none blocks. */
-function serving(child: ChildProcess): Promise<{ grpc: string; http: string }> {
+function serving(child: ChildProcess, seen: string[]): Promise<{ grpc: string; http: string }> {
   return new Promise((resolve, reject) => {
-    const seen: string[] = [];
     const fail = (why: string) => reject(new Error(`${why}; its log:\n${seen.join("\n")}`));
     const timer = setTimeout(() => fail("the server did not start in time"), WAIT_MS);
     child.once("error", (error) => fail(String(error)));
     child.once("exit", (code) => fail(`the server ended with ${code}`));
     createInterface({ input: child.stderr! }).on("line", (line) => {
-      if (seen.length < 100) seen.push(line);
+      seen.push(line);
       if (!line.startsWith("{")) return;
       const event = JSON.parse(line);
       if (event.message === "serving" && event.grpc !== undefined) {
@@ -91,4 +99,14 @@ function serving(child: ChildProcess): Promise<{ grpc: string; http: string }> {
       }
     });
   });
+}
+
+/** Keeps log and audit files below PORTCULLIS_TEST_LOGS, where they are searched for secrets. */
+function keep(folder: string, log: readonly string[]): void {
+  const where = process.env["PORTCULLIS_TEST_LOGS"];
+  if (where === undefined || where === "") return;
+  const kept = mkdtempSync(join(where, "sdk-typescript-"));
+  writeFileSync(join(kept, "stderr.log"), log.join("\n"));
+  const audit = join(folder, "data", "audit");
+  if (existsSync(audit)) cpSync(audit, join(kept, "audit"), { recursive: true });
 }

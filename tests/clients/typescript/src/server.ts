@@ -1,7 +1,7 @@
 // Starts the built server on free ports and stops it.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -36,9 +36,13 @@ export async function startServer(settings = ""): Promise<Server> {
     { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
   const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
-  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  const log: string[] = [];
+  const removeFolder = () => {
+    keep(folder, log);
+    rmSync(folder, { recursive: true, force: true });
+  };
   try {
-    const { grpc, http } = await serving(child);
+    const { grpc, http } = await serving(child, log);
     return {
       grpc,
       http,
@@ -60,15 +64,14 @@ export async function startServer(settings = ""): Promise<Server> {
 }
 
 /** Reads log lines up to the one that names the bound addresses; later lines are read too, so that none blocks. */
-function serving(child: ChildProcess): Promise<{ grpc: string; http: string }> {
+function serving(child: ChildProcess, seen: string[]): Promise<{ grpc: string; http: string }> {
   return new Promise((resolve, reject) => {
-    const seen: string[] = [];
     const fail = (why: string) => reject(new Error(`${why}; its log:\n${seen.join("\n")}`));
     const timer = setTimeout(() => fail("the server did not start in time"), WAIT_MS);
     child.once("error", (error) => fail(String(error)));
     child.once("exit", (code) => fail(`the server ended with ${code}`));
     createInterface({ input: child.stderr! }).on("line", (line) => {
-      if (seen.length < 100) seen.push(line);
+      seen.push(line);
       if (!line.startsWith("{")) return;
       const event = JSON.parse(line);
       if (event.message === "serving" && event.grpc !== undefined) {
@@ -77,4 +80,14 @@ function serving(child: ChildProcess): Promise<{ grpc: string; http: string }> {
       }
     });
   });
+}
+
+/** Keeps log and audit files below PORTCULLIS_TEST_LOGS, where they are searched for secrets. */
+function keep(folder: string, log: readonly string[]): void {
+  const where = process.env["PORTCULLIS_TEST_LOGS"];
+  if (where === undefined || where === "") return;
+  const kept = mkdtempSync(join(where, "clients-typescript-"));
+  writeFileSync(join(kept, "stderr.log"), log.join("\n"));
+  const audit = join(folder, "data", "audit");
+  if (existsSync(audit)) cpSync(audit, join(kept, "audit"), { recursive: true });
 }
