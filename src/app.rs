@@ -313,7 +313,9 @@ fn open_audit(settings: &Settings, metrics: &Arc<Metrics>) -> Result<AuditLog, a
         sampled_out: metrics.audit_sampled_out(),
         on_dropped: Box::new(move |count, cause| AuditDropped { count, cause }.emit(&dropped)),
     };
-    AuditLog::open(&settings.audit, &settings.audit_path(), hooks)
+    let collector =
+        |endpoint: &str| grpc::OtlpSink::new(endpoint).map(|sink| Box::new(sink) as Box<dyn audit::Sink>);
+    AuditLog::open(&settings.audit, &settings.audit_path(), collector, hooks)
 }
 
 /// Keeps incidents behind the back of those who report them. Needs the runtime of tokio.
@@ -337,9 +339,14 @@ pub async fn local_monitor(settings: &Settings) -> Result<Arc<Monitor>, ServeErr
     let stores = store::open(&settings.store, &settings.store_path()).await?;
     let mut settings = settings.clone();
     settings.audit.path = Some(settings.audit_path().with_file_name("watch.jsonl"));
-    if settings.audit.sink == audit::SinkKind::Stdout {
+    // Several commands may write this file at a time, and a chain has one end.
+    settings.audit.chain = false;
+    match settings.audit.sink {
         // That is where the output of the watched command goes.
-        settings.audit.sink = audit::SinkKind::None;
+        audit::SinkKind::Stdout => settings.audit.sink = audit::SinkKind::None,
+        // A command ends when its child does, and must not wait for a collector then.
+        audit::SinkKind::Otlp => settings.audit.sink = audit::SinkKind::File,
+        audit::SinkKind::File | audit::SinkKind::None => {}
     }
     let audit = Arc::new(open_audit(&settings, &metrics)?);
     let writer = Arc::new(incident_writer(stores.incidents, &metrics));

@@ -14,12 +14,17 @@ pub struct Config {
     pub sink: SinkKind,
     /// The file of the sink `file`. Absent: `audit/audit.jsonl` below `data_dir`.
     pub path: Option<PathBuf>,
+    /// The collector of the sink `otlp`, which takes gRPC, such as `http://localhost:4317`.
+    pub otlp_endpoint: Option<String>,
     /// Size at which a new file is begun, in bytes.
     #[serde(with = "crate::setting::bytes")]
     pub file_bytes_max: usize,
     /// Files kept, the current one included; the oldest is deleted.
     #[serde(with = "crate::setting::count")]
     pub files_max: usize,
+    /// Whether the lines of the sink `file` form a chain of hashes, which `portcullis audit verify --records` computes
+    /// again.
+    pub chain: bool,
     /// Memory for records that are not written yet, in bytes. When it is full, records are dropped and counted.
     #[serde(with = "crate::setting::bytes")]
     pub buffer_bytes_max: usize,
@@ -34,6 +39,8 @@ pub enum SinkKind {
     File,
     /// Standard output; log lines go to standard error, so that the two do not mix.
     Stdout,
+    /// A collector of OpenTelemetry, as log records over OTLP/gRPC.
+    Otlp,
     /// Nowhere: no record is made.
     None,
 }
@@ -43,8 +50,10 @@ impl Default for Config {
         Self {
             sink: SinkKind::File,
             path: None,
+            otlp_endpoint: None,
             file_bytes_max: 64 * 1024 * 1024,
             files_max: 5,
+            chain: false,
             buffer_bytes_max: 8 * 1024 * 1024,
         }
     }
@@ -61,11 +70,30 @@ impl Config {
         if self.path.as_ref().is_some_and(|path| path.file_name().is_none()) {
             problems.push(Problem::new("path", "must name a file"));
         }
+        let has_host = |endpoint: &String| {
+            let uri = endpoint.strip_prefix("http://").and_then(|_| endpoint.parse::<http::Uri>().ok());
+            uri.is_some_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
+        };
+        match &self.otlp_endpoint {
+            None if self.sink == SinkKind::Otlp => {
+                problems.push(Problem::new("otlp_endpoint", "must be set with `audit.sink: otlp`"));
+            }
+            // The endpoint is not repeated: it may hold a password.
+            Some(endpoint) if !has_host(endpoint) => problems.push(Problem::new(
+                "otlp_endpoint",
+                "must be of the form http://HOST:PORT; records are sent over plain gRPC, to a collector nearby",
+            )),
+            _ => {}
+        }
         if self.file_bytes_max < FILE_BYTES_LEAST {
             problems.push(Problem::new("file_bytes_max", "must be at least 64KiB"));
         }
         if !(1..=FILES_MOST).contains(&self.files_max) {
             problems.push(Problem::new("files_max", "must be from 1 to 1000"));
+        }
+        if self.chain && self.sink != SinkKind::File {
+            problems
+                .push(Problem::new("chain", "needs `audit.sink: file`, where records stay in their order"));
         }
         if self.buffer_bytes_max < BUFFER_BYTES_LEAST {
             problems.push(Problem::new("buffer_bytes_max", "must be at least 256KiB"));

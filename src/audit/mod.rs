@@ -12,6 +12,7 @@
 //! cut can lose more.
 
 mod buffer;
+mod chain;
 mod config;
 mod record;
 mod sink;
@@ -29,9 +30,10 @@ use std::time::Duration;
 use metrics::Counter;
 
 use buffer::{Buffer, Full};
+pub use chain::{ChainBreak, ChainEnd, ChainReport, verify_chain};
 pub use config::{Config, SinkKind};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
-pub use sink::{FileSink, MemorySink, Sink};
+pub use sink::{FileSink, MemorySink, Sink, WriteError};
 
 /// How long the writer gathers records before it writes.
 const GATHER: Duration = Duration::from_millis(20);
@@ -71,6 +73,9 @@ pub enum OpenError {
         #[source]
         cause: io::Error,
     },
+    /// The collector cannot be spoken to.
+    #[error("could not set up the export of audit records")]
+    Collector(#[source] io::Error),
     /// The writer thread could not be started.
     #[error("could not start the writer of the audit log")]
     Thread(#[source] io::Error),
@@ -89,16 +94,26 @@ struct Writer {
 }
 
 impl AuditLog {
-    /// Opens the log that the settings ask for. `path` is the file of the file sink.
+    /// Opens the log that the settings ask for. `path` is the file of the file sink; `collector` makes the sink that sends
+    /// to an endpoint, which is for another module to know.
     ///
     /// # Errors
-    /// The file cannot be opened; a later failure of the sink is not an error but drops records.
-    pub fn open(config: &Config, path: &Path, hooks: Hooks) -> Result<Self, OpenError> {
+    /// The file cannot be opened, or the endpoint not be used; a later failure of the sink is not an error but drops
+    /// records.
+    pub fn open(
+        config: &Config,
+        path: &Path,
+        collector: impl FnOnce(&str) -> io::Result<Box<dyn Sink>>,
+        hooks: Hooks,
+    ) -> Result<Self, OpenError> {
         let sink: Box<dyn Sink> = match config.sink {
             SinkKind::None => return Ok(Self::off(hooks)),
             SinkKind::Stdout => Box::new(sink::StdoutSink),
+            SinkKind::Otlp => collector(config.otlp_endpoint.as_deref().unwrap_or_default())
+                .map_err(OpenError::Collector)?,
             SinkKind::File => {
                 let opened = FileSink::open(path, config.file_bytes_max, config.files_max);
+                let opened = opened.and_then(|sink| if config.chain { sink.chained() } else { Ok(sink) });
                 let file = |cause| OpenError::File { path: path.display().to_string(), cause };
                 Box::new(opened.map_err(file)?)
             }

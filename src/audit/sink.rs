@@ -5,6 +5,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::chain::{self, ChainEnd};
+
 /// A write that failed, wholly or in part.
 #[derive(Debug)]
 pub struct WriteError {
@@ -69,6 +71,8 @@ pub struct FileSink {
     files_max: usize,
     /// `None` after a failure: the next batch opens it anew.
     current: Option<Current>,
+    /// Where the chain of hashes stands, if there is to be one.
+    chain: Option<ChainEnd>,
 }
 
 #[derive(Debug)]
@@ -79,6 +83,8 @@ struct Current {
     is_torn: bool,
     /// Only a regular file may be renamed; `path` may also name a pipe or a device.
     is_regular: bool,
+    /// A torn line is taken back rather than ended: in a chain of hashes it would be a break.
+    is_chained: bool,
 }
 
 impl FileSink {
@@ -87,31 +93,43 @@ impl FileSink {
     /// # Errors
     /// What the system says.
     pub fn open(path: &Path, file_bytes_max: usize, files_max: usize) -> io::Result<Self> {
-        let current = Some(Current::open(path)?);
-        Ok(Self { path: path.to_owned(), file_bytes_max: file_bytes_max as u64, files_max, current })
+        let current = Some(Current::open(path, false)?);
+        Ok(Self {
+            path: path.to_owned(),
+            file_bytes_max: file_bytes_max as u64,
+            files_max,
+            current,
+            chain: None,
+        })
+    }
+
+    /// The same with a chain of hashes over its lines, which goes on where the files end.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn chained(mut self) -> io::Result<Self> {
+        self.current = Some(Current::open(&self.path, true)?);
+        self.chain = Some(ChainEnd::of_files(&self.path)?);
+        Ok(self)
     }
 
     /// The file to write `bytes` more to: the current one, a new one after a rotation, or one opened anew.
     fn file_for(&mut self, bytes: u64) -> io::Result<&mut Current> {
         let mut current = match self.current.take() {
             Some(current) if current.is_at(&self.path) => current,
-            _ => Current::open(&self.path)?,
+            _ => Current::open(&self.path, self.chain.is_some())?,
         };
         // A line longer than a whole file gets a file of its own.
         if current.is_regular && current.bytes > 0 && current.bytes + bytes > self.file_bytes_max {
             drop(current);
             self.rotate()?;
-            current = Current::open(&self.path)?;
+            current = Current::open(&self.path, self.chain.is_some())?;
         }
         Ok(self.current.insert(current))
     }
 
     fn rotate(&self) -> io::Result<()> {
-        let numbered = |number: usize| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
+        let numbered = |number: usize| chain::numbered(&self.path, number);
         let oldest = self.files_max.saturating_sub(1);
         if oldest == 0 {
             return fs::remove_file(&self.path);
@@ -125,16 +143,47 @@ impl FileSink {
 
 impl Sink for FileSink {
     fn write(&mut self, batch: &[u8]) -> Result<(), WriteError> {
-        let mut rest = batch;
+        let Some(begin) = self.chain.clone() else {
+            let failed = |(rest, cause): (usize, _)| WriteError {
+                lost: count_lines(&batch[batch.len() - rest..]),
+                cause,
+            };
+            return self.write_lines(batch).map_err(failed);
+        };
+        // Two hashes of 64 digits a line.
+        let lines = batch.split_inclusive(|byte| *byte == b'\n');
+        let mut linked = Vec::with_capacity(batch.len() + 200 * count_lines(batch) as usize);
+        // Where each line ends, and the chain with it.
+        let mut ends = vec![(0, begin)];
+        for line in lines {
+            let mut end = ends.last().map(|(_, end)| end.clone()).unwrap_or_default();
+            end.append(line, &mut linked);
+            ends.push((linked.len(), end));
+        }
+        let (written, result) = match self.write_lines(&linked) {
+            Ok(()) => (linked.len(), Ok(())),
+            Err((rest, cause)) => {
+                let lost = count_lines(&linked[linked.len() - rest..]);
+                (linked.len() - rest, Err(WriteError { lost, cause }))
+            }
+        };
+        // What was not written is no part of the chain.
+        self.chain = ends.into_iter().rev().find(|(at, _)| *at <= written).map(|(_, end)| end);
+        result
+    }
+}
+
+impl FileSink {
+    /// Writes lines, into new files as needed. A failure tells how many bytes at the end were not written.
+    fn write_lines(&mut self, lines: &[u8]) -> Result<(), (usize, io::Error)> {
+        let mut rest = lines;
         while !rest.is_empty() {
             let (limit, used) =
                 (self.file_bytes_max, self.current.as_ref().map_or(0, |current| current.bytes));
             let room = limit.checked_sub(used).filter(|room| *room > 0).unwrap_or(limit);
             let (piece, after) = rest.split_at(whole_lines(rest, room));
             let written = self.file_for(piece.len() as u64).and_then(|current| current.append(piece));
-            if let Err(cause) = written {
-                return Err(WriteError { lost: count_lines(rest), cause });
-            }
+            written.map_err(|cause| (rest.len(), cause))?;
             rest = after;
         }
         Ok(())
@@ -150,15 +199,20 @@ fn whole_lines(batch: &[u8], room: u64) -> usize {
 }
 
 impl Current {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, is_chained: bool) -> io::Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make_folder(folder)?;
         }
         let file = open_private(path)?;
         let metadata = file.metadata()?;
-        let (bytes, is_regular) = (metadata.len(), metadata.is_file());
-        let is_torn = is_regular && bytes > 0 && last_byte(path)? != b'\n';
-        Ok(Self { file, bytes, is_torn, is_regular })
+        let (mut bytes, is_regular) = (metadata.len(), metadata.is_file());
+        let mut is_torn = is_regular && bytes > 0 && last_byte(path)? != b'\n';
+        if is_torn && is_chained {
+            bytes = whole_bytes(path)?;
+            file.set_len(bytes)?;
+            is_torn = false;
+        }
+        Ok(Self { file, bytes, is_torn, is_regular, is_chained })
     }
 
     /// Whether this file still stands at `path`: somebody may have moved or deleted it.
@@ -178,8 +232,12 @@ impl Current {
 
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.is_torn {
-            self.file.write_all(b"\n")?;
-            self.bytes += 1;
+            if self.is_chained {
+                self.file.set_len(self.bytes)?;
+            } else {
+                self.file.write_all(b"\n")?;
+                self.bytes += 1;
+            }
             self.is_torn = false;
         }
         match self.file.write_all(lines) {
@@ -203,6 +261,13 @@ fn last_byte(path: &Path) -> io::Result<u8> {
     let mut byte = [0];
     file.read_exact(&mut byte)?;
     Ok(byte[0])
+}
+
+/// Length of a file up to the end of its last whole line.
+fn whole_bytes(path: &Path) -> io::Result<u64> {
+    let mut content = Vec::new();
+    File::open(path)?.read_to_end(&mut content)?;
+    Ok(memchr::memrchr(b'\n', &content).map_or(0, |at| at as u64 + 1))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

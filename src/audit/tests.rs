@@ -319,7 +319,12 @@ fn a_file_that_cannot_be_opened_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let in_the_way = folder.path().join("file");
     fs::write(&in_the_way, "").expect("it writes");
-    let error = AuditLog::open(&Config::default(), &in_the_way.join("audit.jsonl"), Hooks::silent());
+    let error = AuditLog::open(
+        &Config::default(),
+        &in_the_way.join("audit.jsonl"),
+        |_| unreachable!("no collector"),
+        Hooks::silent(),
+    );
     let error = error.expect_err("a file is no folder").to_string();
     assert!(error.starts_with("could not open the audit log `"), "{error}");
 }

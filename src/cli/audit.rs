@@ -1,11 +1,14 @@
 //! `audit`: administrative events, and whether their chain is as it was written.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 
 use super::context::Context;
 use super::output::Style;
 use super::submissions::{EventsArguments, Source, WhereArguments, list_events};
 use super::{Exit, Failure, Output};
+use crate::audit::{ChainEnd, verify_chain};
 use crate::pb::v1;
 
 /// The subcommands.
@@ -13,7 +16,8 @@ use crate::pb::v1;
 pub(super) enum AuditCommand {
     /// List administrative events, the newest first.
     List(Box<EventsArguments>),
-    /// Compute the chain of hashes over all events again: exit code 0 when it is whole, 65 when it is broken.
+    /// Compute the chain of hashes over all events, or over decision records, again: exit code 0 when it is whole, 65 when
+    /// it is broken.
     Verify(VerifyArguments),
 }
 
@@ -23,6 +27,10 @@ pub(super) struct VerifyArguments {
     /// The end of the chain as an earlier run told it: with it, a chain that was computed anew or cut off shows, too.
     #[arg(long, value_name = "LENGTH:HASH")]
     known: Option<String>,
+    /// Decision records instead of administrative events: this file and those that were rotated away before it [default:
+    /// the file that the settings name].
+    #[arg(long, value_name = "FILE", conflicts_with = "server")]
+    records: Option<Option<PathBuf>>,
     #[command(flatten)]
     place: WhereArguments,
 }
@@ -37,6 +45,10 @@ pub(super) fn run(command: &AuditCommand, context: &Context, output: &mut Output
 
 fn verify(arguments: &VerifyArguments, context: &Context, output: &mut Output) -> Result<Exit, Failure> {
     let (known_length, known_hash) = arguments.known.as_deref().map(known).transpose()?.unwrap_or_default();
+    if let Some(file) = &arguments.records {
+        let known = (known_length > 0).then_some(ChainEnd { number: known_length, hash: known_hash });
+        return verify_records(file.as_deref(), known.as_ref(), arguments.place.json, context, output);
+    }
     let request = v1::VerifyAuditChainRequest { known_length, known_hash };
     let report = Source::open(&arguments.place, context)?.verify(request)?;
     let exit = if report.broken_at == 0 { Exit::Ok } else { Exit::Data };
@@ -57,6 +69,65 @@ fn verify(arguments: &VerifyArguments, context: &Context, output: &mut Output) -
     }
     if report.length > 0 && report.broken_at == 0 {
         output.line(format_args!("end {}:{}", report.length, report.last_hash));
+    }
+    Ok(exit)
+}
+
+/// The chain of the records in a file; without one, in that of the settings.
+fn verify_records(
+    file: Option<&Path>,
+    known: Option<&ChainEnd>,
+    is_json: bool,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let file = match file {
+        Some(file) => file.to_owned(),
+        None => context.settings()?.audit_path(),
+    };
+    let report = verify_chain(&file, known)
+        .map_err(|error| Failure::usage(format_args!("`{}` cannot be read: {error}", file.display())))?;
+    if report.records == 0 && report.broken.is_none() {
+        return Err(Failure::data(format_args!(
+            "`{}` has no chain; it begins with the first record after `audit.chain: true`",
+            file.display()
+        )));
+    }
+    let exit = if report.broken.is_none() { Exit::Ok } else { Exit::Data };
+    if is_json {
+        let broken = report
+            .broken
+            .as_ref()
+            .map(|broken| serde_json::json!({ "file": broken.file, "line": broken.line, "why": broken.why }));
+        output.json(&serde_json::json!({
+            "records": report.records,
+            "unchained": report.unchained,
+            "first": report.first,
+            "length": report.end.number,
+            "lastHash": report.end.hash,
+            "broken": broken,
+        }))?;
+        return Ok(exit);
+    }
+    match &report.broken {
+        None => {
+            let verdict = output.styled(Style::Green, "whole");
+            let (first, last) = (report.first, report.end.number);
+            output.line(format_args!("{verdict}: records {first} to {last}"));
+            if report.unchained > 0 {
+                output.line(format_args!("{} records before the chain began", report.unchained));
+            }
+            output.line(format_args!("end {last}:{}", report.end.hash));
+        }
+        Some(broken) => {
+            let verdict = output.styled(Style::Red, "broken");
+            output.line(format_args!(
+                "{verdict}: line {} of {} {}",
+                broken.line,
+                broken.file.display(),
+                broken.why
+            ));
+        }
     }
     Ok(exit)
 }

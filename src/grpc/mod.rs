@@ -5,6 +5,7 @@
 //! `decide`.
 
 mod added_interceptors;
+mod audit_export;
 pub mod audit_service;
 mod auth;
 mod bundle_convert;
@@ -39,6 +40,7 @@ mod tls;
 
 pub use crate::identity::{ANONYMOUS, Identity};
 pub use added_interceptors::AddedInterceptors;
+pub use audit_export::OtlpSink;
 pub use audit_service::{AuditTrail, Changed};
 pub use auth::{AuthError, Authenticator, SUBMITTER};
 pub use download::download_header;

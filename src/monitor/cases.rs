@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use super::event::{Attachment, Effect, Failure, Ids, JudgeRequest, Judgement, Limits, Time};
 use super::incident::{KillAdvice, Summary, Verdict};
-use super::mask::{mask, mask_text};
+use super::mask::{mask, mask_text, mask_work};
 use super::plan::Plan;
 use super::scan::Hit;
 use crate::decision::{
     FailMode, Incident, IncidentAction, Mode, OutputStream, Reason, Severity, Unjudged, VerdictKind,
-    VerdictSource,
+    VerdictSource, WorkContext,
 };
 
 /// Incidents that a summary lists.
@@ -71,6 +71,8 @@ pub(super) struct Cases {
     worst: Option<VerdictKind>,
     unjudged: Vec<Unjudged>,
     is_gone: bool,
+    /// The work context with credentials and personal data masked, once an incident needs it.
+    told_work: Option<Arc<WorkContext>>,
 }
 
 impl Cases {
@@ -86,6 +88,7 @@ impl Cases {
             worst: None,
             unjudged: Vec::new(),
             is_gone: false,
+            told_work: None,
         }
     }
 
@@ -182,6 +185,16 @@ impl Cases {
         self.forget_old(effects);
     }
 
+    /// The work context as incidents tell and keep it, and as the judge reads it. Masking does not change from one incident
+    /// to the next, so it is done once.
+    fn told_work(&mut self) -> Option<Arc<WorkContext>> {
+        if self.told_work.is_none() {
+            let masked = self.attachment.work.as_deref().map(|work| mask_work(&self.plan.scanner, work));
+            self.told_work = masked.map(Arc::new);
+        }
+        self.told_work.clone()
+    }
+
     fn incident(&mut self, stream: OutputStream, hit: &Hit, mode: Mode, now: Time) -> Incident {
         let masked = mask(&self.plan.scanner, hit, &hit.info.category);
         Incident {
@@ -202,7 +215,7 @@ impl Cases {
             latency: None,
             false_positive: false,
             false_positive_reason: String::new(),
-            work: self.attachment.work.clone(),
+            work: self.told_work(),
             decision_id: self.ids.next(),
             policy_revision: self.attachment.policy_revision.clone(),
             repeats: 0,

@@ -1,7 +1,7 @@
 //! Credentials and personal data taken out of what is told about a match.
 
 use super::scan::Hit;
-use crate::decision::Category;
+use crate::decision::{Category, WorkContext};
 use crate::detect::Scanner;
 use crate::detect::redact::{Placeholders, redact_plain};
 use crate::rules::Surface;
@@ -38,6 +38,19 @@ pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked 
 /// Masks a text that others wrote, such as the reason of a judge.
 pub(super) fn mask_text(scanner: &Scanner, text: &str) -> String {
     redact(scanner, text, &mut Placeholders::default())
+}
+
+/// Masks every text of a work context; the same value has the same placeholder in all of them.
+pub(super) fn mask_work(scanner: &Scanner, work: &WorkContext) -> WorkContext {
+    let mut placeholders = Placeholders::default();
+    let mut masked = |text: &String| redact(scanner, text, &mut placeholders);
+    WorkContext {
+        goal: masked(&work.goal),
+        acceptance_criteria: work.acceptance_criteria.iter().map(&mut masked).collect(),
+        non_goals: work.non_goals.iter().map(&mut masked).collect(),
+        scope: masked(&work.scope),
+        labels: work.labels.iter().map(|(name, value)| (name.clone(), masked(value))).collect(),
+    }
 }
 
 fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> String {
