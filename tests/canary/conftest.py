@@ -1,6 +1,5 @@
 """One server with everything on that writes or sends, and what it calls."""
 
-import concurrent.futures
 import http.server
 import os
 import pathlib
@@ -9,11 +8,10 @@ import threading
 import grpc
 import pytest
 from collector import collecting
-from portcullis.v1 import interceptors_pb2, policy_decision_service_pb2, policy_decision_service_pb2_grpc
 from servers import running
 
 ADAPTERS = ("json", "claude_code", "litellm", "agentgateway", "openguardrails")
-# An interceptor that lives elsewhere, one of each kind, asks for an echo of what it is sent.
+# One interceptor takes a note, one lives elsewhere and is answered with an echo of what it sent.
 POLICY = """name: default
 interceptors:
   - {id: t:note, hook: tool.before, tools: "^note$", allow_unknown_tools: true, when: "has(args.text)", do: [{audit: "a note was taken"}]}

@@ -30,6 +30,8 @@ WORDS_ONLY = {
     "portcullis train": "labelled records, and minutes",
     "PORTCULLIS_STORE__URL=": "a PostgreSQL server",
     "portcullis audit verify --known": "an end that an earlier run told",
+    "portcullis audit verify --records": "a chain, as tests/audit makes them",
+    "portcullis health --server https://": "a server with TLS, as tests/audit has one",
     "TEST_SERVER=target/release/portcullis sdk/typescript/run": "a step of ./test",
     "grep -rl https://portcullis.example": "changes the sources",
 }

@@ -29,6 +29,10 @@ variable goes before a setting, as in the service. */}}
 {{- if $otlp -}}
 {{- $found = append $found (dict "name" "otlp" "port" 4317 "url" $otlp) -}}
 {{- end -}}
+{{- $records := toString (default "" (default dict $config.audit).otlp_endpoint) -}}
+{{- if and $records (ne $records $otlp) -}}
+{{- $found = append $found (dict "name" "otlp" "port" 4317 "url" $records) -}}
+{{- end -}}
 {{- if and (eq .Values.auth.mode "jwt") $jwt.jwks_url -}}
 {{- $found = append $found (dict "name" "jwks" "port" 443 "url" $jwt.jwks_url) -}}
 {{- end -}}
