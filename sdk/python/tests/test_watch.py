@@ -517,3 +517,27 @@ def test_waiting_has_an_end(server):
             watch.wait(0.05)
         watch.abandon()
         assert watch.wait(WAIT_S).killed_by == "disconnect"
+
+
+def test_a_kill_leaves_the_exit_code_to_asyncio():
+    """The process is dead before a signal is sent to itself: then polling would take its exit code away."""
+
+    async def run():
+        with fake_server() as fake:
+
+            def session(requests):
+                next(requests)
+                yield pdp.StreamMonitorResponse(verdict=monitor_pb2.Verdict(incident_id="i", verdict=3))
+                for _ in requests:
+                    pass
+                yield pdp.StreamMonitorResponse(summary=pdp.Summary())
+
+            fake.session = session
+            async with AsyncClient(fake.address) as client:
+                process = await asyncio.create_subprocess_exec(
+                    "sleep", "600", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True
+                )
+                watch = await client.attach(process, "goal")
+                return (await watch.wait()).exit_code
+
+    assert {asyncio.run(run()) for _ in range(20)} == {-9}

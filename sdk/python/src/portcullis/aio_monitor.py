@@ -9,7 +9,9 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -215,13 +217,29 @@ class AsyncWatch:
 
     def _kill(self, why: Literal["verdict", "disconnect"]) -> None:
         # Once somebody has taken the exit code, the number may be another process's.
-        self._child.kill(self._process.send_signal if self._code() is None else None)
+        self._child.kill(self._signal if self._code() is None else None)
         self._quiet.set()
         if self._killed_by is not None:
             return
         self._killed_by = why
         self._client.stats.count("killed" if why == "verdict" else "killed_on_disconnect")
         _LOG.warning("process %d was killed: %s", self._process.pid, self._error or "a verdict says KILL")
+
+    def _signal(self, number: int) -> None:
+        """Sends a signal to the process itself.
+
+        Not by `Process.send_signal`: that polls, and so may take the exit code before asyncio does, which then tells 255.
+        """
+        if isinstance(self._process, subprocess.Popen):
+            self._process.send_signal(number)
+            return
+        if sys.platform == "linux":
+            try:
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                # It has ended and was waited for: the number may be another process's.
+                return
+        os.kill(self._process.pid, number)
 
     def _code(self) -> int | None:
         """The exit code, if the process has ended."""
