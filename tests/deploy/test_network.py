@@ -87,6 +87,9 @@ def test_an_empty_list_of_peers_lets_nobody_pass():
         ("env.LLAMAGUARD_ENABLED=true", []),
         ("env.LLAMAGUARD_ENABLED=true,env.LLAMAGUARD_ENDPOINT=http://guard:11434/api/generate", [(11434, [{"podSelector": {}}])]),
         ("env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4317", [(4317, [{"podSelector": {}}])]),
+        ("config.audit.sink=otlp,config.audit.otlp_endpoint=http://logs:4317", [(4317, [{"podSelector": {}}])]),
+        ("config.audit.otlp_endpoint=http://logs:4317,config.tracing.otlp_endpoint=http://logs:4317", [(4317, [{"podSelector": {}}])]),
+        ("config.audit.otlp_endpoint=http://logs:4317,config.tracing.otlp_endpoint=http://spans:4318", [(4318, [{"podSelector": {}}]), (4317, [{"podSelector": {}}])]),
         ("config.store.url=postgres://portcullis@db.example.com/portcullis", [(5432, ANYWHERE)]),
     ],
 )  # fmt: skip
