@@ -50,15 +50,9 @@ impl Process {
         self.cpu() - before
     }
 
-    fn cpu(&self) -> f64 {
-        // Nanoseconds on a CPU, of all threads: finer than the clock ticks of `stat`.
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
-        tasks
-            .flatten()
-            .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
-            .filter_map(|text| text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()))
-            .sum::<f64>()
-            / 1e9
+    /// CPU seconds the process has used.
+    pub fn cpu(&self) -> f64 {
+        cpu_of(self.child.id())
     }
 
     /// Resident memory.
@@ -80,4 +74,16 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// CPU seconds that all threads of a process have used which still run.
+pub fn cpu_of(process: u32) -> f64 {
+    // Nanoseconds on a CPU, of all threads: finer than the clock ticks of `stat`.
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
+        .filter_map(|text| text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()))
+        .sum::<f64>()
+        / 1e9
 }
