@@ -111,6 +111,9 @@ pub enum ServeError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The threads that decide cannot be started.
+    #[error("threads: {0}; the process may have too few")]
+    Threads(io::Error),
     /// The signals of the process cannot be listened to.
     #[error("signals: {0}")]
     Signals(io::Error),
@@ -199,6 +202,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         request_bytes_max: settings.server.request_bytes_max,
         traces: settings.tracing.otlp_endpoint.is_some(),
         in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),
+        work: grpc::Work::start(settings.server.queue_wait_max).map_err(ServeError::Threads)?,
     });
     drop(token);
 

@@ -105,7 +105,11 @@ async fn connect(address: &str) -> Channel {
 }
 
 /// One watched process that writes ordinary lines.
-async fn watch(channel: Channel, noted: Rc<RefCell<Noted>>, is_over: Rc<Cell<bool>>) -> Result<(), tonic::Status> {
+async fn watch(
+    channel: Channel,
+    noted: Rc<RefCell<Noted>>,
+    is_over: Rc<Cell<bool>>,
+) -> Result<(), tonic::Status> {
     let (requests, receiver) = mpsc::channel(4);
     let send = async |kind| {
         let sent = requests.send(v1::StreamMonitorRequest { kind: Some(kind) }).await;
@@ -120,7 +124,8 @@ async fn watch(channel: Channel, noted: Rc<RefCell<Noted>>, is_over: Rc<Cell<boo
         let sent = Instant::now();
         send(Asked::Chunk(chunk)).await?;
         loop {
-            let answer = answers.message().await?.ok_or_else(|| tonic::Status::cancelled("the session ended"))?;
+            let answer =
+                answers.message().await?.ok_or_else(|| tonic::Status::cancelled("the session ended"))?;
             if matches!(answer.kind, Some(Answered::Ack(_))) {
                 break;
             }

@@ -147,7 +147,8 @@ impl Client {
         let chosen = self.choose();
         let kind = &self.kinds[chosen];
         let sent = connection.send.clone().send_request(kind.head.clone(), false);
-        let sent = sent.and_then(|(response, mut body)| body.send_data(kind.body.clone(), true).map(|()| response));
+        let sent =
+            sent.and_then(|(response, mut body)| body.send_data(kind.body.clone(), true).map(|()| response));
         let taken = connection.taken.clone();
         taken.set(taken.get() + 1);
         let calling = async move {
@@ -201,7 +202,9 @@ impl Client {
         let seconds = started.elapsed().as_secs_f64();
         // Nobody waits longer than the deadline of a call.
         let patience = Instant::now() + Duration::from_secs(10);
-        while self.connections.iter().any(|connection| connection.taken.get() > 0) && Instant::now() < patience {
+        while self.connections.iter().any(|connection| connection.taken.get() > 0)
+            && Instant::now() < patience
+        {
             sleep(Duration::from_millis(5)).await;
         }
         let mut answers = answers.take();

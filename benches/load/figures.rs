@@ -76,16 +76,20 @@ impl Scrape {
     pub fn unary_durations(&self) -> Percentiles {
         let mut buckets: BTreeMap<u64, f64> = BTreeMap::new();
         for (series, count) in &self.0 {
-            let Some(labels) = series.strip_prefix("portcullis_request_duration_seconds_bucket{") else { continue };
+            let Some(labels) = series.strip_prefix("portcullis_request_duration_seconds_bucket{") else {
+                continue;
+            };
             if !UNARY.iter().any(|rpc| labels.contains(&format!("rpc=\"{rpc}\""))) {
                 continue;
             }
-            let limit = labels.split_once("le=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(limit, _)| limit);
+            let limit =
+                labels.split_once("le=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(limit, _)| limit);
             let limit = limit.and_then(|limit| limit.parse::<f64>().ok()).unwrap_or(f64::INFINITY);
             // Positive numbers sort as their bits do.
             *buckets.entry(limit.to_bits()).or_default() += count;
         }
-        let buckets: Vec<(f64, f64)> = buckets.into_iter().map(|(bits, count)| (f64::from_bits(bits), count)).collect();
+        let buckets: Vec<(f64, f64)> =
+            buckets.into_iter().map(|(bits, count)| (f64::from_bits(bits), count)).collect();
         let at = |share| within(&buckets, share) * 1e3;
         Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
     }
@@ -97,7 +101,11 @@ fn within(buckets: &[(f64, f64)], share: f64) -> f64 {
     let (mut low, mut below) = (0.0, 0.0);
     for (limit, count) in buckets {
         if *count >= wanted && *count > below {
-            return if limit.is_finite() { low + (limit - low) * (wanted - below) / (count - below) } else { low };
+            return if limit.is_finite() {
+                low + (limit - low) * (wanted - below) / (count - below)
+            } else {
+                low
+            };
         }
         (low, below) = (*limit, *count);
     }

@@ -338,13 +338,18 @@ impl Cpu {
         let line = text.lines().next().unwrap_or_default();
         // user, nice, system; then idle, iowait; then irq, softirq, steal.
         let ticks: Vec<f64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        let busy: f64 = ticks.iter().enumerate().filter(|(at, _)| !matches!(at, 3 | 4) && *at < 8).map(|(_, t)| t).sum();
+        let busy: f64 =
+            ticks.iter().enumerate().filter(|(at, _)| !matches!(at, 3 | 4) && *at < 8).map(|(_, t)| t).sum();
         // Linux tells processor time in hundredths of a second, whatever its clock.
         Self { server: server.cpu(), client: common::process::cpu_of(std::process::id()), all: busy / 100.0 }
     }
 
     fn since(self, before: Self) -> Self {
-        Self { server: self.server - before.server, client: self.client - before.client, all: self.all - before.all }
+        Self {
+            server: self.server - before.server,
+            client: self.client - before.client,
+            all: self.all - before.all,
+        }
     }
 
     /// What other processes of the machine took.

@@ -52,7 +52,8 @@ impl Form {
         let mut line = |name: &str, limit: f64, sign: &str, holds: fn(f64, f64) -> bool| {
             let figure = figures.get(name).copied();
             let is_ok = figure.is_some_and(|figure| holds(figure, limit));
-            let figure = figure.map_or_else(|| "nothing measured".to_owned(), |figure| format!("{figure:.4}"));
+            let figure =
+                figure.map_or_else(|| "nothing measured".to_owned(), |figure| format!("{figure:.4}"));
             println!("{:<6} {name} {figure}, {sign} {limit}", if is_ok { "ok" } else { "FAILED" });
             all_hold &= is_ok;
         };

@@ -84,7 +84,7 @@ fn failure_of(error: app::ServeError) -> Failure {
         | app::ServeError::Uploads { .. }
         | app::ServeError::Grpc(_)
         | app::ServeError::Http { .. } => Failure::configuration(message),
-        app::ServeError::Signals(_) => Failure::internal(message),
+        app::ServeError::Threads(_) | app::ServeError::Signals(_) => Failure::internal(message),
     }
 }
 

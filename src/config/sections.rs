@@ -25,6 +25,10 @@ pub struct ServerConfig {
     /// Unary requests in flight at most. One more is refused at once: a queue turns overload into late answers.
     #[serde(with = "crate::setting::count")]
     pub concurrency_max: usize,
+    /// How long unary requests may wait for a processor. When even the shortest wait was longer for 100 ms, only so many
+    /// may wait as are decided within half of this, and one more is refused at once; `off` lets all wait.
+    #[serde(with = "crate::setting::duration::or_off")]
+    pub queue_wait_max: Option<Duration>,
     /// How long a stop waits for requests in flight.
     #[serde(with = "crate::setting::duration")]
     pub drain_timeout: Duration,
@@ -52,6 +56,7 @@ impl Default for ServerConfig {
             adapters: GrpcAdaptersConfig::default(),
             request_bytes_max: 4 * 1024 * 1024,
             concurrency_max: 256,
+            queue_wait_max: Some(Duration::from_millis(5)),
             drain_timeout: Duration::from_secs(10),
             insecure_allow_anonymous: false,
             insecure_allow_plaintext: false,
@@ -75,6 +80,10 @@ impl ServerConfig {
         self.tls.check(problems);
         if self.concurrency_max == 0 {
             problems.push(Problem::new("concurrency_max", "must be at least 1"));
+        }
+        let waits = Duration::from_millis(1)..=Duration::from_secs(10);
+        if self.queue_wait_max.is_some_and(|wait| !waits.contains(&wait)) {
+            problems.push(Problem::new("queue_wait_max", "must be from 1ms to 10s, or off"));
         }
         let second = Duration::from_secs(1);
         for (key, value) in [

@@ -6,6 +6,7 @@ use super::Identity;
 use super::deadline;
 use super::decide::{decide, refuse};
 use super::server::Shared;
+use super::work::Waited;
 use crate::pb::v1;
 use crate::telemetry::Rpc;
 
@@ -20,8 +21,9 @@ pub(super) async fn call(
         refuse(shared, RPC, &error);
         error.to_status()
     })?;
-    let deadline = deadline::of(request.metadata());
-    match decide(shared, RPC, &identity, deadline, request.into_inner()).await {
+    let deadline = deadline::of(&request);
+    let came = Waited::came(&request);
+    match decide(shared, RPC, &identity, deadline, came, request.into_inner()).await {
         Ok(response) => Ok(Response::new(response)),
         Err(error) => Err(error.to_status()),
     }

@@ -15,7 +15,7 @@ use super::decide::{decide, refuse};
 use super::server::Shared;
 use super::{Identity, RequestError, deadline, status};
 use crate::pb::{google, v1};
-use crate::telemetry::{OverloadShed, Rpc};
+use crate::telemetry::{OverloadShed, Rpc, ShedReason};
 
 const RPC: Rpc = Rpc::CheckMessagesStream;
 
@@ -39,7 +39,7 @@ pub(super) fn call(
         refuse(&shared, RPC, &error);
         error.to_status()
     })?;
-    let deadline = deadline::of(request.metadata());
+    let deadline = deadline::of(&request);
     let state = State { shared, identity, deadline, inbound: request.into_inner(), is_over: false };
     Ok(Response::new(Box::pin(stream::unfold(state, next))))
 }
@@ -71,15 +71,24 @@ async fn next(mut state: State) -> Option<(Result<v1::CheckMessagesResponse, Sta
 }
 
 async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMessagesResponse {
-    let shared = &*state.shared;
+    let came = Instant::now();
+    let shared = &state.shared;
     if let Err(error) = shared.auth.take(&state.identity, &shared.metrics) {
         refuse(shared, RPC, &error);
         return refusal(&error);
     }
     let result = match shared.in_flight.clone().try_acquire_owned() {
-        Ok(_permit) => decide(shared, RPC, &state.identity, state.deadline, request).await,
+        Ok(permit) => {
+            let (shared, identity, deadline) = (shared.clone(), state.identity.clone(), state.deadline);
+            let deciding = async move {
+                let answer = decide(&shared, RPC, &identity, deadline, came, request).await;
+                drop(permit);
+                answer
+            };
+            state.shared.work.run_in_turn(deciding).await.unwrap_or(Err(RequestError::Draining))
+        }
         Err(_) => {
-            OverloadShed { rpc: RPC }.emit(&shared.metrics);
+            OverloadShed { rpc: RPC, reason: ShedReason::Places }.emit(&shared.metrics);
             Err(RequestError::Overloaded)
         }
     };

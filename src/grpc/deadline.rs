@@ -4,14 +4,22 @@
 
 use std::time::{Duration, Instant};
 
-use tonic::metadata::MetadataMap;
+use http::HeaderMap;
+use tonic::Request;
+
+use super::work::Waited;
 
 /// When the caller stops waiting; `None` when it waits for ever or the header cannot be read.
-pub(super) fn of(metadata: &MetadataMap) -> Option<Instant> {
-    let timeout = metadata.get("grpc-timeout")?.to_str().ok().and_then(parse)?;
+pub(super) fn of<T>(request: &Request<T>) -> Option<Instant> {
+    let timeout = request.metadata().get("grpc-timeout")?.to_str().ok().and_then(parse)?;
     // A little early, so that our own answer, which says what happened, comes before the transport cuts the call off.
     let margin = (timeout / 50).min(Duration::from_millis(5));
-    Instant::now().checked_add(timeout - margin)
+    Waited::came(request).checked_add(timeout - margin)
+}
+
+/// How long the caller waits, from the moment in which its call came.
+pub(super) fn timeout(headers: &HeaderMap) -> Option<Duration> {
+    headers.get("grpc-timeout")?.to_str().ok().and_then(parse)
 }
 
 fn parse(value: &str) -> Option<Duration> {

@@ -18,7 +18,7 @@ use crate::messages::{CheckOutcome, CheckRequest};
 use crate::pb::v1;
 use crate::telemetry::{Cache, CacheLookedUp, Code, Metrics, PluginRan, RequestDecided, RequestRefused, Rpc};
 
-/// Judges one request. Counts, logs and records what came of it, a refusal included.
+/// Judges one request, which came at `came`. Counts, logs and records what came of it, a refusal included.
 ///
 /// # Errors
 /// Why there is no decision.
@@ -27,10 +27,11 @@ pub(super) async fn decide(
     rpc: Rpc,
     identity: &Identity,
     deadline: Option<Instant>,
+    came: Instant,
     request: v1::CheckMessagesRequest,
 ) -> Result<v1::CheckMessagesResponse, RequestError> {
-    let judged =
-        std::panic::AssertUnwindSafe(judge(shared, rpc, identity, deadline, request)).catch_unwind().await;
+    let judging = judge(shared, rpc, identity, deadline, came, request);
+    let judged = std::panic::AssertUnwindSafe(judging).catch_unwind().await;
     let result = judged.unwrap_or_else(|_| {
         // The panic itself is in the log already; the caller must not take silence for safety.
         Err(RequestError::Internal)
@@ -57,9 +58,9 @@ async fn judge(
     rpc: Rpc,
     identity: &Identity,
     deadline: Option<Instant>,
+    came: Instant,
     mut request: v1::CheckMessagesRequest,
 ) -> Result<v1::CheckMessagesResponse, RequestError> {
-    let started = Instant::now();
     let found = request.encoded_len();
     if found > shared.request_bytes_max {
         return Err(RequestError::TooLarge {
@@ -92,7 +93,7 @@ async fn judge(
         shared.engine.check(&snapshot, check).await?
     };
     let event =
-        Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), started };
+        Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), came };
     event.emit(shared, &outcome);
     let messages = request.redact.then_some(request.messages);
     Ok(convert::response(outcome, messages, decision_id, snapshot.revision()))
@@ -105,12 +106,12 @@ struct Event<'a> {
     context: Option<&'a v1::CallContext>,
     decision_id: &'a str,
     revision: &'a Arc<str>,
-    started: Instant,
+    came: Instant,
 }
 
 impl Event<'_> {
     fn emit(&self, shared: &Shared, outcome: &CheckOutcome) {
-        let elapsed = self.started.elapsed();
+        let elapsed = self.came.elapsed();
         let findings: Vec<&Finding> = outcome.reported.iter().map(|r| &r.finding).collect();
         let would_block = would_block(outcome);
         for (plugin, elapsed) in &outcome.ran {

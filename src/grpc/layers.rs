@@ -16,8 +16,9 @@ use tracing::Instrument;
 use super::decide::refuse;
 use super::server::Shared;
 use super::status::restate;
-use super::{Identity, RequestError};
-use crate::telemetry::{CallerRefused, OverloadShed, Rpc, adopt};
+use super::work::{Failed, Waited};
+use super::{Identity, RequestError, deadline};
+use crate::telemetry::{CallerRefused, OverloadShed, Rpc, ShedReason, adopt};
 
 /// Path of the service whose calls decide; the name of the RPC follows.
 const DECISIONS: &str = "/portcullis.v1.PolicyDecisionService/";
@@ -46,8 +47,9 @@ impl<S> Layer<S> for Guard {
     }
 }
 
-/// Establishes who calls, once for every service; answers "busy" at once when too many calls are in flight, since a queue turns overload into late answers; opens the
-/// span of a call; and gives refusals of the transport the details that the contract promises.
+/// Establishes who calls, once for every service; answers "busy" at once when too many calls are in flight or wait for a
+/// processor, since a long queue turns overload into late answers; opens the span of a call; and gives refusals of the
+/// transport the details that the contract promises.
 ///
 /// Streams are not held here: each request in a stream asks for its own place.
 #[derive(Clone)]
@@ -61,8 +63,8 @@ type Answer<E> = Pin<Box<dyn Future<Output = Result<Response<Body>, E>> + Send>>
 impl<S> Service<Request<Body>> for Guarded<S>
 where
     S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Error: Send,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = S::Error;
@@ -91,8 +93,8 @@ where
 impl<S> Guarded<S>
 where
     S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Error: Send,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
 {
     /// Serves a caller that was admitted, or turns it away.
     fn go_on(
@@ -120,8 +122,11 @@ where
             });
         };
         let Ok(permit) = shared.in_flight.clone().try_acquire_owned() else {
-            OverloadShed { rpc }.emit(&shared.metrics);
-            let response = RequestError::Overloaded.to_status().into_http();
+            let response = shed(&shared, rpc, ShedReason::Places);
+            return Box::pin(std::future::ready(Ok(response)));
+        };
+        let Ok(ticket) = shared.work.admit() else {
+            let response = shed(&shared, rpc, ShedReason::Wait);
             return Box::pin(std::future::ready(Ok(response)));
         };
         let span = if shared.traces {
@@ -131,14 +136,35 @@ where
         } else {
             tracing::Span::none()
         };
-        let answer = self.inner.call(request);
-        let restating = async move {
-            let response = answer.await?;
+        // The service that was found ready is the one to call.
+        let later = self.inner.clone();
+        let mut ready = mem::replace(&mut self.inner, later);
+        Box::pin(async move {
+            let timeout = deadline::timeout(request.headers());
+            let deciding = move |waited: Waited| async move {
+                // Nobody waits for this answer any more.
+                if timeout.is_some_and(|timeout| timeout <= waited.0) {
+                    return Err(RequestError::DeadlineExceeded);
+                }
+                request.extensions_mut().insert(waited);
+                Ok(ready.call(request).instrument(span).await)
+            };
+            let response = match shared.work.run(ticket, deciding).await {
+                Ok(Ok(answer)) => restated(&shared, answer?, Some(rpc)),
+                Ok(Err(error)) => turned_away(&shared, called, &error),
+                Err(Failed::Crowded) => shed(&shared, rpc, ShedReason::Wait),
+                Err(Failed::Stopped) => turned_away(&shared, called, &RequestError::Draining),
+            };
             drop(permit);
-            Ok(restated(&shared, response, Some(rpc)))
-        };
-        if span.is_none() { Box::pin(restating) } else { Box::pin(restating.instrument(span)) }
+            Ok(response)
+        })
     }
+}
+
+/// The answer to a call for which there is no room.
+fn shed(shared: &Shared, rpc: Rpc, reason: ShedReason) -> Response<Body> {
+    OverloadShed { rpc, reason }.emit(&shared.metrics);
+    RequestError::Overloaded.to_status().into_http()
 }
 
 /// The answer to a caller that may not call.

@@ -37,6 +37,7 @@ pub mod stream_monitor;
 pub mod submission_convert;
 pub mod submission_service;
 mod tls;
+mod work;
 
 pub use crate::identity::{ANONYMOUS, Identity};
 pub use added_interceptors::AddedInterceptors;
@@ -49,3 +50,4 @@ pub use local::{LocalCaller, LocalCalls, Refusal};
 pub use server::{Bound, Health, ServeError, Shared, Uploads, bind};
 pub use status::RequestError;
 pub use tls::{Tls, TlsError};
+pub use work::Work;

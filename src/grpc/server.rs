@@ -27,6 +27,7 @@ use super::policy_service::Policies;
 use super::stream_monitor::Monitor;
 use super::submission_service::Triage;
 use super::tls::{Tls, incoming};
+use super::work::Work;
 use crate::audit::AuditLog;
 use crate::bundles::service::Submissions;
 use crate::config::ServerConfig;
@@ -100,6 +101,8 @@ pub struct Shared {
     pub request_bytes_max: usize,
     /// Places for requests in flight.
     pub in_flight: Arc<Semaphore>,
+    /// Works out decisions, and tells what waits too long for that.
+    pub work: Work,
     /// Whether spans are exported. Without an exporter none is opened: a span costs more than a scan.
     pub traces: bool,
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
-use super::labels::{AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc};
+use super::labels::{
+    AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc, ShedReason,
+};
 use super::metrics::Metrics;
 use crate::decision::{
     Decision, Finding, Hook, Incident, IncidentAction, InterceptorOutcome, Reason, RiskLevel,
@@ -201,19 +203,23 @@ impl AuthRejected<'_> {
     }
 }
 
-/// More requests were in flight than the limit; this one was answered UNAVAILABLE at once.
+/// More requests were under way or waited than may; this one was answered UNAVAILABLE at once.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadShed {
     /// Which RPC.
     pub rpc: Rpc,
+    /// What there is too much of.
+    pub reason: ShedReason,
 }
 
 impl OverloadShed {
     /// Counts the refusal; logs at warn, at most one line a second.
     pub fn emit(self, metrics: &Metrics) {
         metrics.refused(self.rpc, Code::Unavailable).increment(1);
+        metrics.shed(self.reason).increment(1);
         if let Some(held_back) = metrics.lines.shed.pass() {
-            warn!(rpc = self.rpc.as_str(), held_back, "overloaded, request shed");
+            let (rpc, reason) = (self.rpc.as_str(), self.reason.as_str());
+            warn!(rpc, reason, held_back, "overloaded, request shed");
         }
     }
 }

@@ -64,6 +64,16 @@ label_set! {
 }
 
 label_set! {
+    /// Why a call was refused for overload.
+    ShedReason {
+        /// As many as may be are under way: requests, sessions or uploads.
+        Places = "places",
+        /// Too much waits for a processor.
+        Wait = "wait",
+    }
+}
+
+label_set! {
     /// gRPC status codes, by their canonical names and in the order of their numbers.
     Code {
         /// 0: answered.

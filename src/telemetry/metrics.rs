@@ -18,7 +18,7 @@ use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::labels::{
-    AuthReason, Cache, CacheOutcome, Certificate, Code, REASONS, ReloadOutcome, ReviewStage, Rpc,
+    AuthReason, Cache, CacheOutcome, Certificate, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, ShedReason,
     reason_index,
 };
 use super::limiter::LineLimiter;
@@ -96,6 +96,7 @@ const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
 const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
 const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
 const CERTIFICATE_END: &str = "portcullis_tls_certificate_not_after_seconds";
+const SHED: &str = "portcullis_shed_total";
 const RATE_LIMITED: &str = "portcullis_rate_limited_total";
 const BUILD_INFO: &str = "portcullis_build_info";
 
@@ -105,7 +106,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 32] = [
+const DEFINITIONS: [Definition; 33] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -199,6 +200,11 @@ const DEFINITIONS: [Definition; 32] = [
         CERTIFICATE_END,
         Kind::Gauge,
         "When the first certificate of a file in use ends, in seconds since 1970; absent without TLS.",
+    ),
+    Definition(
+        SHED,
+        Kind::Counter,
+        "Requests refused for overload: too many under way (places), or too many that wait for a processor (wait).",
     ),
     Definition(RATE_LIMITED, Kind::Counter, "Calls refused because their identity called too often."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
@@ -294,6 +300,7 @@ pub struct Metrics {
     review_duration: [Histogram; ReviewStage::ALL.len()],
     auth_failures: [Counter; AuthReason::ALL.len()],
     auth_reloads: [Counter; ReloadOutcome::ALL.len()],
+    shed: [Counter; ShedReason::ALL.len()],
     rate_limited: Counter,
     policy_revision: Arc<ArcSwapOption<Box<str>>>,
     llm_cost: Arc<LlmCost>,
@@ -386,6 +393,7 @@ impl Metrics {
                 .map(|reason| counter(r, AUTH_FAILURES, &[("reason", reason.as_str())])),
             auth_reloads: ReloadOutcome::ALL
                 .map(|outcome| counter(r, AUTH_RELOADS, &[("outcome", outcome.as_str())])),
+            shed: ShedReason::ALL.map(|reason| counter(r, SHED, &[("reason", reason.as_str())])),
             rate_limited: counter(r, RATE_LIMITED, &[]),
             policy_revision,
             llm_cost: Arc::default(),
@@ -558,6 +566,10 @@ impl Metrics {
     /// Registered when there is a certificate: a series of 0 would be one that ended in 1970.
     pub(super) fn certificate_end(&self, certificate: Certificate) -> Gauge {
         gauge(&self.recorder, CERTIFICATE_END, &[("certificate", certificate.as_str())])
+    }
+
+    pub(super) fn shed(&self, reason: ShedReason) -> &Counter {
+        &self.shed[reason as usize]
     }
 
     pub(super) fn rate_limited(&self) -> &Counter {

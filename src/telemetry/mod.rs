@@ -22,7 +22,9 @@ pub use events::{
     PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited, RequestDecided, RequestRefused,
     ReviewStageRan, SessionEnded, SubmissionMoved,
 };
-pub use labels::{AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc};
+pub use labels::{
+    AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc, ShedReason,
+};
 pub use logging::{Logging, LoggingError, init};
 pub use metrics::{Metrics, MetricsHandle, OpenStream, UPKEEP_INTERVAL, install};
 pub use trace_context::{adopt, extract};

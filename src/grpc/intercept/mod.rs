@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::decide::refuse;
 use super::server::Shared;
+use super::work::Waited;
 use super::{Identity, RequestError, deadline};
 use crate::policy::{CallerRole, Snapshot};
 use crate::telemetry::Rpc;
@@ -79,13 +80,13 @@ struct Received<Q> {
 
 /// Who calls and until when; refuses what is too large.
 fn receive<Q: Message>(shared: &Shared, rpc: Rpc, request: Request<Q>) -> Result<Received<Q>, Status> {
-    let started = Instant::now();
+    let started = Waited::came(&request);
     let refused = |error: RequestError| {
         refuse(shared, rpc, &error);
         error.to_status()
     };
     let identity = Identity::of(&request).map_err(refused)?;
-    let deadline = deadline::of(request.metadata());
+    let deadline = deadline::of(&request);
     let request = request.into_inner();
     let found = request.encoded_len();
     if found > shared.request_bytes_max {

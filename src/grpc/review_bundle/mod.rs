@@ -17,7 +17,7 @@ use super::{Identity, RequestError, deadline, submission_convert};
 use crate::bundles::service::{Actor, Upload};
 use crate::pb::v1;
 use crate::policy::CallerRole;
-use crate::telemetry::{OverloadShed, Rpc};
+use crate::telemetry::{OverloadShed, Rpc, ShedReason};
 use event::About;
 use header::Header;
 use receive::Reader;
@@ -38,7 +38,7 @@ pub(super) async fn call(
                 error
             }
             Refused::Shed => {
-                OverloadShed { rpc: RPC }.emit(&shared.metrics);
+                OverloadShed { rpc: RPC, reason: ShedReason::Places }.emit(&shared.metrics);
                 RequestError::Overloaded
             }
         };
@@ -66,7 +66,7 @@ async fn review(
 ) -> Result<v1::ReviewBundleResponse, Refused> {
     let started = Instant::now();
     let identity = Identity::of(&request)?;
-    let deadline = deadline::of(request.metadata());
+    let deadline = deadline::of(&request);
     let Ok(_place) = shared.uploads.places.clone().try_acquire_owned() else { return Err(Refused::Shed) };
     let judged = judge(shared, &identity, started, request.into_inner());
     let answer = match deadline {

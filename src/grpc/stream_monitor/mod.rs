@@ -28,7 +28,7 @@ use crate::monitor::{
 use crate::pb::v1;
 use crate::policy::Live;
 use crate::store::IncidentWriter;
-use crate::telemetry::{Metrics, OverloadShed, Rpc, SessionEnded};
+use crate::telemetry::{Metrics, OverloadShed, Rpc, SessionEnded, ShedReason};
 use attach::{Begun, begin};
 use convert::{Said, said};
 
@@ -98,7 +98,7 @@ pub(super) fn call(
         tell_refused(&shared.metrics, RPC, &error);
         error.to_status()
     })?;
-    let deadline = deadline::of(request.metadata());
+    let deadline = deadline::of(&request);
     Ok(Response::new(serve(&shared.monitor, identity, deadline, request.into_inner())))
 }
 
@@ -111,7 +111,7 @@ pub fn serve(
     requests: impl Stream<Item = Result<v1::StreamMonitorRequest, Status>> + Send + 'static,
 ) -> Answers {
     let Ok(place) = monitor.places.clone().try_acquire_owned() else {
-        OverloadShed { rpc: RPC }.emit(&monitor.metrics);
+        OverloadShed { rpc: RPC, reason: ShedReason::Places }.emit(&monitor.metrics);
         return Box::pin(stream::iter([Err(RequestError::Overloaded.to_status())]));
     };
     let (outbox, answers) = monitor::outbox();

@@ -109,8 +109,9 @@ fn every_other_event_counts_exactly() {
     let before = scrape(&handle);
     RequestRefused { rpc: Rpc::CheckMessagesStream, code: Code::InvalidArgument, field: "messages" }
         .emit(&metrics);
-    OverloadShed { rpc: Rpc::CheckMessages }.emit(&metrics);
-    OverloadShed { rpc: Rpc::CheckMessages }.emit(&metrics);
+    for reason in ShedReason::ALL {
+        OverloadShed { rpc: Rpc::CheckMessages, reason }.emit(&metrics);
+    }
     PluginRan { plugin: "code", elapsed: Duration::from_millis(1) }.emit(&metrics);
     CacheLookedUp { cache: Cache::Messages, hits: 7, misses: 2 }.emit(&metrics);
     PolicyReloaded { revision: "r2" }.emit(&metrics);
@@ -129,6 +130,8 @@ fn every_other_event_counts_exactly() {
             r#"portcullis_requests_total{rpc="CheckMessagesStream",decision="NONE",code="INVALID_ARGUMENT"}"#,
             1.0,
         ),
+        (r#"portcullis_shed_total{reason="places"}"#, 1.0),
+        (r#"portcullis_shed_total{reason="wait"}"#, 1.0),
     ];
     assert_eq!(delta(&before, &scrape(&handle)), want.map(|(series, change)| (series.to_owned(), change)));
 }

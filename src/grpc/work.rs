@@ -1,0 +1,452 @@
+//! Where decisions are worked out, and which calls are refused because too many wait for that.
+//!
+//! A decision is a matter of the processor. If every one were made by the threads that read the connections, those would
+//! read late as soon as there is more to decide than they can: calls would wait where nobody counts them, and refusals,
+//! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits. As
+//! soon as something does, decisions go to threads of their own, the reading goes on, and what cannot be done in time is
+//! refused when it comes.
+//!
+//! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties again and again is a burst, and a burst
+//! is served to its end; a queue in which even the shortest wait is long, for a whole interval, is overload. Then only so
+//! many calls may wait as are done within half of the wait allowed, until an interval passes in which none was refused.
+
+use std::future::Future;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// What the shortest wait is looked for in: many calls of the slowest kind, and short for a person.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// So many intervals without anybody asking, and what was known is forgotten.
+const FORGOTTEN: u32 = 3;
+/// While calls wait, each thread has this many in store, so that it never waits itself.
+const STORE: usize = 2;
+/// So many times the wait allowed may a call have waited that came before the overload was seen.
+const LATE: u32 = 2;
+/// A thread that reads decides by itself when it came to the call within this time.
+const AT_ONCE: Duration = Duration::from_micros(500);
+
+/// Works out decisions.
+pub struct Work {
+    queue: Arc<Queue>,
+    /// Present until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// Calls that were let in and have not begun.
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<State>,
+}
+
+/// A call that was let in.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    queue: Arc<Queue>,
+    came: Instant,
+    has_begun: bool,
+}
+
+/// The call cannot be served in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crowded;
+
+/// The threads that decide are gone: the process stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stopped;
+
+/// How long a call waited for its turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waited(pub(super) Duration);
+
+impl Waited {
+    /// When the request came: now, less the wait for its turn.
+    pub(super) fn came<T>(request: &tonic::Request<T>) -> Instant {
+        let now = Instant::now();
+        let waited = request.extensions().get::<Self>().copied().unwrap_or_default();
+        now.checked_sub(waited.0).unwrap_or(now)
+    }
+}
+
+impl Work {
+    /// Threads for decisions, as many as there are processors, and a queue in which calls may wait for `wait_max`; `None`
+    /// lets them wait without bound.
+    ///
+    /// # Errors
+    /// The threads cannot be started.
+    pub fn start(wait_max: Option<Duration>) -> io::Result<Self> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("decisions")
+            .enable_all()
+            .build()?;
+        let state = State::new(wait_max, threads * STORE, Instant::now());
+        Ok(Self { queue: Arc::new(Queue { state: Mutex::new(state) }), runtime: Some(runtime) })
+    }
+
+    /// Lets a call in that comes now, or refuses it.
+    pub(super) fn admit(&self) -> Result<Ticket, Crowded> {
+        let came = Instant::now();
+        self.queue.locked().admit(came)?;
+        Ok(Ticket { queue: self.queue.clone(), came, has_begun: false })
+    }
+
+    /// Whether a decision that begins now would make others wait: whoever reads connections hands it over then.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.queue.locked().handed_over > 0
+    }
+
+    /// Does `work`: here when nothing waits, else on the threads for decisions. `work` gets how long it waited, and is
+    /// dropped when whoever asked for it no longer waits.
+    ///
+    /// # Errors
+    /// See [`Failed`]: nothing was done.
+    pub(super) async fn run<T, F>(
+        &self,
+        ticket: Ticket,
+        work: impl FnOnce(Waited) -> F + Send + 'static,
+    ) -> Result<T, Failed>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        if ticket.came.elapsed() < AT_ONCE && !self.is_waited_for() {
+            let waited = ticket.begin().map_err(|Crowded| Failed::Crowded)?;
+            return Ok(work(waited).await);
+        }
+        let handed_over = HandedOver::new(self.queue.clone());
+        self.spawn(async move {
+            let begun = ticket.begin();
+            drop(handed_over);
+            let waited = begun.map_err(|Crowded| Failed::Crowded)?;
+            Ok(work(waited).await)
+        })
+        .await
+        .unwrap_or(Err(Failed::Stopped))
+    }
+
+    /// Does `work` on the threads for decisions when something waits for those, else here. Nothing is counted as waiting:
+    /// a stream waits for each of its answers anyway.
+    ///
+    /// # Errors
+    /// The process stops.
+    pub(super) async fn run_in_turn<T, F>(&self, work: F) -> Result<T, Stopped>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        if self.is_waited_for() { self.spawn(work).await } else { Ok(work.await) }
+    }
+
+    async fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let runtime = self.runtime.as_ref().ok_or(Stopped)?;
+        let mut task = Wanted(runtime.spawn(work));
+        match (&mut task.0).await {
+            Ok(done) => Ok(done),
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            Err(_) => Err(Stopped),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // Waiting for threads is not allowed where this is dropped.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Why nothing was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// Too much waits.
+    Crowded,
+    /// The process stops.
+    Stopped,
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Wanted<T>(JoinHandle<T>);
+
+impl<T> Drop for Wanted<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Counts a call as handed over until it begins or is given up.
+struct HandedOver(Arc<Queue>);
+
+impl HandedOver {
+    fn new(queue: Arc<Queue>) -> Self {
+        queue.locked().handed_over += 1;
+        Self(queue)
+    }
+}
+
+impl Drop for HandedOver {
+    fn drop(&mut self) {
+        self.0.locked().handed_over -= 1;
+    }
+}
+
+impl Queue {
+    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
+        // Nothing that can panic happens under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticket {
+    fn begin(mut self) -> Result<Waited, Crowded> {
+        let now = Instant::now();
+        let waited = now.saturating_duration_since(self.came);
+        self.has_begun = true;
+        self.queue.locked().begin(now, waited)?;
+        Ok(Waited(waited))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            self.queue.locked().waiting -= 1;
+        }
+    }
+}
+
+/// What is known about the waiting. Pure: it is told the time.
+#[derive(Debug)]
+struct State {
+    /// Longest wait that may stand for an interval.
+    wait_max: Option<Duration>,
+    /// Least number that may wait.
+    least: usize,
+    /// Calls that were let in and have not begun.
+    waiting: usize,
+    /// Those of them that wait for the threads for decisions.
+    handed_over: usize,
+    /// How many may wait; `None` as long as there is no overload.
+    limit: Option<usize>,
+    /// When the interval began.
+    since: Instant,
+    /// Shortest wait in it.
+    shortest: Option<Duration>,
+    /// Calls that began in it.
+    begun: u32,
+    /// Whether one was refused in it.
+    has_refused: bool,
+}
+
+impl State {
+    fn new(wait_max: Option<Duration>, least: usize, now: Instant) -> Self {
+        Self {
+            wait_max,
+            least,
+            waiting: 0,
+            handed_over: 0,
+            limit: None,
+            since: now,
+            shortest: None,
+            begun: 0,
+            has_refused: false,
+        }
+    }
+
+    fn admit(&mut self, now: Instant) -> Result<(), Crowded> {
+        self.look_back(now);
+        if self.limit.is_some_and(|limit| self.waiting >= limit) {
+            self.has_refused = true;
+            return Err(Crowded);
+        }
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn begin(&mut self, now: Instant, waited: Duration) -> Result<(), Crowded> {
+        self.look_back(now);
+        self.waiting -= 1;
+        self.begun += 1;
+        self.shortest = Some(self.shortest.map_or(waited, |shortest| shortest.min(waited)));
+        let is_late = self.wait_max.is_some_and(|wait_max| waited > wait_max * LATE);
+        if self.limit.is_some() && is_late {
+            self.has_refused = true;
+            return Err(Crowded);
+        }
+        Ok(())
+    }
+
+    /// Draws the conclusion of an interval that is over.
+    fn look_back(&mut self, now: Instant) {
+        let Some(wait_max) = self.wait_max else { return };
+        let span = now.saturating_duration_since(self.since);
+        if span < INTERVAL {
+            return;
+        }
+        let is_standing = match self.shortest {
+            Some(shortest) => shortest > wait_max,
+            // Nothing began although something waits.
+            None => self.waiting > 0,
+        };
+        let is_overload = is_standing || (self.limit.is_some() && self.has_refused);
+        self.limit = (is_overload && span < INTERVAL * FORGOTTEN).then(|| {
+            let done_in_time = f64::from(self.begun) * (wait_max / 2).as_secs_f64() / span.as_secs_f64();
+            (done_in_time as usize).max(self.least)
+        });
+        self.since = now;
+        self.shortest = None;
+        self.begun = 0;
+        self.has_refused = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT_MAX: Duration = Duration::from_millis(5);
+    const LEAST: usize = 4;
+
+    /// A queue that serves one call each `service`, and gets `calls` at each of these moments, all in milliseconds.
+    struct Play {
+        state: State,
+        epoch: Instant,
+        /// When each waiting call came.
+        waiting: std::collections::VecDeque<f64>,
+        refused: usize,
+        waits: Vec<f64>,
+    }
+
+    impl Play {
+        fn new(wait_max: Option<Duration>) -> Self {
+            let epoch = Instant::now();
+            let state = State::new(wait_max, LEAST, epoch);
+            Self { state, epoch, waiting: Default::default(), refused: 0, waits: Vec::new() }
+        }
+
+        fn at(&self, ms: f64) -> Instant {
+            self.epoch + Duration::from_secs_f64(ms / 1e3)
+        }
+
+        /// `per_ms` calls come each millisecond and `served` are begun, from one millisecond to another.
+        fn run(&mut self, from: u32, to: u32, per_ms: usize, served: usize) {
+            for ms in from..to {
+                let ms = f64::from(ms);
+                for _ in 0..per_ms {
+                    match self.state.admit(self.at(ms)) {
+                        Ok(()) => self.waiting.push_back(ms),
+                        Err(Crowded) => self.refused += 1,
+                    }
+                }
+                for _ in 0..served {
+                    let Some(came) = self.waiting.pop_front() else { break };
+                    let waited = ms - came;
+                    match self.state.begin(self.at(ms), Duration::from_secs_f64(waited / 1e3)) {
+                        Ok(()) => self.waits.push(waited),
+                        Err(Crowded) => self.refused += 1,
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_is_served_to_its_end() {
+        let mut play = Play::new(Some(WAIT_MAX));
+        play.run(0, 1, 250, 4);
+        // It is over after 62 ms, and nothing waits then: no interval has a shortest wait that is long.
+        play.run(1, 100, 0, 4);
+        play.run(100, 300, 3, 4);
+        assert_eq!((play.refused, play.waits.len()), (0, 250 + 600));
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_cut_and_what_is_let_in_waits_shortly() {
+        let mut play = Play::new(Some(WAIT_MAX));
+        // Twenty come while four are done: overload is seen after an interval in which even the shortest wait was long.
+        play.run(0, 250, 20, 4);
+        assert!(play.refused > 0);
+        play.waits.clear();
+        play.run(250, 1_250, 20, 4);
+        let longest = play.waits.iter().copied().fold(0.0, f64::max);
+        assert!(longest <= 2.0 * WAIT_MAX.as_secs_f64() * 1e3, "{longest} ms");
+        // All that can be done is done.
+        assert_eq!(play.waits.len(), 4_000);
+    }
+
+    #[test]
+    fn after_overload_everything_is_let_in_again() {
+        let mut play = Play::new(Some(WAIT_MAX));
+        play.run(0, 1_000, 20, 4);
+        assert!(play.state.limit.is_some());
+        play.run(1_000, 1_300, 3, 4);
+        assert_eq!(play.state.limit, None);
+        play.refused = 0;
+        play.run(1_300, 1_301, 250, 4);
+        play.run(1_301, 1_380, 0, 4);
+        assert_eq!(play.refused, 0);
+    }
+
+    #[test]
+    fn what_was_known_is_forgotten_while_nobody_asks() {
+        let mut play = Play::new(Some(WAIT_MAX));
+        play.run(0, 1_000, 20, 4);
+        play.waiting.clear();
+        play.state.waiting = 0;
+        play.refused = 0;
+        play.run(60_000, 60_001, 250, 4);
+        assert_eq!(play.refused, 0);
+    }
+
+    #[test]
+    fn the_least_may_always_wait() {
+        let mut play = Play::new(Some(WAIT_MAX));
+        // One call takes 50 ms: within the wait allowed none is done.
+        for ms in (0..2_000).step_by(50) {
+            play.run(ms, ms + 1, 20, 1);
+        }
+        assert_eq!(play.state.limit, Some(LEAST));
+    }
+
+    #[test]
+    fn without_a_wait_nothing_is_refused() {
+        let mut play = Play::new(None);
+        play.run(0, 1_000, 20, 4);
+        assert_eq!((play.refused, play.state.limit), (0, None));
+    }
+
+    #[tokio::test]
+    async fn work_is_done_wherever_it_runs_and_given_up_with_whoever_asked() {
+        let work = Work::start(Some(WAIT_MAX)).expect("threads");
+        let ticket = work.admit().expect("room");
+        assert_eq!(work.run(ticket, |_| async { 1 }).await, Ok(1));
+        // Something waits for the threads for decisions: the next one goes there too.
+        let handed_over = HandedOver::new(work.queue.clone());
+        let here = std::thread::current().id();
+        let ticket = work.admit().expect("room");
+        let there = work.run(ticket, |_| async { std::thread::current().id() }).await.expect("done");
+        assert_ne!(there, here);
+        let ticket = work.admit().expect("room");
+        let (gone, is_gone) = tokio::sync::oneshot::channel::<()>();
+        let never = work.run(ticket, |_| async move {
+            std::future::pending::<()>().await;
+            drop(gone);
+        });
+        let limit = Duration::from_millis(1);
+        assert!(tokio::time::timeout(limit, never).await.is_err());
+        assert!(is_gone.await.is_err(), "what nobody waits for is dropped");
+        drop(handed_over);
+        assert_eq!(work.queue.locked().waiting, 0);
+        assert!(!work.is_waited_for());
+    }
+}
