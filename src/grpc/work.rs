@@ -6,9 +6,10 @@
 //! soon as something does, decisions go to threads of their own, the reading goes on, and what cannot be done in time is
 //! refused when it comes.
 //!
-//! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties again and again is a burst, and a burst
-//! is served to its end; a queue in which even the shortest wait is long, for a whole interval, is overload. Then only so
-//! many calls may wait as are done within half of the wait allowed, until an interval passes in which none was refused.
+//! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties, or at least grows shorter, is a burst,
+//! and a burst is served to its end; a queue in which even the shortest wait is long, for a whole interval in which it
+//! did not grow shorter, is overload. Then only so many calls may wait as are done within half of the wait allowed, until
+//! an interval passes in which none was refused.
 
 use std::future::Future;
 use std::io;
@@ -23,8 +24,9 @@ use tokio::task::JoinHandle;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// So many intervals without anybody asking, and what was known is forgotten.
 const FORGOTTEN: u32 = 3;
-/// While calls wait, each thread has this many in store, so that it never waits itself.
-const STORE: usize = 2;
+/// So many calls may wait for each thread, however long they take: below saturation more of them come by chance only once
+/// in some hundred thousand times.
+const STORE: usize = 8;
 /// So many times the wait allowed may a call have waited that came before the overload was seen.
 const LATE: u32 = 2;
 /// A thread that reads decides by itself when it came to the call within this time.
@@ -240,6 +242,8 @@ struct State {
     limit: Option<usize>,
     /// When the interval began.
     since: Instant,
+    /// Calls that waited then.
+    waited_then: usize,
     /// Shortest wait in it.
     shortest: Option<Duration>,
     /// Calls that began in it.
@@ -257,6 +261,7 @@ impl State {
             handed_over: 0,
             limit: None,
             since: now,
+            waited_then: 0,
             shortest: None,
             begun: 0,
             has_refused: false,
@@ -298,12 +303,14 @@ impl State {
             // Nothing began although something waits.
             None => self.waiting > 0,
         };
-        let is_overload = is_standing || (self.limit.is_some() && self.has_refused);
+        let is_growing = self.waiting >= self.waited_then;
+        let is_overload = (is_standing && is_growing) || (self.limit.is_some() && self.has_refused);
         self.limit = (is_overload && span < INTERVAL * FORGOTTEN).then(|| {
             let done_in_time = f64::from(self.begun) * (wait_max / 2).as_secs_f64() / span.as_secs_f64();
             (done_in_time as usize).max(self.least)
         });
         self.since = now;
+        self.waited_then = self.waiting;
         self.shortest = None;
         self.begun = 0;
         self.has_refused = false;
@@ -364,10 +371,11 @@ mod tests {
     fn a_burst_is_served_to_its_end() {
         let mut play = Play::new(Some(WAIT_MAX));
         play.run(0, 1, 250, 4);
-        // It is over after 62 ms, and nothing waits then: no interval has a shortest wait that is long.
-        play.run(1, 100, 0, 4);
-        play.run(100, 300, 3, 4);
-        assert_eq!((play.refused, play.waits.len()), (0, 250 + 600));
+        // It takes 250 ms, and others come meanwhile, but fewer than are done.
+        play.run(1, 1_000, 0, 1);
+        play.run(1_000, 1_001, 250, 4);
+        play.run(1_001, 2_000, 3, 4);
+        assert_eq!((play.refused, play.waits.len()), (0, 250 + 250 + 999 * 3));
     }
 
     #[test]

@@ -34,6 +34,7 @@
 //! - `monitor_cases`: sessions of `StreamMonitor` as data, in `tests/cases/stream_monitor`.
 //! - `monitor_incidents`: what is kept, recorded and judged of a session.
 //! - `monitoring`: no tests; one session of `StreamMonitor`.
+//! - `overload`: more calls than can be decided.
 //! - `plugins`: plugins of `CheckMessages` that live elsewhere, good and bad ones.
 //! - `policy_service`: looking at policies and rules, and the admin token.
 //! - `postgres`: no tests; a database of its own for one test.
@@ -86,6 +87,7 @@ mod monitor;
 mod monitor_cases;
 mod monitor_incidents;
 mod monitoring;
+mod overload;
 mod plugins;
 mod policy_service;
 #[path = "../support/postgres.rs"]
