@@ -62,7 +62,7 @@ pub struct AuditRecord<'a> {
     /// The upload it was about; left out for everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundle: Option<BundleLine<'a>>,
-    /// From the request read to the answer ready, in microseconds; for an incident from the match to the verdict.
+    /// From the call taken to the answer ready, in microseconds; for an incident from the match to the verdict.
     pub elapsed_us: u64,
 }
 

@@ -6,6 +6,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use http::{HeaderMap, Request, Response};
 use tonic::Status;
@@ -14,6 +15,7 @@ use tower::{Layer, Service};
 use tracing::Instrument;
 
 use super::decide::refuse;
+use super::gathered::gather;
 use super::server::Shared;
 use super::status::restate;
 use super::work::{Failed, Waited};
@@ -125,10 +127,12 @@ where
             let response = shed(&shared, rpc, ShedReason::Places);
             return Box::pin(std::future::ready(Ok(response)));
         };
-        let Ok(ticket) = shared.work.admit() else {
+        // Before its body is read: what is refused anyway shall cost nothing.
+        if shared.work.is_crowded() {
             let response = shed(&shared, rpc, ShedReason::Wait);
             return Box::pin(std::future::ready(Ok(response)));
-        };
+        }
+        let called = Instant::now();
         let span = if shared.traces {
             let span = tracing::info_span!("decide", rpc = rpc.as_str(), otel.name = rpc.as_str());
             adopt(&span, request.headers());
@@ -140,6 +144,14 @@ where
         let later = self.inner.clone();
         let mut ready = mem::replace(&mut self.inner, later);
         Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let (body, has_waited) = gather(body, shared.request_bytes_max).await;
+            let mut request = Request::from_parts(head, body);
+            // A body that the caller was slow to send is no wait for us.
+            let came = if has_waited { Instant::now() } else { called };
+            let Ok(ticket) = shared.work.admit(came) else {
+                return Ok(shed(&shared, rpc, ShedReason::Wait));
+            };
             let timeout = deadline::timeout(request.headers());
             let deciding = move |waited: Waited| async move {
                 // Nobody waits for this answer any more.
@@ -151,9 +163,9 @@ where
             };
             let response = match shared.work.run(ticket, deciding).await {
                 Ok(Ok(answer)) => restated(&shared, answer?, Some(rpc)),
-                Ok(Err(error)) => turned_away(&shared, called, &error),
+                Ok(Err(error)) => turned_away(&shared, Some(rpc), &error),
                 Err(Failed::Crowded) => shed(&shared, rpc, ShedReason::Wait),
-                Err(Failed::Stopped) => turned_away(&shared, called, &RequestError::Draining),
+                Err(Failed::Stopped) => turned_away(&shared, Some(rpc), &RequestError::Draining),
             };
             drop(permit);
             Ok(response)

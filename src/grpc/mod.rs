@@ -19,6 +19,7 @@ mod decision_service;
 mod download;
 pub mod entity_service;
 mod ext_mcp;
+mod gathered;
 mod incident_convert;
 mod incident_service;
 pub mod intercept;

@@ -2,9 +2,9 @@
 //!
 //! A decision is a matter of the processor. If every one were made by the threads that read the connections, those would
 //! read late as soon as there is more to decide than they can: calls would wait where nobody counts them, and refusals,
-//! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits. As
-//! soon as something does, decisions go to threads of their own, the reading goes on, and what cannot be done in time is
-//! refused when it comes.
+//! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits, and
+//! never all of them at once. Other decisions go to threads of their own, the reading goes on, and what cannot be done in
+//! time is refused when it comes.
 //!
 //! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties, or at least grows shorter, is a burst,
 //! and a burst is served to its end; a queue in which even the shortest wait is long, for a whole interval in which it
@@ -35,6 +35,8 @@ const AT_ONCE: Duration = Duration::from_micros(500);
 /// Works out decisions.
 pub struct Work {
     queue: Arc<Queue>,
+    /// So many of the threads that read may decide at a time.
+    here_most: usize,
     /// Present until it is dropped.
     runtime: Option<Runtime>,
 }
@@ -88,22 +90,37 @@ impl Work {
             .enable_all()
             .build()?;
         let state = State::new(wait_max, threads * STORE, Instant::now());
-        Ok(Self { queue: Arc::new(Queue { state: Mutex::new(state) }), runtime: Some(runtime) })
+        let queue = Arc::new(Queue { state: Mutex::new(state) });
+        Ok(Self { queue, here_most: (threads - 1).max(1), runtime: Some(runtime) })
     }
 
-    /// Lets a call in that comes now, or refuses it.
-    pub(super) fn admit(&self) -> Result<Ticket, Crowded> {
-        let came = Instant::now();
-        self.queue.locked().admit(came)?;
+    /// Whether a call that comes now would be refused; it is one refusal if so.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.queue.locked().is_crowded(Instant::now())
+    }
+
+    /// Lets a call in that came whole at `came`, or refuses it.
+    pub(super) fn admit(&self, came: Instant) -> Result<Ticket, Crowded> {
+        let mut state = self.queue.locked();
+        if state.is_crowded(Instant::now()) {
+            return Err(Crowded);
+        }
+        state.waiting += 1;
+        drop(state);
         Ok(Ticket { queue: self.queue.clone(), came, has_begun: false })
     }
 
-    /// Whether a decision that begins now would make others wait: whoever reads connections hands it over then.
-    pub(super) fn is_waited_for(&self) -> bool {
-        self.queue.locked().handed_over > 0
+    /// The right to decide on a thread that reads, if nobody has to wait for that.
+    fn here(&self) -> Option<Here> {
+        let mut state = self.queue.locked();
+        if state.handed_over > 0 || state.here >= self.here_most {
+            return None;
+        }
+        state.here += 1;
+        Some(Here(self.queue.clone()))
     }
 
-    /// Does `work`: here when nothing waits, else on the threads for decisions. `work` gets how long it waited, and is
+    /// Does `work`: here when nobody has to wait for that, else on the threads for decisions. `work` gets how long it waited, and is
     /// dropped when whoever asked for it no longer waits.
     ///
     /// # Errors
@@ -117,7 +134,8 @@ impl Work {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        if ticket.came.elapsed() < AT_ONCE && !self.is_waited_for() {
+        let is_at_once = ticket.came.elapsed() < AT_ONCE;
+        if let Some(_here) = is_at_once.then(|| self.here()).flatten() {
             let waited = ticket.begin().map_err(|Crowded| Failed::Crowded)?;
             return Ok(work(waited).await);
         }
@@ -132,8 +150,8 @@ impl Work {
         .unwrap_or(Err(Failed::Stopped))
     }
 
-    /// Does `work` on the threads for decisions when something waits for those, else here. Nothing is counted as waiting:
-    /// a stream waits for each of its answers anyway.
+    /// Does `work` here or there, but never refuses it, and does not count it as waiting: a stream has at most one request
+    /// under way.
     ///
     /// # Errors
     /// The process stops.
@@ -142,7 +160,10 @@ impl Work {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        if self.is_waited_for() { self.spawn(work).await } else { Ok(work.await) }
+        match self.here() {
+            Some(_here) => Ok(work.await),
+            None => self.spawn(work).await,
+        }
     }
 
     async fn spawn<T: Send + 'static>(
@@ -202,6 +223,15 @@ impl Drop for HandedOver {
     }
 }
 
+/// Counts a decision on a thread that reads.
+struct Here(Arc<Queue>);
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.0.locked().here -= 1;
+    }
+}
+
 impl Queue {
     fn locked(&self) -> std::sync::MutexGuard<'_, State> {
         // Nothing that can panic happens under this lock.
@@ -238,6 +268,8 @@ struct State {
     waiting: usize,
     /// Those of them that wait for the threads for decisions.
     handed_over: usize,
+    /// Decisions on threads that read.
+    here: usize,
     /// How many may wait; `None` as long as there is no overload.
     limit: Option<usize>,
     /// When the interval began.
@@ -259,6 +291,7 @@ impl State {
             least,
             waiting: 0,
             handed_over: 0,
+            here: 0,
             limit: None,
             since: now,
             waited_then: 0,
@@ -268,26 +301,24 @@ impl State {
         }
     }
 
-    fn admit(&mut self, now: Instant) -> Result<(), Crowded> {
+    /// Whether a call that comes now is refused.
+    fn is_crowded(&mut self, now: Instant) -> bool {
         self.look_back(now);
-        if self.limit.is_some_and(|limit| self.waiting >= limit) {
-            self.has_refused = true;
-            return Err(Crowded);
-        }
-        self.waiting += 1;
-        Ok(())
+        let is_crowded = self.limit.is_some_and(|limit| self.waiting >= limit);
+        self.has_refused |= is_crowded;
+        is_crowded
     }
 
     fn begin(&mut self, now: Instant, waited: Duration) -> Result<(), Crowded> {
         self.look_back(now);
         self.waiting -= 1;
-        self.begun += 1;
         self.shortest = Some(self.shortest.map_or(waited, |shortest| shortest.min(waited)));
         let is_late = self.wait_max.is_some_and(|wait_max| waited > wait_max * LATE);
         if self.limit.is_some() && is_late {
             self.has_refused = true;
             return Err(Crowded);
         }
+        self.begun += 1;
         Ok(())
     }
 
@@ -323,8 +354,9 @@ mod tests {
 
     const WAIT_MAX: Duration = Duration::from_millis(5);
     const LEAST: usize = 4;
+    const PLACES: usize = 256;
 
-    /// A queue that serves one call each `service`, and gets `calls` at each of these moments, all in milliseconds.
+    /// Calls that come and are begun, moment by moment.
     struct Play {
         state: State,
         epoch: Instant,
@@ -350,16 +382,24 @@ mod tests {
             for ms in from..to {
                 let ms = f64::from(ms);
                 for _ in 0..per_ms {
-                    match self.state.admit(self.at(ms)) {
-                        Ok(()) => self.waiting.push_back(ms),
-                        Err(Crowded) => self.refused += 1,
+                    // Not more than places for requests in flight.
+                    if self.state.is_crowded(self.at(ms)) || self.waiting.len() >= PLACES {
+                        self.refused += 1;
+                    } else {
+                        self.state.waiting += 1;
+                        self.waiting.push_back(ms);
                     }
                 }
-                for _ in 0..served {
+                let mut left = served;
+                while left > 0 {
                     let Some(came) = self.waiting.pop_front() else { break };
                     let waited = ms - came;
                     match self.state.begin(self.at(ms), Duration::from_secs_f64(waited / 1e3)) {
-                        Ok(()) => self.waits.push(waited),
+                        Ok(()) => {
+                            self.waits.push(waited);
+                            left -= 1;
+                        }
+                        // That takes no time.
                         Err(Crowded) => self.refused += 1,
                     }
                 }
@@ -436,15 +476,15 @@ mod tests {
     #[tokio::test]
     async fn work_is_done_wherever_it_runs_and_given_up_with_whoever_asked() {
         let work = Work::start(Some(WAIT_MAX)).expect("threads");
-        let ticket = work.admit().expect("room");
+        let ticket = work.admit(Instant::now()).expect("room");
         assert_eq!(work.run(ticket, |_| async { 1 }).await, Ok(1));
         // Something waits for the threads for decisions: the next one goes there too.
         let handed_over = HandedOver::new(work.queue.clone());
         let here = std::thread::current().id();
-        let ticket = work.admit().expect("room");
+        let ticket = work.admit(Instant::now()).expect("room");
         let there = work.run(ticket, |_| async { std::thread::current().id() }).await.expect("done");
         assert_ne!(there, here);
-        let ticket = work.admit().expect("room");
+        let ticket = work.admit(Instant::now()).expect("room");
         let (gone, is_gone) = tokio::sync::oneshot::channel::<()>();
         let never = work.run(ticket, |_| async move {
             std::future::pending::<()>().await;
@@ -455,6 +495,6 @@ mod tests {
         assert!(is_gone.await.is_err(), "what nobody waits for is dropped");
         drop(handed_over);
         assert_eq!(work.queue.locked().waiting, 0);
-        assert!(!work.is_waited_for());
+        assert!(work.here().is_some());
     }
 }

@@ -24,7 +24,7 @@ pub struct RequestDecided<'a> {
     pub rpc: Rpc,
     /// The decision in the answer.
     pub decision: Decision,
-    /// From the request read to the answer ready.
+    /// From the call taken to the answer ready, the wait for a processor included.
     pub elapsed: Duration,
     /// Id of the decision, as the caller got it.
     pub decision_id: &'a str,

@@ -115,7 +115,7 @@ const DEFINITIONS: [Definition; 33] = [
     Definition(
         REQUEST_DURATION,
         Kind::Seconds,
-        "Time from a request read to its answer ready, decided requests only.",
+        "Time from a call taken to its answer ready, the wait for a processor included; decided requests only.",
     ),
     Definition(FINDINGS, Kind::Counter, "Findings reported, shadow and suppressed ones included."),
     Definition(
