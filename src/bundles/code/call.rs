@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::follow::Walk;
 use super::taint::Taint;
 use super::value::{Shape, Value};
-use super::{Language, fold, library};
+use super::{Language, callback, fold, library};
 
 /// Arguments of a call, by name where they were named.
 pub(super) type Arguments = [(Option<Rc<str>>, Value)];
@@ -19,10 +19,11 @@ impl Walk<'_> {
                     values.iter().map(|one| self.call(one, arguments, at, is_new)).collect();
                 results.into_iter().reduce(Value::or).unwrap_or_default()
             }
-            Shape::Function(function, scope) => {
-                let this = is_new.then(|| Value::unknown(Taint::NONE));
-                self.enter(function, *scope, arguments, this)
+            Shape::Function(function, scope) if is_new && self.language == Language::JavaScript => {
+                let class = self.class_of(function, *scope);
+                self.instance(class, arguments)
             }
+            Shape::Function(function, scope) => self.enter(function, *scope, arguments, None),
             Shape::Bound(bound) => match &bound.0.shape {
                 Shape::Function(function, scope) => {
                     self.enter(function, *scope, arguments, Some(bound.1.clone()))
@@ -30,6 +31,13 @@ impl Walk<'_> {
                 _ => Value::default(),
             },
             Shape::Class(number) => self.instance(*number, arguments),
+            Shape::Object(number)
+                if self.in_class(self.objects[*number].class, "__call__", 0).is_some() && self.calls < 8 =>
+            {
+                let class = self.objects[*number].class;
+                let function = self.in_class(class, "__call__", 0).unwrap_or_default();
+                self.call_of(&function, callee, arguments, at)
+            }
             Shape::Partial(partial) => {
                 let given = partial.1.iter().cloned();
                 let all: Vec<_> = given.chain(arguments.iter().cloned()).collect();
@@ -39,17 +47,34 @@ impl Walk<'_> {
             Shape::Api(path) => self.call_api(path, callee, arguments, at),
             _ => {
                 self.blind_function("", arguments, at);
-                let taint = self.pass_on(callee.taint, arguments, at);
+                let taint = self.pass_on(callee.taint, None, arguments, at);
                 Value::unknown(taint | callee.taint)
             }
         }
     }
 
-    /// Taint of arguments, and functions among them called, as whoever takes a function calls it some time.
-    fn pass_on(&mut self, given: Taint, arguments: &Arguments, at: u32) -> Taint {
+    /// Calls a function as a method of something.
+    pub fn call_of(&mut self, function: &Value, this: &Value, arguments: &Arguments, at: u32) -> Value {
+        match &function.shape {
+            Shape::Function(function, scope) => self.enter(function, *scope, arguments, Some(this.clone())),
+            Shape::Any(values) => {
+                let results: Vec<_> =
+                    values.iter().map(|one| self.call_of(one, this, arguments, at)).collect();
+                results.into_iter().reduce(Value::or).unwrap_or_default()
+            }
+            _ => self.call(function, arguments, at, false),
+        }
+    }
+
+    /// Taint of arguments, and functions among them called, as whoever takes a function calls it some time: with what
+    /// is not known, and with what it was handed beside them. `owner` is what the taking function is a method of.
+    pub fn pass_on(&mut self, given: Taint, owner: Option<&Value>, arguments: &Arguments, at: u32) -> Taint {
         let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
-        for (_, value) in arguments {
+        for (nth, (_, value)) in arguments.iter().enumerate() {
             self.call_back(value, given | taint.without(PUT_IN), at);
+            if callback::may_be_called(value) {
+                self.call_with_others(value, nth, owner, arguments, at);
+            }
         }
         taint
     }
@@ -95,11 +120,20 @@ impl Walk<'_> {
         if let Some(value) = self.over_elements(base, name, arguments, at) {
             return value;
         }
+        let taking = arguments.iter().any(|(_, value)| callback::may_be_called(value));
+        if taking {
+            self.pass_on(base.deep_taint(), Some(base), arguments, at);
+        }
         if let Shape::Text(path) = &base.shape
             && self.language == Language::Python
             && let Some(value) = self.path_method(path, base, name, arguments, at)
         {
             return value;
+        }
+        if let (Shape::Text(text), "replace" | "replaceAll") = (&base.shape, &**name)
+            && let Some(value) = self.replaced_by_literal(text, arguments)
+        {
+            return value.with(base.taint);
         }
         if self.step(base.size() / 16)
             && let Some(value) = fold::method(self.language, base, name, arguments)
@@ -110,7 +144,8 @@ impl Walk<'_> {
         self.piped(name, base.deep_taint(), arguments, at);
         self.record_method(&full, base, arguments, at);
         self.blind_method(base, name, taint, arguments, at);
-        let given = self.pass_on(base.deep_taint(), arguments, at);
+        let given = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+        self.event(name, arguments, at);
         let of_api = library::returned(self.context.rules, &full);
         // What reads a part of something has the taint of it; what asks a question does not.
         if library::is_question(name) {
@@ -206,6 +241,14 @@ impl Walk<'_> {
             return value;
         }
         self.piped(path, callee.taint, arguments, at);
+        self.told_to_shell(path, callee, arguments, at);
+        self.declared(path, arguments);
+        if matches!(&**path, "builtins.sorted" | "builtins.iter") {
+            self.pass_on(callee.taint, None, arguments, at);
+        }
+        if let Some(value) = self.looked_up(path, arguments) {
+            return value;
+        }
         if let Some(value) = self.library(path, callee, arguments, at) {
             return value;
         }
@@ -214,17 +257,34 @@ impl Walk<'_> {
             self.blind_function(path, arguments, at);
         }
         self.record(path, arguments, at, callee.taint);
-        let given = self.pass_on(callee.taint | returns, arguments, at);
+        let given = self.pass_on(callee.taint | returns, None, arguments, at);
+        self.event(path, arguments, at);
+        self.named_members(path, arguments);
         let taint = if is_clean { returns } else { returns | given | callee.taint.without(Taint::HIDDEN) };
         let about = arguments.first().and_then(|(_, value)| value.as_text());
         let about = about.filter(|_| returns.meets(Taint::NETWORK)).or_else(|| callee.about.clone());
+        let about = about.or_else(|| self.interpreter(path, arguments));
         let given_about = || arguments.iter().find_map(|(_, value)| value.about.clone());
         let about = if is_clean { about } else { about.or_else(given_about) };
-        let mut value = self.api(&format!("{path}()")).with(taint).about(about);
+        let made = super::name::fluent(path).map_or_else(|| format!("{path}()"), str::to_owned);
+        let mut value = self.api(&made).with(taint).about(about);
         if matches!(value.shape, Shape::Unknown) {
             value.taint |= taint;
         }
         value
+    }
+
+    /// An option of a command line that may be given several times.
+    fn declared(&mut self, path: &str, arguments: &Arguments) {
+        let named = |wanted: &str| {
+            let found = arguments.iter().find(|(name, _)| name.as_deref() == Some(wanted));
+            found.and_then(|(_, value)| value.known_text())
+        };
+        if path.ends_with(".add_argument") && named("action").as_deref() == Some("append") {
+            let first = || arguments.first().and_then(|(_, value)| value.known_text());
+            let name = named("dest").or_else(first).unwrap_or_default();
+            self.listed.insert(Rc::from(name.trim_start_matches('-').replace('-', "_")));
+        }
     }
 
     /// `answer.pipe(file)` and `copyfileobj(answer, file)` write to the file.

@@ -53,14 +53,28 @@ impl Walk<'_> {
             Kind::Number(number) => Value::of(Shape::Number(*number)),
             Kind::Bool(is) => Value::of(Shape::Bool(*is)),
             Kind::Null => Value::of(Shape::Null),
+            // A value with methods of its own: its `exec` runs no code.
+            Kind::Pattern(text) => Value::api("RegExp()").about(Some(text.clone())),
             Kind::Name(name) => self.name(name, scope),
+            Kind::Member(base, name) if is_super(base) => {
+                self.at = node.at;
+                match self.of_parents(name, scope) {
+                    Some(value) => value,
+                    None => {
+                        let base = self.value(base, scope);
+                        self.member(&base, name, false)
+                    }
+                }
+            }
             Kind::Member(base, name) => {
                 let base = self.value(base, scope);
+                self.at = node.at;
                 self.member(&base, name, false)
             }
             Kind::Index(base, index) => {
                 let is_plain = matches!(index.kind, Kind::Text(_));
                 let (base, index) = (self.value(base, scope), self.value(index, scope));
+                self.at = node.at;
                 self.index(&base, &index, is_plain)
             }
             Kind::Slice(base, parts) => {
@@ -70,7 +84,18 @@ impl Walk<'_> {
             }
             Kind::Call { callee: function, arguments, is_new } => {
                 let callee = self.value(function, scope);
-                let arguments = self.arguments(arguments, scope);
+                let nodes = arguments;
+                let arguments = self.arguments(nodes, scope);
+                self.at = node.at;
+                if self.language == Language::JavaScript
+                    && is_super(function)
+                    && let Some(value) = self.of_parents("constructor", scope)
+                {
+                    return self.call(&value, &arguments, node.at, false);
+                }
+                if let Some(value) = self.assigning(&callee, function, nodes, &arguments, scope) {
+                    return value;
+                }
                 if let (Kind::Member(owner, name), Shape::Method(method)) = (&function.kind, &callee.shape)
                     && let Some(value) = self.grown(&method.0, name, &arguments)
                 {
@@ -80,16 +105,24 @@ impl Walk<'_> {
                 self.call(&callee, &arguments, node.at, *is_new)
             }
             Kind::Sum(nodes) => {
-                let values = nodes.iter().map(|node| self.value(node, scope)).collect();
+                let values: Vec<_> = nodes.iter().map(|node| self.value(node, scope)).collect();
+                if let [left, right] = values.as_slice()
+                    && let Some(value) = self.by_class(None, left, right, node.at)
+                {
+                    return value;
+                }
                 self.sum(values)
             }
             Kind::Binary(operator, left, right) => {
                 let (left, right) = (self.value(left, scope), self.value(right, scope));
+                if let Some(value) = self.by_class(Some(*operator), &left, &right, node.at) {
+                    return value;
+                }
                 self.binary(*operator, &left, &right)
             }
             Kind::Not(inner) => {
-                self.value(inner, scope);
-                Value::default()
+                let inner = self.value(inner, scope);
+                inner.is_truthy().map_or_else(Value::default, |is| Value::of(Shape::Bool(!is)))
             }
             Kind::Minus(inner) => {
                 let inner = self.value(inner, scope);
@@ -120,12 +153,37 @@ impl Walk<'_> {
                 value
             }
             Kind::Await(inner) | Kind::Spread(inner) => self.value(inner, scope),
+            Kind::Yield(inner) => {
+                let value = inner.as_ref().map_or_else(Value::default, |inner| self.value(inner, scope));
+                let taint = value.deep_taint();
+                self.yields(value);
+                Value::unknown(taint)
+            }
+            Kind::Raised => self.raised.clone(),
+            Kind::Getter(inner) => Value::of(Shape::Getter(Rc::new(self.value(inner, scope)))),
+            Kind::Tagged(function, pieces) => {
+                let callee = self.value(function, scope);
+                let pieces: Vec<Value> = pieces.iter().map(|piece| self.value(piece, scope)).collect();
+                self.tagged(&callee, &pieces, node.at)
+            }
             Kind::Unknown(parts) => {
                 let taint =
                     parts.iter().fold(Taint::NONE, |all, part| all | self.value(part, scope).deep_taint());
                 Value::unknown(taint)
             }
         }
+    }
+
+    /// A template handed to a function: one of the file gets pieces and values, one of a library the text as a rule.
+    fn tagged(&mut self, callee: &Value, pieces: &[Value], at: u32) -> Value {
+        if matches!(callee.shape, Shape::Function(..) | Shape::Bound(_) | Shape::Object(_)) {
+            let (texts, given): (Vec<Value>, Vec<Value>) =
+                pieces.iter().cloned().partition(|piece| matches!(piece.shape, Shape::Text(_)));
+            let mut arguments = vec![(None, Value::list(texts))];
+            arguments.extend(given.into_iter().map(|value| (None, value)));
+            return self.call(callee, &arguments, at, false);
+        }
+        self.call(callee, &[(None, concatenated(pieces))], at, false)
     }
 
     /// What something is after a method that puts something in; `None` for other methods.
@@ -273,6 +331,10 @@ impl Walk<'_> {
 
     fn binary(&mut self, operator: Operator, left: &Value, right: &Value) -> Value {
         let taint = left.deep_taint() | right.deep_taint();
+        if matches!(operator, Operator::Equal | Operator::Unequal) {
+            let is_so = left.is_equal(right).map(|is| is == (operator == Operator::Equal));
+            return is_so.map_or_else(Value::default, |is| Value::of(Shape::Bool(is)));
+        }
         if let (Shape::Number(a), Shape::Number(b)) = (&left.shape, &right.shape) {
             return super::fold::arithmetic(operator, *a, *b)
                 .map_or(Value::unknown(taint), |number| Value::of(Shape::Number(number)).with(taint));
@@ -341,4 +403,13 @@ pub(super) fn concatenated(values: &[Value]) -> Value {
         })
         .reduce(Value::or)
         .unwrap_or(value)
+}
+
+/// Whether something is the class above: `super` or `super()`.
+fn is_super(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Name(name) => &**name == "super",
+        Kind::Call { callee, .. } => matches!(&callee.kind, Kind::Name(name) if &**name == "super"),
+        _ => false,
+    }
 }

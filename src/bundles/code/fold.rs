@@ -299,6 +299,17 @@ fn text_method<'v>(
             joined(&values, text)?
         }
         "format" => format(text, arguments),
+        "format_map" => match &argument(0)?.shape {
+            Shape::Map(entries) => {
+                let named: Vec<_> =
+                    entries.iter().map(|(name, value)| (Some(name.clone()), value.clone())).collect();
+                format(text, &named)
+            }
+            _ => return None,
+        },
+        // What is taken for a text where a function gets what matched.
+        "group" if language == Language::Python => Value::text(text.clone()),
+        "groups" if language == Language::Python => Value::list(vec![Value::text(text.clone())]),
         "split" | "rsplit" => {
             let by = known(0);
             let parts: Vec<Value> = match by.as_deref() {

@@ -4,7 +4,7 @@
 //! each element, others once. Functions are entered from their calls, a bounded number of times, and those that nothing
 //! calls are walked at the end, so that every call in the text is seen.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::judge::Hit;
@@ -23,6 +23,8 @@ pub(super) const LEVELS_MAX: usize = 1_500;
 const STEPS_BASE: usize = 30_000;
 /// Steps of the longest file.
 const STEPS_MAX: usize = 400_000;
+/// Values of one generator that are followed.
+const YIELDED_MAX: usize = 64;
 /// Times that a function is entered: fewer for a longer one.
 const ENTRIES: std::ops::RangeInclusive<usize> = 3..=400;
 
@@ -42,6 +44,8 @@ pub(super) struct ClassInfo {
     pub scope: usize,
     /// Classes of the file that it derives from.
     pub parents: Vec<usize>,
+    /// Members that are given to it when an instance is made, in their order.
+    pub fields: Vec<Rc<str>>,
 }
 
 /// An instance.
@@ -68,9 +72,20 @@ pub(super) struct Walk<'a> {
     /// Functions that were met and the scope they were made in, and how often each was entered.
     functions: Vec<(Rc<Function>, usize, Option<usize>)>,
     entries: HashMap<*const Function, (usize, Value)>,
-    /// Values that the functions being entered returned so far.
-    returned: Vec<Value>,
-    calls: usize,
+    /// Values that the functions being entered returned so far, and what they gave before they ended.
+    returned: Vec<(Value, Vec<Value>)>,
+    /// What was thrown.
+    pub raised: Value,
+    /// Members of libraries and modules that the file gave a value, by their canonical names.
+    pub patched: BTreeMap<Rc<str>, Value>,
+    /// Classes that functions are when they are used as such.
+    prototypes: HashMap<*const Function, usize>,
+    /// Functions that wait for events.
+    pub handlers: Vec<Value>,
+    /// Calls inside one another.
+    pub calls: usize,
+    /// Where the expression begins that is being looked at.
+    pub at: u32,
     pub levels: usize,
     pub steps: usize,
     /// Loops and functions around that were walked before.
@@ -84,6 +99,10 @@ pub(super) struct Walk<'a> {
     pub capabilities: BTreeSet<Capability>,
     /// Paths that something from the network was written to.
     pub downloaded: HashSet<Rc<str>>,
+    /// Texts that were written to files, by their paths.
+    pub written: Vec<(Rc<str>, Rc<str>)>,
+    /// Options of the command line that may be given several times.
+    pub listed: HashSet<Rc<str>>,
     /// Findings of text that is run as code.
     pub inner: Vec<CheckFinding>,
     /// Texts that were looked at as code or as commands, so that each is looked at once.
@@ -109,7 +128,12 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         functions: Vec::new(),
         entries: HashMap::new(),
         returned: Vec::new(),
+        raised: Value::default(),
+        patched: BTreeMap::new(),
+        prototypes: HashMap::new(),
+        handlers: Vec::new(),
         calls: 0,
+        at: 0,
         levels: 0,
         steps: (STEPS_BASE + text.len()).min(STEPS_MAX),
         again: 0,
@@ -119,9 +143,15 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         hits: Vec::new(),
         capabilities: BTreeSet::new(),
         downloaded: HashSet::new(),
+        written: Vec::new(),
+        listed: HashSet::new(),
         inner: Vec::new(),
         looked_at: HashSet::new(),
     };
+    // What runs the file gives it names.
+    if text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("zx")) {
+        walk.scopes[0].names.insert(Rc::from("$"), Value::api("zx.$"));
+    }
     walk.block(&parsed.body, 0);
     walk.remaining();
     super::shape::look(&mut walk);
@@ -196,6 +226,15 @@ impl Walk<'_> {
         body.iter().for_each(|statement| self.statement(statement, scope));
     }
 
+    /// Gives a value to whoever iterates over what the function being entered gives.
+    pub fn yields(&mut self, value: Value) {
+        if let Some((_, yielded)) = self.returned.last_mut()
+            && yielded.len() < YIELDED_MAX
+        {
+            yielded.push(value);
+        }
+    }
+
     fn declare(&mut self, function: &Rc<Function>, scope: usize) {
         if let Some(name) = &function.name {
             let value = self.function(function, scope);
@@ -257,9 +296,13 @@ impl Walk<'_> {
             }
             Statement::Return(node) => {
                 let value = node.as_ref().map_or_else(Value::default, |node| self.value(node, scope));
-                if let Some(returned) = self.returned.last_mut() {
+                if let Some((returned, _)) = self.returned.last_mut() {
                     *returned = std::mem::take(returned).or(value);
                 }
+            }
+            Statement::Raise(node) => {
+                let value = self.value(node, scope);
+                self.raised = std::mem::take(&mut self.raised).or(value);
             }
         }
     }
@@ -315,6 +358,8 @@ impl Walk<'_> {
             Shape::Bytes(bytes) => bytes.len(),
             Shape::Text(text) => text.len(),
             Shape::Map(entries) if self.language == Language::Python => entries.len(),
+            // A `Map` gives pairs; what has a length is a list of nothing yet.
+            Shape::Map(entries) if value.entry("length").is_none() => entries.len(),
             _ => return None,
         };
         if count > ELEMENTS_MAX || !self.step(count / 8) {
@@ -325,8 +370,14 @@ impl Walk<'_> {
             Shape::List(values) => values.iter().map(|v| v.clone().with(taint)).collect(),
             Shape::Bytes(bytes) => bytes.iter().map(number).collect(),
             Shape::Text(text) => text.chars().map(|c| Value::text(c.to_string()).with(taint)).collect(),
-            Shape::Map(entries) => {
+            Shape::Map(entries) if self.language == Language::Python => {
                 entries.iter().map(|(key, _)| Value::text(key.clone()).with(taint)).collect()
+            }
+            Shape::Map(entries) => {
+                let pair = |(key, value): &(Rc<str>, Value)| {
+                    Value::list(vec![Value::text(key.clone()), value.clone()]).with(taint)
+                };
+                entries.iter().map(pair).collect()
             }
             _ => return None,
         })
@@ -336,7 +387,7 @@ impl Walk<'_> {
     pub fn bind(&mut self, pattern: &Pattern, value: Value, scope: usize) {
         match pattern {
             Pattern::Nothing => {}
-            Pattern::Name(name) => self.set(name, value, scope),
+            Pattern::Name(name) | Pattern::NamedRest(name) => self.set(name, value, scope),
             Pattern::Default(inner, default) => {
                 let default = self.value(default, scope);
                 let value = if matches!(value.shape, Shape::Unknown) { value.or(default) } else { value };
@@ -393,16 +444,21 @@ impl Walk<'_> {
         let inner = self.scope(scope);
         let number = self.classes.len();
         self.derived_from(&bases);
-        self.classes.push(ClassInfo { scope: inner, parents });
+        self.classes.push(ClassInfo { scope: inner, parents, fields: class.fields.clone() });
         let before = self.functions.len();
         self.block(&class.body, inner);
+        // Methods of the class itself know it.
+        for value in self.scopes[inner].names.values_mut() {
+            if let Shape::Partial(partial) = &value.shape
+                && let [(None, Value { shape: Shape::Unknown, .. })] = partial.1.as_slice()
+            {
+                let class = (None, Value::of(Shape::Class(number)));
+                value.shape = Shape::Partial(Rc::new((partial.0.clone(), vec![class])));
+            }
+        }
         // Methods that nothing calls are walked with an instance of their own.
         let names = &self.scopes[inner].names;
-        let methods = names.values().filter_map(|value| match &value.shape {
-            Shape::Function(function, _) => Some(Rc::as_ptr(function)),
-            _ => None,
-        });
-        let methods: HashSet<*const Function> = methods.collect();
+        let methods: HashSet<*const Function> = names.values().flat_map(functions_of).collect();
         for (function, _, class) in &mut self.functions[before..] {
             if methods.contains(&Rc::as_ptr(function)) {
                 *class = Some(number);
@@ -421,8 +477,40 @@ impl Walk<'_> {
             self.in_class(class, maker, 0).map(|value| value.shape)
         {
             self.enter(&function, scope, arguments, Some(object.clone()));
+        } else if self.language == Language::Python {
+            self.fill(class, arguments);
         }
         object
+    }
+
+    /// Gives the members of the newest instance the values that it was made with.
+    fn fill(&mut self, class: usize, arguments: &[(Option<Rc<str>>, Value)]) {
+        let fields = self.classes.get(class).map(|info| info.fields.clone()).unwrap_or_default();
+        let mut unnamed = fields.into_iter();
+        let Some(object) = self.objects.last_mut() else { return };
+        for (name, value) in arguments.iter().take(64) {
+            if let Some(name) = name.clone().or_else(|| unnamed.next()) {
+                object.fields.insert(name, value.clone());
+            }
+        }
+    }
+
+    /// The class that a function is when instances are made by it.
+    pub fn class_of(&mut self, function: &Rc<Function>, scope: usize) -> usize {
+        if let Some(number) = self.prototypes.get(&Rc::as_ptr(function)) {
+            return *number;
+        }
+        let inner = self.scope(scope);
+        let maker = Value::of(Shape::Function(function.clone(), scope));
+        self.scopes[inner].names.insert(Rc::from("constructor"), maker);
+        self.classes.push(ClassInfo { scope: inner, parents: Vec::new(), fields: Vec::new() });
+        self.prototypes.insert(Rc::as_ptr(function), self.classes.len() - 1);
+        self.classes.len() - 1
+    }
+
+    /// The class that a function is, if it was used as one.
+    pub fn known_class_of(&self, function: &Rc<Function>) -> Option<usize> {
+        self.prototypes.get(&Rc::as_ptr(function)).copied()
     }
 
     /// A name of a class or of those it derives from.
@@ -455,14 +543,15 @@ impl Walk<'_> {
         let inner = self.scope(scope);
         self.parameters(function, arguments, this, inner);
         self.calls += 1;
-        self.returned.push(Value::default());
+        self.returned.push(Default::default());
         let (branches, doubled) = (std::mem::take(&mut self.branches), std::mem::take(&mut self.doubled));
         self.again += usize::from(entered > 0);
         self.block(&function.body, inner);
         self.again -= usize::from(entered > 0);
         (self.branches, self.doubled) = (branches, doubled);
         self.calls -= 1;
-        let value = self.returned.pop().unwrap_or_default();
+        let (value, yielded) = self.returned.pop().unwrap_or_default();
+        let value = if yielded.is_empty() { value } else { Value::list(yielded) };
         self.entries.insert(key, (entered + 1, value.clone()));
         value
     }
@@ -484,6 +573,11 @@ impl Walk<'_> {
         }
         unnamed.extend(arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value.clone()));
         for (nth, pattern) in function.parameters.iter().enumerate() {
+            if let Pattern::NamedRest(name) = pattern {
+                let rest = named_rest(function, arguments);
+                self.scopes[scope].names.insert(name.clone(), rest);
+                continue;
+            }
             let name = match pattern {
                 Pattern::Name(name) => Some(name),
                 Pattern::Default(inner, _) => match &**inner {
@@ -536,5 +630,36 @@ impl Walk<'_> {
             return Value::of(Shape::Object(*number));
         }
         self.instance(class, &[])
+    }
+}
+
+/// The functions that a member of a class is made of.
+fn functions_of(value: &Value) -> Vec<*const Function> {
+    match &value.shape {
+        Shape::Function(function, _) => vec![Rc::as_ptr(function)],
+        Shape::Getter(getter) => functions_of(getter),
+        Shape::Partial(partial) if !partial.1.is_empty() => functions_of(&partial.0),
+        Shape::Any(values) => values.iter().flat_map(functions_of).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The named arguments that no parameter of a function takes.
+fn named_rest(function: &Function, arguments: &[(Option<Rc<str>>, Value)]) -> Value {
+    let is_taken = |name: &Rc<str>| {
+        function.parameters.iter().any(|pattern| match pattern {
+            Pattern::Name(known) => known == name,
+            Pattern::Default(inner, _) => matches!(&**inner, Pattern::Name(known) if known == name),
+            _ => false,
+        })
+    };
+    let named = arguments.iter().filter_map(|(name, value)| Some((name.clone()?, value.clone())));
+    let entries: Vec<_> = named.filter(|(name, _)| !is_taken(name)).collect();
+    match entries.is_empty() {
+        // What is given to a function whose callers are not known.
+        true => {
+            Value::unknown(arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint()))
+        }
+        false => Value::of(Shape::Map(Rc::new(entries))),
     }
 }

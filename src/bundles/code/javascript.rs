@@ -6,12 +6,13 @@
 use std::rc::Rc;
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{self, Declaration, Statement as Source};
+use oxc_ast::ast::{self, BindingPattern, Declaration, Statement as Source};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::{GetSpan, SourceType};
 
+use super::assign::SETTER;
 use super::python::{Lower, Parsed};
-use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
+use super::tree::{Argument, Class, Function, Kind, Node, Pattern, Statement};
 
 /// Times that a line with an error is taken out.
 const REPAIRS_MAX: usize = 6;
@@ -161,7 +162,10 @@ impl Lower {
                 let iterable = self.js(&looped.right);
                 let at = iterable.at;
                 // The keys of something are not its values.
-                let iterable = Node::new(Kind::Unknown(vec![iterable]), at);
+                let object = Node::new(Kind::Name(Rc::from("Object")), at);
+                let callee = Box::new(Node::new(Kind::Member(Box::new(object), Rc::from("keys")), at));
+                let arguments = vec![Argument { name: None, value: iterable, is_spread: false }];
+                let iterable = Node::new(Kind::Call { callee, arguments, is_new: false }, at);
                 let (target, body) = (self.loop_target(&looped.left), self.js_body(&looped.body));
                 out.push(Statement::Loop { target, iterable: Some(iterable), body });
             }
@@ -178,7 +182,7 @@ impl Lower {
                 let value = given.argument.as_ref().map(|value| self.js(value));
                 out.push(Statement::Return(value));
             }
-            Source::ThrowStatement(thrown) => out.push(Statement::Expression(self.js(&thrown.argument))),
+            Source::ThrowStatement(thrown) => out.push(Statement::Raise(self.js(&thrown.argument))),
             Source::SwitchStatement(switch) => {
                 out.push(Statement::Expression(self.js(&switch.discriminant)));
                 for case in &switch.cases {
@@ -191,7 +195,12 @@ impl Lower {
                 let body = self.js_statements(&tried.block.body);
                 out.push(Statement::Block(body, false));
                 if let Some(handler) = &tried.handler {
-                    let body = self.js_statements(&handler.body.body);
+                    let mut body = Vec::new();
+                    if let Some(caught) = &handler.param {
+                        let raised = Node::new(Kind::Raised, handler.span.start);
+                        body.push(Statement::Assign(self.binding(&caught.pattern), raised));
+                    }
+                    body.extend(self.js_statements(&handler.body.body));
                     out.push(Statement::Block(body, false));
                 }
                 if let Some(finalizer) = &tried.finalizer {
@@ -252,9 +261,19 @@ impl Lower {
             }
             Declaration::ClassDeclaration(class) => out.push(Statement::Class(self.js_class(class))),
             Declaration::TSEnumDeclaration(declared) => {
+                let mut entries = Vec::new();
                 for member in &declared.body.members {
-                    out.extend(member.initializer.iter().map(|v| Statement::Expression(self.js(v))));
+                    let Some(value) = &member.initializer else { continue };
+                    let name = match &member.id {
+                        ast::TSEnumMemberName::Identifier(name) => Rc::from(name.name.as_str()),
+                        ast::TSEnumMemberName::String(name) => Rc::from(name.value.as_str()),
+                        _ => Rc::from("\0"),
+                    };
+                    entries.push((Some(Node::new(Kind::Text(name), member.span.start)), self.js(value)));
                 }
+                let at = declared.span.start;
+                let name = Pattern::Name(Rc::from(declared.id.name.as_str()));
+                out.push(Statement::Assign(name, Node::new(Kind::Map(entries), at)));
             }
             Declaration::TSExternalModuleDeclaration(declared) => {
                 if let Some(body) = &declared.body {
@@ -343,7 +362,18 @@ impl Lower {
 
     pub fn js_function(&mut self, function: &ast::Function<'_>) -> Rc<Function> {
         let (parameters, rest) = self.js_parameters(&function.params);
-        let body = function.body.as_ref().map(|body| self.js_statements(&body.statements));
+        let mut body = function.body.as_ref().map(|body| self.js_statements(&body.statements));
+        // `constructor(private name: string)` declares a member and gives it its value.
+        let declared = function.params.items.iter().filter(|one| one.accessibility.is_some() || one.readonly);
+        for one in declared {
+            let (BindingPattern::BindingIdentifier(name), Some(body)) = (&one.pattern, &mut body) else {
+                continue;
+            };
+            let (at, name) = (one.span.start, Rc::<str>::from(name.name.as_str()));
+            let this = Box::new(Node::new(Kind::Name(Rc::from("this")), at));
+            let place = Pattern::Place(Node::new(Kind::Member(this, name.clone()), at));
+            body.insert(0, Statement::Assign(place, Node::new(Kind::Name(name), at)));
+        }
         let name = function.id.as_ref().map(|id| Rc::from(id.name.as_str()));
         Rc::new(Function { name, parameters, rest, body: body.unwrap_or_default() })
     }
@@ -382,7 +412,12 @@ impl Lower {
                 lower.class_element(element, &mut body);
             }
         });
-        Rc::new(Class { name: class.id.as_ref().map(|id| Rc::from(id.name.as_str())), bases, body })
+        Rc::new(Class {
+            name: class.id.as_ref().map(|id| Rc::from(id.name.as_str())),
+            bases,
+            fields: Vec::new(),
+            body,
+        })
     }
 
     fn class_element(&mut self, element: &ast::ClassElement<'_>, out: &mut Vec<Statement>) {
@@ -397,6 +432,13 @@ impl Lower {
                 match self.key_name(&method.key, method.computed) {
                     Ok(name) => {
                         let value = Node::new(Kind::Function(function), at);
+                        let (name, value) = match method.kind {
+                            ast::MethodDefinitionKind::Get => {
+                                (name, Node::new(Kind::Getter(Box::new(value)), at))
+                            }
+                            ast::MethodDefinitionKind::Set => (Rc::from(format!("{name}{SETTER}")), value),
+                            _ => (name, value),
+                        };
                         out.push(Statement::Assign(Pattern::Name(name), value));
                     }
                     Err(key) => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use oxc_ast::ast::{self, AssignmentTarget, BindingPattern, Expression};
 use oxc_span::GetSpan;
 
+use super::assign::SETTER;
 use super::python::Lower;
 use super::tree::{Argument, Kind, Node, Operator, Pattern};
 
@@ -30,12 +31,10 @@ impl Lower {
             Expression::Identifier(name) => Kind::Name(Rc::from(name.name.as_str())),
             Expression::RegExpLiteral(literal) => {
                 // A value with methods of its own: its `exec` runs no code.
-                let callee = Node::new(Kind::Name(Rc::from("RegExp")), literal.span.start);
-                Kind::Call { callee: Box::new(callee), arguments: Vec::new(), is_new: true }
+                Kind::Pattern(Rc::from(format!("{}/{}", literal.regex.pattern.text, literal.regex.flags)))
             }
-            Expression::BigIntLiteral(_) | Expression::Super(_) | Expression::NewTarget(_) => {
-                Kind::Unknown(Vec::new())
-            }
+            Expression::BigIntLiteral(_) | Expression::NewTarget(_) => Kind::Unknown(Vec::new()),
+            Expression::Super(_) => Kind::Name(Rc::from("super")),
             Expression::ThisExpression(_) => Kind::Name(Rc::from("this")),
             Expression::ImportMeta(_) => Kind::Name(Rc::from("import.meta")),
             Expression::ArrayExpression(list) => Kind::List(self.elements(list)),
@@ -46,7 +45,7 @@ impl Lower {
             Expression::AssignmentExpression(assignment) => self.js_assignment(assignment),
             Expression::AwaitExpression(awaited) => Kind::Await(self.js_boxed(&awaited.argument)),
             Expression::YieldExpression(given) => {
-                Kind::Unknown(given.argument.iter().map(|value| self.js(value)).collect())
+                Kind::Yield(given.argument.as_ref().map(|value| self.js_boxed(value)))
             }
             Expression::BinaryExpression(binary) => self.js_binary(binary),
             Expression::LogicalExpression(logical) => {
@@ -90,13 +89,7 @@ impl Lower {
             }
             Expression::TaggedTemplateExpression(tagged) => {
                 let callee = self.js_boxed(&tagged.tag);
-                let at = tagged.quasi.span.start;
-                let value = Node::new(Kind::Template(self.js_template(&tagged.quasi)), at);
-                Kind::Call {
-                    callee,
-                    arguments: vec![Argument { name: None, value, is_spread: false }],
-                    is_new: false,
-                }
+                Kind::Tagged(callee, self.js_template(&tagged.quasi))
             }
             Expression::UnaryExpression(unary) => match unary.operator.as_str() {
                 "!" => Kind::Not(self.js_boxed(&unary.argument)),
@@ -177,6 +170,8 @@ impl Lower {
             "|" => Operator::Or,
             "<<" => Operator::ShiftLeft,
             ">>" | ">>>" => Operator::ShiftRight,
+            "==" | "===" => Operator::Equal,
+            "!=" | "!==" => Operator::Unequal,
             _ => Operator::Compare,
         };
         Kind::Binary(operator, self.js_boxed(&binary.left), self.js_boxed(&binary.right))
@@ -206,8 +201,21 @@ impl Lower {
                     out.push((None, self.js(&spread.argument)))
                 }
                 ast::ObjectPropertyKind::ObjectProperty(property) => {
-                    let key = self.key(&property.key, property.computed);
-                    out.push((Some(key), self.js(&property.value)));
+                    let (mut key, mut value) =
+                        (self.key(&property.key, property.computed), self.js(&property.value));
+                    match property.kind {
+                        ast::PropertyKind::Get => {
+                            let at = value.at;
+                            value = Node::new(Kind::Getter(Box::new(value)), at);
+                        }
+                        ast::PropertyKind::Set => {
+                            if let Kind::Text(name) = &key.kind {
+                                key.kind = Kind::Text(Rc::from(format!("{name}{SETTER}")));
+                            }
+                        }
+                        ast::PropertyKind::Init => {}
+                    }
+                    out.push((Some(key), value));
                 }
             }
         }

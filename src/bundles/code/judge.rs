@@ -78,21 +78,12 @@ impl Walk<'_> {
             }
         }
         for (keyword, wanted) in &condition.keywords {
-            let mut text = String::new();
-            let given = arguments.iter().filter(|(name, _)| name.as_deref() == Some(keyword));
-            given.for_each(|(_, value)| value.all_text(&mut text, 2));
-            if !text.eq_ignore_ascii_case(wanted) {
+            if !option(arguments, keyword).is_some_and(|value| is_as_wanted(value, wanted)) {
                 return false;
             }
         }
         let looked: Vec<&Value> = match condition.argument {
-            Some(nth) => arguments
-                .iter()
-                .filter(|(name, _)| name.is_none())
-                .nth(nth)
-                .map(|(_, v)| v)
-                .into_iter()
-                .collect(),
+            Some(nth) => argument(arguments, nth).into_iter().collect(),
             None => arguments.iter().map(|(_, value)| value).collect(),
         };
         let bodies: Vec<Value>;
@@ -296,6 +287,65 @@ fn detail(kind: &str, name: &str, arguments: &Arguments) -> String {
 pub(super) fn lines(text: &str) -> Vec<usize> {
     debug_assert_eq!(line_of(text, 0), 1);
     std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1)).collect()
+}
+
+/// What the first parameters of functions that run, fetch or look up something are called.
+const FIRST: &[&str] = &[
+    "args",
+    "cmd",
+    "command",
+    "commands",
+    "code",
+    "source",
+    "object",
+    "popenargs",
+    "url",
+    "host",
+    "hostname",
+    "path",
+    "path1",
+    "file",
+    "filename",
+    "name",
+    "expression",
+    "string",
+];
+
+/// The argument of a function at a place, given without or with its name.
+pub(super) fn argument(arguments: &Arguments, nth: usize) -> Option<&Value> {
+    let mut unnamed = arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value);
+    let named = |wanted: &&str| arguments.iter().find(|(name, _)| name.as_deref() == Some(wanted));
+    match unnamed.nth(nth) {
+        Some(value) => Some(value),
+        None if nth == 0 => FIRST.iter().find_map(named).map(|(_, value)| value),
+        None => None,
+    }
+}
+
+/// An option of a call: an argument of that name, or an entry of a map of options.
+pub(super) fn option<'v>(arguments: &'v Arguments, name: &str) -> Option<&'v Value> {
+    let named = arguments.iter().find(|(given, _)| given.as_deref() == Some(name)).map(|(_, value)| value);
+    named.or_else(|| {
+        let unnamed = arguments.iter().skip(1).filter(|(name, _)| name.is_none());
+        unnamed.filter_map(|(_, value)| value.entry(name)).next_back()
+    })
+}
+
+/// Whether an option is set as a rule wants it: by its truth, or by its text.
+fn is_as_wanted(value: &Value, wanted: &str) -> bool {
+    let is_any = |wanted: bool| match &value.shape {
+        Shape::Any(choices) => choices.iter().any(|choice| choice.is_truthy() == Some(wanted)),
+        _ => value.is_truthy() == Some(wanted),
+    };
+    match wanted {
+        "true" => is_any(true),
+        "false" => is_any(false),
+        wanted => {
+            let mut text = String::new();
+            value.all_text(&mut text, 2);
+            text.eq_ignore_ascii_case(wanted)
+        }
+    }
 }
 
 /// Names of arguments and entries that carry what a service asks for, and not data.

@@ -42,32 +42,21 @@ pub(super) fn code_of_address(address: &str) -> Option<Rc<str>> {
     Some(Rc::from(code))
 }
 
-/// Whether a member of the environment is a variable and not a method of it.
-pub(super) fn is_variable(name: &str) -> bool {
-    !matches!(
+/// Whether a member of the environment as a whole is a method of it and no variable.
+pub(super) fn is_method_of_environment(name: &str) -> bool {
+    matches!(
         name,
         "get"
-            | "copy"
-            | "items"
-            | "keys"
-            | "values"
-            | "update"
-            | "pop"
-            | "setdefault"
-            | "entries"
-            | "toObject"
             | "set"
-            | "text"
-            | "json"
-            | "encode"
-            | "decode"
-            | "then"
-            | "map"
-            | "forEach"
-            | "filter"
+            | "has"
+            | "delete"
+            | "toObject"
             | "toString"
-            | "read"
-            | "join"
+            | "valueOf"
+            | "hasOwnProperty"
+            | "propertyIsEnumerable"
+            | "toLocaleString"
+            | "constructor"
     )
 }
 
@@ -129,6 +118,19 @@ pub(super) fn returned(rules: &BundleRules, name: &str) -> (Taint, bool) {
         .fold((Taint::NONE, false), |(taint, is_clean), api| (taint | api.returns, is_clean || api.is_clean))
 }
 
+/// Whether a value is the table of the names of a module.
+fn is_table_of_names(value: &Value) -> bool {
+    value.api_name().is_some_and(|path| path.ends_with(".__dict__") || path.ends_with("globals()"))
+}
+
+/// A key and its value out of a list of both.
+fn pair(value: &Value) -> Option<(Rc<str>, Value)> {
+    match value.as_list()? {
+        [key, value] => Some((key.known_text().unwrap_or_else(|| key.piece()), value.clone())),
+        _ => None,
+    }
+}
+
 /// A home folder as the file system of the shell knows it.
 pub(super) const HOME: &str = "~";
 
@@ -149,6 +151,9 @@ impl Walk<'_> {
         if let Some(value) = self.environment(path, callee, arguments) {
             return Some(value);
         }
+        if let Some(value) = self.read_constant(path, callee, arguments) {
+            return Some(value);
+        }
         Some(match &**path {
             "builtins.getattr" | "Reflect.get" | "inspect.getattr_static" | "_.get" => {
                 let (base, name) = (first?, &arguments.get(1)?.1);
@@ -165,9 +170,42 @@ impl Walk<'_> {
                     }
                 }
             }
-            "builtins.vars" if first.is_some() => {
-                let module = first?.api_name()?;
-                Value::api(format!("{module}.__dict__"))
+            "builtins.vars" | "inspect.getmembers" | "inspect.getmembers_static" if first.is_some() => {
+                let of = first?;
+                match &of.shape {
+                    Shape::Api(module) => Value::api(format!("{module}.__dict__")),
+                    Shape::Object(_) | Shape::Class(_) => of.clone(),
+                    _ => return None,
+                }
+            }
+            // A module by way of what knows where it is.
+            "importlib.util.find_spec" | "importlib.find_loader" | "pkgutil.find_loader" => {
+                Value::api("importlib.spec()").with(first?.taint & PUT_TOGETHER).about(first?.known_text())
+            }
+            "importlib.util.module_from_spec" => {
+                let name = first?.about.clone()?;
+                self.module(&name, at).with(Taint::HIDDEN)
+            }
+            "importlib.spec().loader.load_module" | "importlib.spec().load_module" => {
+                let name = callee.about.clone()?;
+                self.module(&name, at).with(Taint::HIDDEN)
+            }
+            "builtins.__loader__.load_module"
+            | "importlib.machinery.BuiltinImporter.load_module"
+            | "importlib._bootstrap._load"
+            | "zipimport.zipimporter().load_module" => {
+                let name = first?.known_text()?;
+                self.module(&name, at).with(Taint::HIDDEN)
+            }
+            "pydoc.locate" | "pkgutil.resolve_name" => {
+                let text = first?.known_text()?;
+                match super::callback::split_name(&text) {
+                    Some((module, name)) => {
+                        let module = self.module(module, at);
+                        self.member(&module, &name, true)
+                    }
+                    None => self.module(&text, at).with(Taint::HIDDEN),
+                }
             }
             "builtins.__import__"
             | "importlib.import_module"
@@ -177,6 +215,7 @@ impl Walk<'_> {
             | "builtins.reload"
             | "importlib.reload"
             | "createRequire()"
+            | "process.getBuiltinModule"
             | "module.createRequire()" => {
                 let name = first?;
                 if let Some(module) = name.api_name() {
@@ -224,6 +263,8 @@ impl Walk<'_> {
                 match (value.as_text(), &value.shape) {
                     (Some(text), _) => Value::text(text).with(taint),
                     (_, Shape::Number(_)) => Value::text(value.piece()).with(taint),
+                    // The environment as text is no longer the environment.
+                    (_, Shape::Api(_)) if taint.meets(Taint::ENVIRONMENT) => Value::unknown(taint),
                     // What is in it is still in it: a list or map keeps its texts for the rules.
                     _ => Value { taint: value.taint | taint, ..value },
                 }
@@ -240,7 +281,7 @@ impl Walk<'_> {
                 None => Value::of(Shape::Bytes(Rc::from([]))),
             },
             "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.sorted" | "builtins.iter"
-            | "Array.from" | "builtins.frozenset" | "Object.values" | "itertools.chain" | "builtins.next" => {
+            | "Array.from" | "builtins.frozenset" | "Object.values" | "itertools.chain" => {
                 let value = first?;
                 match &value.shape {
                     Shape::Map(entries) if &**path == "Object.values" => {
@@ -262,16 +303,105 @@ impl Walk<'_> {
                     },
                 }
             }
-            "builtins.dict" | "Object.assign" | "Object.fromEntries" => {
-                let mut entries = Vec::new();
+            "builtins.dict" if first.is_some_and(is_table_of_names) => first?.clone(),
+            "builtins.dict" | "Object.assign" | "Object.fromEntries" | "Map" | "WeakMap"
+            | "Object.create" => {
+                let (mut entries, mut is_known) = (Vec::new(), true);
                 for (name, value) in arguments {
                     match (name, &value.shape) {
                         (Some(name), _) => entries.push((name.clone(), value.clone())),
                         (None, Shape::Map(inner)) => entries.extend(inner.iter().cloned()),
-                        _ => {}
+                        (None, Shape::List(pairs)) if &**path != "Object.assign" => {
+                            entries.extend(pairs.iter().filter_map(pair));
+                        }
+                        // What is made of an instance or a class is one as far as its members go.
+                        (None, Shape::Object(_) | Shape::Class(_)) => return Some(value.clone()),
+                        _ => is_known = false,
                     }
                 }
+                if entries.is_empty() && !is_known {
+                    return Some(Value::unknown(taint));
+                }
                 Value::of(Shape::Map(Rc::new(entries))).with(taint)
+            }
+            // Its elements, which `add` puts more to.
+            "Set" | "WeakSet" => match first {
+                Some(value) => self.elements(value).map_or_else(|| value.clone(), Value::list).with(taint),
+                None => Value::list(Vec::new()),
+            },
+            // Reads of members go to a function, which knows the thing behind it.
+            "Proxy" => {
+                let (target, handler) = (first?.clone(), &arguments.get(1)?.1);
+                let Some(get) = handler.entry("get").cloned() else { return Some(target) };
+                let inner = self.scope(0);
+                let read = Value::of(Shape::Partial(Rc::new((get, vec![(None, target)]))));
+                self.scopes[inner].names.insert(Rc::from("__getattr__"), read);
+                self.classes.push(super::follow::ClassInfo {
+                    scope: inner,
+                    parents: Vec::new(),
+                    fields: Vec::new(),
+                });
+                self.instance(self.classes.len() - 1, &[])
+            }
+            "Object.getPrototypeOf" if matches!(first?.shape, Shape::Object(_)) => first?.clone(),
+            "String.raw" | "dedent" | "outdent" => first?.clone(),
+            "builtins.Exception" => first?.clone(),
+            // It is settled by a function that it hands out.
+            "Promise" => {
+                let settle = [(None, Value::api("Promise.*settle")), (None, Value::api("Promise.*settle"))];
+                let settled = self.call(first?, &settle, at, false);
+                match settled.as_list().and_then(<[Value]>::first) {
+                    Some(value) => value.clone(),
+                    None => Value::unknown(settled.deep_taint()),
+                }
+            }
+            "Promise.*settle" => {
+                self.yields(first.cloned().unwrap_or_default());
+                Value::default()
+            }
+            "worker_threads.Worker" if Self::is_set(arguments, "eval") => {
+                self.record(path, arguments, at, callee.taint);
+                let code = first?.known_text()?;
+                self.look_at_code(&code, at, "text that a worker runs");
+                Value::default()
+            }
+            // The message is what there is of an error.
+            "Error" | "TypeError" | "RangeError" => {
+                let message = first.cloned().unwrap_or_default();
+                Value::of(Shape::Map(Rc::new(vec![(Rc::from("message"), message)]))).with(taint)
+            }
+            "types.SimpleNamespace" | "argparse.Namespace" => {
+                let object = self.plain_object();
+                if let Shape::Object(number) = object.shape {
+                    for (name, value) in arguments {
+                        if let Some(name) = name {
+                            self.objects[number].fields.insert(name.clone(), value.clone());
+                        }
+                    }
+                }
+                object
+            }
+            // A class that is put together out of its members.
+            "builtins.type" if arguments.len() == 3 => {
+                let inner = self.scope(0);
+                if let Shape::Map(entries) = &arguments[2].1.shape {
+                    self.scopes[inner].names.extend(entries.iter().cloned());
+                }
+                let bases = arguments[1].1.as_list().unwrap_or_default();
+                let parents = bases.iter().filter_map(|base| match base.shape {
+                    Shape::Class(number) => Some(number),
+                    _ => None,
+                });
+                let parents = parents.collect();
+                self.classes.push(super::follow::ClassInfo { scope: inner, parents, fields: Vec::new() });
+                Value::of(Shape::Class(self.classes.len() - 1))
+            }
+            "builtins.next" => {
+                let value = first?;
+                match self.elements(value) {
+                    Some(list) => list.into_iter().take(4).reduce(Value::or).unwrap_or_default().with(taint),
+                    None => value.clone(),
+                }
             }
             "builtins.reversed" => {
                 let hidden = if matches!(first?.shape, Shape::Text(_)) { Taint::HIDDEN } else { Taint::NONE };
@@ -327,6 +457,17 @@ impl Walk<'_> {
             "functools.partial" | "functools.partialmethod" => {
                 let given = arguments.iter().skip(1).cloned().collect();
                 Value::of(Shape::Partial(Rc::new((first?.clone(), given))))
+            }
+            // A function that is no method, and one of which the first argument is the class.
+            "builtins.staticmethod" => Value::of(Shape::Partial(Rc::new((first?.clone(), Vec::new())))),
+            "builtins.classmethod" => {
+                let class = (None, Value::default());
+                Value::of(Shape::Partial(Rc::new((first?.clone(), vec![class]))))
+            }
+            "builtins.property" | "functools.cached_property" => {
+                let named = arguments.iter().find(|(name, _)| name.as_deref() == Some("fget"));
+                let getter = named.map(|(_, value)| value).or(first)?;
+                Value::of(Shape::Getter(Rc::new(getter.clone())))
             }
             "operator.attrgetter" | "operator.itemgetter" => {
                 let name = first?.clone();
@@ -405,11 +546,9 @@ impl Walk<'_> {
             "builtins.len"
             | "builtins.isinstance"
             | "builtins.hasattr"
-            | "builtins.bool"
             | "builtins.any"
             | "builtins.all"
             | "Array.isArray"
-            | "Boolean"
             | "os.path.exists"
             | "os.path.isfile"
             | "os.path.isdir"
@@ -418,6 +557,10 @@ impl Walk<'_> {
             | "builtins.hash"
             | "builtins.id"
             | "os.path.getsize" => Value::default(),
+            "builtins.bool" | "Boolean" => {
+                let truth = first.and_then(Value::is_truthy);
+                truth.map_or_else(Value::default, |is| Value::of(Shape::Bool(is)))
+            }
             "builtins.int" | "parseInt" | "Number" | "parseFloat" => {
                 let value = first?;
                 let radix = arguments.get(1).and_then(|(_, radix)| radix.as_number()).unwrap_or(10.0) as u32;
@@ -564,7 +707,7 @@ impl Walk<'_> {
             | "rimraf.rimrafSync" => {
                 let is_tree = !path.contains("unlink") && !matches!(&**path, "os.remove" | "os.rmdir");
                 self.record(path, arguments, at, callee.taint);
-                self.delete(&first?.piece(), is_tree, at);
+                self.delete(first?, is_tree, at);
                 Value::default()
             }
             _ => return None,

@@ -8,10 +8,16 @@
 //! Limits: files up to [`FILE_BYTES_MAX`], nesting, steps; what is beyond is told and never taken for harmless. Pure: the
 //! same report for the same text. The parsers run on a thread of their own with a stack to match.
 //!
-//! Not caught: values that travel through other files, objects built at run time, and what a library does inside.
+//! Members of instances, classes, functions, modules and tables are followed, with getters, operators and decorators; so
+//! are functions that are given away, called with what stands beside them.
+//!
+//! Not caught: values that travel through other files or into coroutines, metaclasses, objects whose members have names
+//! that are computed at run time, and what a library does inside.
 
+mod assign;
 mod blind;
 mod call;
+mod callback;
 mod decode;
 mod evaluate;
 mod fold;
@@ -26,7 +32,9 @@ mod places;
 mod process;
 mod python;
 mod python_expression;
+mod read;
 mod shape;
+mod stand_in;
 mod taint;
 mod template;
 mod tree;
@@ -82,7 +90,7 @@ pub fn language_of(path: &str, head: &[u8]) -> Option<Language> {
     };
     line[2..].split_whitespace().find_map(|word| match program(word).as_str() {
         "python" | "pypy" | "pythonw" => Some(Language::Python),
-        "node" | "nodejs" | "deno" | "bun" | "tsx" | "ts-node" => Some(Language::JavaScript),
+        "node" | "nodejs" | "deno" | "bun" | "tsx" | "ts-node" | "zx" => Some(Language::JavaScript),
         _ => None,
     })
 }

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use super::Language;
 use super::follow::Walk;
 use super::taint::Taint;
-use super::tree::{Kind, Node};
 use super::value::{Shape, Value};
 
 /// Bytes of a canonical name; a longer chain of calls is unknown.
@@ -72,6 +71,9 @@ const BUILTINS: &[&str] = &[
     "setattr",
     "slice",
     "sorted",
+    "staticmethod",
+    "classmethod",
+    "property",
     "str",
     "sum",
     "super",
@@ -84,6 +86,50 @@ const BUILTINS: &[&str] = &[
     "__import__",
     "__loader__",
 ];
+
+/// Modules of Python that other modules import and so hand on.
+const HANDED_ON: &[&str] =
+    &["os", "sys", "subprocess", "builtins", "importlib", "socket", "shutil", "pty", "ctypes", "posix", "nt"];
+
+/// Builders of which nearly every method gives the builder itself, by canonical names.
+const FLUENT: &[&str] = &[
+    "commander.program",
+    "commander.Command()",
+    "commander",
+    "yargs",
+    "yargs()",
+    "yargs.yargs()",
+    "cac()",
+    "sade()",
+];
+
+/// The builder that a method of it gives; `None` for other functions.
+pub(super) fn fluent(path: &str) -> Option<&str> {
+    let (owner, method) = path.rsplit_once('.')?;
+    let gives_more = matches!(
+        method,
+        "opts"
+            | "optsWithGlobals"
+            | "parse"
+            | "parseSync"
+            | "parseAsync"
+            | "getOptionValue"
+            | "Command"
+            | "yargs"
+    );
+    (FLUENT.contains(&owner) && !gives_more).then_some(owner)
+}
+
+/// Whether a name that is bound nowhere is that of an exception of the language.
+fn is_exception(name: &str) -> bool {
+    (name.ends_with("Error") || name.ends_with("Exception") || matches!(name, "SystemExit" | "StopIteration"))
+        && name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase())
+}
+
+/// Whether a name is that of a table of the names of the file.
+fn is_names(path: &str) -> bool {
+    matches!(path, "builtins.globals()" | "builtins.locals()" | "builtins.vars()")
+}
 
 /// Names of the global object of JavaScript.
 const GLOBALS: &[&str] = &["globalThis", "window", "global", "self", "top", "frames", "parent"];
@@ -98,7 +144,8 @@ impl Walk<'_> {
             Language::Python if matches!(&**name, "__builtins__" | "builtins" | "__builtin__") => {
                 Value::api("builtins")
             }
-            Language::Python if BUILTINS.contains(&&**name) => Value::api(format!("builtins.{name}")),
+            Language::Python if is_exception(name) => Value::api("builtins.Exception"),
+            Language::Python if BUILTINS.contains(&&**name) => self.api(&format!("builtins.{name}")),
             Language::Python if &**name == "__file__" => Value::text("\0.py").with(Taint::HOST_FOLDER),
             Language::Python => {
                 let known = |module: &Rc<str>| {
@@ -131,6 +178,9 @@ impl Walk<'_> {
         if let Some(text) = super::library::constant(name) {
             return text;
         }
+        if let Some(patched) = self.patched.get(name) {
+            return patched.clone().or(Value::api(name));
+        }
         let mut taint = Taint::NONE;
         let rules = self.context.rules;
         for api in rules.apis_of(name).filter(|api| api.is_value) {
@@ -142,6 +192,10 @@ impl Walk<'_> {
 
     pub fn import(&mut self, local: &Rc<str>, module: &Rc<str>, at: u32, scope: usize) {
         let value = self.module(module, at);
+        // It gives the global object its names.
+        if &**module == "zx/globals" {
+            self.scopes[0].names.insert(Rc::from("$"), Value::api("zx.$"));
+        }
         if !local.is_empty() {
             self.scopes[scope].names.insert(local.clone(), value);
         }
@@ -179,19 +233,49 @@ impl Walk<'_> {
 
     /// `base.name`.
     pub fn member(&mut self, base: &Value, name: &Rc<str>, is_hidden: bool) -> Value {
+        let value = self.member_as_kept(base, name, is_hidden);
+        self.got(value, base)
+    }
+
+    /// What comes of reading a member: that of a function where one stands behind it.
+    fn got(&mut self, value: Value, base: &Value) -> Value {
+        match &value.shape {
+            Shape::Getter(getter) => {
+                let at = self.at;
+                self.call_of(getter, base, &[], at).with(value.taint)
+            }
+            Shape::Any(values) if values.iter().any(|value| matches!(value.shape, Shape::Getter(_))) => {
+                let values: Vec<_> = values.iter().map(|value| self.got(value.clone(), base)).collect();
+                values.into_iter().reduce(Value::or).unwrap_or_default()
+            }
+            _ => value,
+        }
+    }
+
+    fn member_as_kept(&mut self, base: &Value, name: &Rc<str>, is_hidden: bool) -> Value {
         let hidden = if is_hidden { Taint::HIDDEN } else { Taint::NONE };
         let method = |base: &Value| {
             Value::of(Shape::Method(Rc::new((base.clone(), name.clone()))))
                 .with(base.taint | hidden)
                 .about(base.about.clone())
         };
-        if base.taint.meets(Taint::ENVIRONMENT) && super::library::is_variable(name) {
+        if base.taint.meets(Taint::ENVIRONMENT) && self.is_variable(base, name) {
             let rest = base.taint.without(Taint::ENVIRONMENT);
             return self.variable(name).with(rest);
         }
         match &**name {
             "__builtins__" => return Value::api("builtins").with(Taint::HIDDEN),
-            "__globals__" => return Value::api("builtins.globals()"),
+            "f_globals" | "f_locals" => return Value::api("builtins.globals()"),
+            "f_builtins" => return Value::api("builtins"),
+            // The names of the module that a function was made in.
+            "__globals__" => {
+                let module = base.api_name().and_then(|path| path.rsplit_once('.'));
+                let module = module.filter(|(module, _)| !module.contains('(') && *module != "builtins");
+                return match module {
+                    Some((module, _)) => Value::api(format!("{module}.__dict__")).with(Taint::HIDDEN),
+                    None => Value::api("builtins.globals()"),
+                };
+            }
             _ => {}
         }
         match &base.shape {
@@ -201,6 +285,10 @@ impl Walk<'_> {
             }
             Shape::Api(path) => self.member_of_api(base, path, name).with(hidden),
             Shape::Map(_) => match base.entry(name) {
+                // The functions of an object know it as `this`.
+                Some(value) if self.language == Language::JavaScript => {
+                    bound(value, base).with(base.taint | hidden)
+                }
                 Some(value) => value.clone().with(base.taint | hidden),
                 None => method(base),
             },
@@ -209,20 +297,38 @@ impl Walk<'_> {
                 if let Some(value) = object.fields.get(name) {
                     return value.clone();
                 }
-                match self.in_class(object.class, name, 0) {
-                    Some(Value { shape: Shape::Function(function, scope), .. }) => {
-                        let bound = (Value::of(Shape::Function(function, scope)), base.clone());
-                        Value::of(Shape::Bound(Rc::new(bound)))
+                let class = object.class;
+                match self.in_class(class, name, 0) {
+                    Some(value) => bound(&value, base),
+                    // The table of members is the thing itself, read and written by another sign.
+                    None if &**name == "__dict__" => base.clone(),
+                    None if matches!(&**name, "__class__" | "__proto__") && class != usize::MAX => {
+                        Value::of(Shape::Class(class))
                     }
-                    Some(value) => value,
-                    None => method(base),
+                    None => {
+                        self.asked_of_class(base, class, "__getattr__", name).unwrap_or_else(|| method(base))
+                    }
                 }
             }
             Shape::Class(number) => match self.in_class(*number, name, 0) {
                 Some(value) => value,
+                None if matches!(&**name, "prototype" | "__dict__") => base.clone(),
                 None if &**name == "__base__" => Value::api("object.__base__"),
                 None => method(base),
             },
+            Shape::Function(function, scope)
+                if self.language == Language::JavaScript && &**name == "prototype" =>
+            {
+                Value::of(Shape::Class(self.class_of(function, *scope)))
+            }
+            Shape::Function(function, _)
+                if self.known_class_of(function).is_some_and(|class| {
+                    &**name != "constructor" && self.in_class(class, name, 0).is_some()
+                }) =>
+            {
+                let class = self.known_class_of(function).unwrap_or(usize::MAX);
+                self.in_class(class, name, 0).unwrap_or_default()
+            }
             // The class of something that is not known.
             Shape::Method(inner) if matches!(inner.0.shape, Shape::Unknown) && &**name == "constructor" => {
                 Value::api("object.__class__").with(base.taint)
@@ -243,6 +349,11 @@ impl Walk<'_> {
                 Value::api("object.__class__").with(hidden)
             }
             Shape::Unknown if &**name == "constructor" => Value::api("object.__class__").with(base.taint),
+            // What an exception was made of, and the value of one of a list of choices.
+            Shape::Text(_) if &**name == "args" && self.language == Language::Python => {
+                Value::list(vec![base.clone()])
+            }
+            Shape::Text(_) if &**name == "value" => base.clone(),
             Shape::Text(text) if &**name == "length" => Value::of(Shape::Number(text.chars().count() as f64)),
             Shape::List(list) if &**name == "length" => Value::of(Shape::Number(list.len() as f64)),
             // Parts of a path.
@@ -258,7 +369,66 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a member of something made of the environment is one of its variables and no method.
+    fn is_variable(&self, base: &Value, name: &str) -> bool {
+        // In Python variables are elements.
+        if self.language == Language::Python {
+            return false;
+        }
+        let is_whole = base.api_name().is_some_and(|path| {
+            self.context.rules.apis_of(path).any(|api| api.is_value && api.returns.meets(Taint::ENVIRONMENT))
+        });
+        // Of what was made of it, only names that look like those of variables: texts and lists have methods.
+        match is_whole {
+            true => !super::library::is_method_of_environment(name),
+            false => name.contains('_') || !name.bytes().any(|byte| byte.is_ascii_lowercase()),
+        }
+    }
+
+    /// What is looked up by the methods of modules and tables that do so; `None` for other functions.
+    pub fn looked_up(&mut self, path: &str, arguments: &super::call::Arguments) -> Option<Value> {
+        let (owner, how) = path.rsplit_once('.')?;
+        let given = |nth: usize| arguments.get(nth).map(|(_, value)| value.clone());
+        match how {
+            "__getattribute__" | "__getattr__" if self.language == Language::Python => {
+                let is_of_any = matches!(
+                    owner,
+                    "builtins.object" | "builtins.type" | "builtins.super()" | "types.ModuleType"
+                );
+                let (base, name) = match is_of_any && arguments.len() > 1 {
+                    true => (given(0)?, given(1)?),
+                    false => (Value::api(owner), given(0)?),
+                };
+                let name = name.known_text()?;
+                Some(self.member(&base, &name, matches!(base.shape, Shape::Api(_))))
+            }
+            "get" | "__getitem__" | "pop" | "setdefault" => {
+                let is_table = owner == "sys.modules" || owner.ends_with(".__dict__") || is_names(owner);
+                is_table.then(|| given(0)).flatten().map(|name| self.index(&Value::api(owner), &name, false))
+            }
+            _ => None,
+        }
+    }
+
     fn member_of_api(&mut self, base: &Value, path: &Rc<str>, name: &Rc<str>) -> Value {
+        // Modules hand on the modules that they import.
+        if self.language == Language::Python
+            && HANDED_ON.contains(&&**name)
+            && !path.contains('(')
+            && path.rsplit('.').next() != Some(name)
+            && !matches!(&**path, "asyncio" | "builtins" | "anyio" | "trio")
+        {
+            return self.module(name, self.at).with(base.taint);
+        }
+        if !self.patched.is_empty()
+            && let Some(value) = self.patched.get(&*format!("{path}.{name}"))
+        {
+            return value.clone().or(Value::api(format!("{path}.{name}")));
+        }
+        // One of several commands that whoever starts the program names is no command that comes from elsewhere.
+        if path.ends_with(".parse_args()") && self.listed.contains(name) {
+            return Value::unknown(Taint::PARAMETER);
+        }
         let full = match (&**path, &**name) {
             ("globalThis", name) if GLOBALS.contains(&name) => "globalThis".to_owned(),
             ("globalThis", name) => name.to_owned(),
@@ -296,13 +466,35 @@ impl Walk<'_> {
         value.with(base.taint).about(base.about.clone())
     }
 
+    /// What a method of a class gives that stands in for the members that it does not have.
+    fn asked_of_class(&mut self, base: &Value, class: usize, method: &str, name: &Rc<str>) -> Option<Value> {
+        let method = self.in_class(class, method, 0).filter(|_| self.calls < 4)?;
+        let at = self.at;
+        Some(self.call_of(&method, base, &[(None, Value::text(name.clone()))], at))
+    }
+
     /// `base[index]`; `is_plain` when the index is a literal.
     pub fn index(&mut self, base: &Value, index: &Value, is_plain: bool) -> Value {
+        let value = self.index_as_kept(base, index, is_plain);
+        self.got(value, base)
+    }
+
+    fn index_as_kept(&mut self, base: &Value, index: &Value, is_plain: bool) -> Value {
         if let Shape::Any(values) = &base.shape {
             let parts: Vec<_> = values.iter().map(|value| self.index(value, index, is_plain)).collect();
             return parts.into_iter().reduce(Value::or).unwrap_or_default();
         }
         let taint = base.taint | (index.taint & Taint::HIDDEN);
+        if self.language == Language::Python
+            && let Some(value) = self.element_of_class(base, index)
+        {
+            return value;
+        }
+        if let (Shape::Map(_), Shape::Number(number)) = (&base.shape, &index.shape)
+            && let Some(value) = base.entry(&number.to_string())
+        {
+            return value.clone().with(taint);
+        }
         if let (Some(number), false) = (index.as_number(), matches!(index.shape, Shape::Text(_))) {
             if let Some(value) = super::fold::element(base, number) {
                 return value;
@@ -328,8 +520,11 @@ impl Walk<'_> {
         };
         let is_put_together = index.taint.meets(PUT_TOGETHER) && !is_plain;
         match &base.shape {
+            Shape::Api(_) if base.taint.meets(Taint::ENVIRONMENT) => {
+                self.variable(&name).with(base.taint.without(Taint::ENVIRONMENT))
+            }
             Shape::Api(path) => match &**path {
-                "builtins.globals()" | "builtins.locals()" | "builtins.vars()" => {
+                path if is_names(path) => {
                     let found = self.lookup(&name, 0).cloned().unwrap_or_else(|| self.name(&name, 0));
                     found.with(if is_put_together { Taint::HIDDEN } else { Taint::NONE })
                 }
@@ -342,15 +537,21 @@ impl Walk<'_> {
                 }
                 "globalThis" => self.member(base, &name, true),
                 path if path.ends_with(".__dict__") => {
-                    let owner = path.trim_end_matches(".__dict__");
-                    self.api(&format!("{owner}.{name}")).with(Taint::HIDDEN)
+                    let owner = Value::api(path.trim_end_matches(".__dict__"));
+                    self.member(&owner, &name, true)
                 }
                 _ => self.member(base, &name, is_put_together),
             },
-            Shape::Map(_) => match base.entry(&name) {
+            Shape::Map(_) => match base.entry(&name).or_else(|| base.entry("\0")) {
                 Some(value) => value.clone().with(taint),
+                None if base.taint.meets(Taint::ENVIRONMENT) => {
+                    self.variable(&name).with(base.deep_taint().without(Taint::ENVIRONMENT))
+                }
                 None => Value::unknown(base.deep_taint()),
             },
+            _ if base.taint.meets(Taint::ENVIRONMENT) => {
+                self.variable(&name).with(base.taint.without(Taint::ENVIRONMENT))
+            }
             Shape::Unknown if self.language == Language::JavaScript && !is_plain => {
                 self.member(base, &name, is_put_together).with(Taint::ASSEMBLED)
             }
@@ -359,53 +560,41 @@ impl Walk<'_> {
         }
     }
 
-    /// Assigns to a member or an element.
-    pub fn store(&mut self, place: &Node, value: Value, scope: usize) {
-        let (base_node, key) = match &place.kind {
-            Kind::Member(base, name) => (base, Some(name.clone())),
-            Kind::Index(base, index) => {
-                let index = self.value(index, scope);
-                (base, index.known_text())
+    /// An element of an instance or class of the file: a member of its table, or what its own method gives.
+    fn element_of_class(&mut self, base: &Value, index: &Value) -> Option<Value> {
+        let (method, class) = match &base.shape {
+            Shape::Object(number) => {
+                let object = &self.objects[*number];
+                if let Some(value) = index.known_text().and_then(|name| object.fields.get(&name)) {
+                    return Some(value.clone());
+                }
+                ("__getitem__", object.class)
             }
-            _ => {
-                self.value(place, scope);
-                return;
-            }
+            Shape::Class(number) => ("__class_getitem__", *number),
+            _ => return None,
         };
-        let base = self.value(base_node, scope);
-        let taint = value.deep_taint();
-        match (&base.shape, &key) {
-            (Shape::Object(number), Some(key)) => {
-                let fields = &mut self.objects[*number].fields;
-                let value = match fields.remove(key) {
-                    Some(old) => old.or(value),
-                    None => value,
-                };
-                fields.insert(key.clone(), value);
-            }
-            (Shape::Api(path), Some(key)) => {
-                let name = format!("{path}.{key}=");
-                self.record(&name, &[(None, value)], place.at, Taint::NONE);
-            }
-            (Shape::Map(entries), Some(key)) if self.step(entries.len() / 2) => {
-                let mut entries = (**entries).clone();
-                entries.retain(|(name, _)| name != key);
-                entries.push((key.clone(), value));
-                self.rebind(base_node, Value { shape: Shape::Map(Rc::new(entries)), ..base.clone() }, scope);
-            }
-            (Shape::Any(_) | Shape::Function(..) | Shape::Class(_), _) => {}
-            _ => self.rebind(base_node, base.clone().with(taint), scope),
-        }
-    }
-
-    /// What was changed in place is bound anew.
-    pub fn rebind(&mut self, node: &Node, value: Value, scope: usize) {
-        if let Kind::Name(name) = &node.kind {
-            self.replace(name, value, scope);
-        } else if let Kind::Member(base, name) = &node.kind
-            && let Shape::Object(number) = self.value(base, scope).shape
+        if let Shape::Class(number) = &base.shape
+            && let Some(value) = index.known_text().and_then(|name| self.in_class(*number, &name, 0))
         {
-            self.objects[number].fields.insert(name.clone(), value);
+            return Some(value);
         }
+        let method = self.in_class(class, method, 0).filter(|_| self.calls < 4)?;
+        let at = self.at;
+        Some(self.call_of(&method, base, &[(None, index.clone())], at))
+    }
+}
+
+/// A function of an instance or object that knows what it was taken from.
+pub(super) fn bound(value: &Value, base: &Value) -> Value {
+    match &value.shape {
+        Shape::Function(..) => {
+            let bound = (value.clone(), base.clone());
+            Value::of(Shape::Bound(Rc::new(bound))).with(value.taint).about(value.about.clone())
+        }
+        Shape::Any(values) if values.iter().any(|value| matches!(value.shape, Shape::Function(..))) => {
+            let values: Vec<_> = values.iter().map(|value| bound(value, base)).collect();
+            Value { shape: Shape::Any(Rc::new(values)), ..value.clone() }
+        }
+        _ => value.clone(),
     }
 }

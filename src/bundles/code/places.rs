@@ -12,6 +12,10 @@ use crate::paths::{Access, PathRequest, Place, SensitivePaths};
 pub(super) const PLACE: Place<'static> =
     Place { cwd: "/home/user/project", home: "/home/user", os: crate::paths::Os::Linux };
 
+/// Texts written to files that are remembered, and their bytes.
+const WRITTEN_MAX: usize = 32;
+const WRITTEN_BYTES_MAX: usize = 8 << 10;
+
 /// Categories of sensitive paths whose contents are a secret.
 const SECRET: &[&str] = &[
     "path.ssh_key",
@@ -85,6 +89,11 @@ impl Walk<'_> {
         if data.deep_taint().meets(Taint::NETWORK) {
             self.downloaded.insert(file.clone());
         }
+        if let Some(text) = data.as_text().filter(|text| text.len() <= WRITTEN_BYTES_MAX)
+            && self.written.len() < WRITTEN_MAX
+        {
+            self.written.push((file.clone(), text));
+        }
         self.record(
             "file.write",
             &[(None, Value::text(file.clone())), (None, data.clone())],
@@ -94,8 +103,14 @@ impl Walk<'_> {
     }
 
     /// Deletes a file or a tree.
-    pub fn delete(&mut self, file: &Rc<str>, is_tree: bool, at: u32) {
-        self.record("file.delete", &[(None, Value::text(file.clone()))], at, Taint::NONE);
+    pub fn delete(&mut self, path: &Value, is_tree: bool, at: u32) {
+        if let Shape::Any(choices) = &path.shape {
+            choices.iter().for_each(|choice| self.delete(&choice.clone().with(path.taint), is_tree, at));
+            return;
+        }
+        let file = &path.piece();
+        let told = Value::text(file.clone()).with(path.deep_taint()).about(path.about.clone());
+        self.record("file.delete", &[(None, told)], at, Taint::NONE);
         if !file.contains('\0') {
             let words = if is_tree { vec!["rm", "-rf", file] } else { vec!["rm", file] };
             let words: Vec<Value> = words.into_iter().map(Value::text).collect();
@@ -160,7 +175,7 @@ impl Walk<'_> {
                 self.open(path, &given, at)
             }
             "unlink" | "rmdir" => {
-                self.delete(path, false, at);
+                self.delete(base, false, at);
                 Value::default()
             }
             "expanduser" | "resolve" | "absolute" | "with_suffix" | "with_name" | "relative_to" => {

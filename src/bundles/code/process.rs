@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Language;
 use super::call::Arguments;
 use super::follow::Walk;
-use super::judge::TEXTS_MAX;
+use super::judge::{TEXTS_MAX, argument, option};
 use super::places::PLACE;
 use super::taint::Taint;
 use super::value::{HOLE, Shape, Value};
@@ -82,32 +82,54 @@ impl Walk<'_> {
         let function = name.rsplit('.').next().unwrap_or_default();
         let unnamed: Vec<&Value> =
             arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, v)| v).collect();
-        let named =
-            |wanted: &str| arguments.iter().find(|(name, _)| name.as_deref() == Some(wanted)).map(|(_, v)| v);
         let skip = match function {
             "execl" | "execlp" | "execle" | "execlpe" | "execv" | "execvp" | "execve" | "execvpe" => 1,
+            "posix_spawn" | "posix_spawnp" => 1,
             "spawnl" | "spawnlp" | "spawnle" | "spawnv" | "spawnvp" | "spawnve" => 2,
             _ => 0,
         };
         let rest = unnamed.get(skip..).unwrap_or_default();
-        let Some(first) = rest.first().copied().or_else(|| named("args")).or_else(|| named("cmd")) else {
+        let Some(first) = rest.first().copied().or_else(|| argument(arguments, 0)) else {
             return;
         };
+        // `Bun.spawn({ cmd: […] })`, `Deno.run({ cmd: […] })`: all of it is one map.
+        let first = match &first.shape {
+            Shape::Map(_) => {
+                match ["cmd", "command", "file", "args"].iter().find_map(|name| first.entry(name)) {
+                    Some(words) => words,
+                    None => return,
+                }
+            }
+            _ => first,
+        };
+        let is_shell = option(arguments, "shell").and_then(Value::is_truthy) == Some(true);
         if let Shape::Any(choices) = &first.shape {
             for choice in choices.iter() {
                 let mut given: Vec<_> = arguments.to_vec();
-                if let Some(place) = given.iter_mut().filter(|(name, _)| name.is_none()).nth(skip) {
-                    place.1 = choice.clone();
-                    self.run_process(name, &given, at);
+                match given.iter_mut().filter(|(name, _)| name.is_none()).nth(skip) {
+                    Some(place) => place.1 = choice.clone(),
+                    None => given.insert(0, (None, choice.clone())),
                 }
+                self.run_process(name, &given, at);
             }
             return;
         }
         match &first.shape {
+            // Of a list that a shell is given, only the first is the command.
+            Shape::List(words) if is_shell && self.language == Language::Python => {
+                match words.first().and_then(Value::as_text) {
+                    Some(command) => self.run_command(&command, at),
+                    None => self.run_words(words, at),
+                }
+            }
             Shape::List(words) => self.run_words(words, at),
             Shape::Text(_) | Shape::Bytes(_) => {
                 let more: Vec<Value> = match rest.get(1).map(|value| &value.shape) {
                     Some(Shape::List(words)) => words.to_vec(),
+                    Some(Shape::Map(_)) if function == "Command" => {
+                        let words = rest.get(1).and_then(|options| options.entry("args"));
+                        words.and_then(Value::as_list).unwrap_or_default().to_vec()
+                    }
                     _ if skip > 0 || function == "create_subprocess_exec" => {
                         rest.get(1..).unwrap_or_default().iter().map(|value| (*value).clone()).collect()
                     }
@@ -115,6 +137,12 @@ impl Walk<'_> {
                 };
                 match first.as_text() {
                     Some(command) if more.is_empty() => self.run_command(&command, at),
+                    // What a shell is given as words, it reads as one line.
+                    Some(program) if is_shell => {
+                        let words = std::iter::once(program).chain(more.iter().map(Value::piece));
+                        let line = words.collect::<Vec<_>>().join(" ");
+                        self.run_command(&Rc::from(line), at);
+                    }
                     Some(_) => {
                         let mut words = vec![first.clone()];
                         words.extend(more);
@@ -124,6 +152,56 @@ impl Walk<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The shell that a call starts to wait for commands; `None` for other programs.
+    pub fn interpreter(&self, path: &str, arguments: &Arguments) -> Option<Rc<str>> {
+        if !self.context.rules.apis_of(path).any(|api| matches!(&*api.class, "shell" | "argv")) {
+            return None;
+        }
+        let first = argument(arguments, 0)?;
+        let program = match first.as_list() {
+            Some(words) => words.first()?.known_text()?,
+            None => first.known_text()?,
+        };
+        let name = program.trim().rsplit('/').next().unwrap_or_default();
+        matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh").then(|| Rc::from("sh"))
+    }
+
+    /// Text that is put into a shell which was started, or which is started with it.
+    pub fn told_to_shell(&mut self, path: &str, callee: &Value, arguments: &Arguments, at: u32) {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let is_put = matches!(name, "communicate" | "write" | "end" | "writelines")
+            && callee.about.as_deref() == Some("sh")
+            && (name == "communicate" || path.contains(".stdin."));
+        let text = match is_put {
+            true => arguments.first().map(|(_, value)| value),
+            false if self.interpreter(path, arguments).is_some() => option(arguments, "input"),
+            false => None,
+        };
+        let text = match text.map(|value| (value, value.as_list())) {
+            Some((_, Some(lines))) => {
+                Some(Rc::from(lines.iter().map(Value::piece).collect::<Vec<_>>().join("\n")))
+            }
+            Some((value, None)) => value.as_text(),
+            None => None,
+        };
+        if let Some(text) = text {
+            self.run_command(&text, at);
+        }
+    }
+
+    /// Judges what stands in a file that a command runs, where the code wrote it.
+    fn run_written(&mut self, command: &str, at: u32) {
+        let texts: Vec<Rc<str>> = self
+            .written
+            .iter()
+            .filter(|(file, _)| file.len() > 3 && command.contains(&**file))
+            .map(|(_, text)| text.clone())
+            .collect();
+        for text in texts {
+            self.judge_command(&Rc::from(text.replace('\0', UNKNOWN)), at);
         }
     }
 
@@ -140,6 +218,9 @@ impl Walk<'_> {
             file.bytes().filter(u8::is_ascii_alphanumeric).count() > 3
                 && if is_runner { command.contains(&***file) } else { program.contains(&***file) }
         };
+        if is_runner || self.written.iter().any(|(file, _)| is_named(&file)) {
+            self.run_written(command, at);
+        }
         if self.downloaded.iter().any(|file| is_named(&file)) {
             self.record("file.run_downloaded", &[(None, Value::text(command))], at, Taint::NONE);
         }
@@ -161,10 +242,28 @@ impl Walk<'_> {
 
     fn run_command(&mut self, command: &Rc<str>, at: u32) {
         self.note_downloaded(command, at);
+        let command = &self.with_variables(command);
         if command.trim_matches(|c: char| c == '\0' || c.is_whitespace()).is_empty() {
             return;
         }
         self.judge_command(&Rc::from(command.replace('\0', UNKNOWN)), at);
+    }
+
+    /// A command after the variables that the code gave to the environment, where it uses them.
+    fn with_variables(&self, command: &Rc<str>) -> Rc<str> {
+        if self.patched.is_empty() || !command.contains('$') {
+            return command.clone();
+        }
+        let mut out = String::new();
+        for (name, value) in &self.patched {
+            let variable = name.strip_prefix("os.environ.").or_else(|| name.strip_prefix("process.env."));
+            let Some((variable, text)) = variable.zip(value.known_text()) else { continue };
+            let is_name = variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if is_name && command.contains(variable) && text.len() + out.len() < LIMITS.bytes_max / 4 {
+                out.push_str(&format!("{variable}='{}'; ", text.replace('\'', "'\\''")));
+            }
+        }
+        if out.is_empty() { command.clone() } else { Rc::from(out + command) }
     }
 
     fn judge_command(&mut self, command: &Rc<str>, at: u32) {

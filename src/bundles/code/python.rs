@@ -144,23 +144,31 @@ impl Lower {
             Stmt::Match(matched) => {
                 out.push(Statement::Expression(self.expression(&matched.subject)));
                 for case in &matched.cases {
-                    if let Some(guard) = &case.guard {
-                        out.push(Statement::Expression(self.expression(guard)));
-                    }
-                    self.block(&case.body, out);
+                    // The subject is looked at again, which is free of calls only where it is a name or a constant.
+                    let pattern = self.match_pattern(&case.pattern);
+                    let mut body = vec![Statement::Assign(pattern, self.expression(&matched.subject))];
+                    body.extend(case.guard.iter().map(|guard| Statement::Expression(self.expression(guard))));
+                    body.extend(self.statements(&case.body));
+                    out.push(Statement::Block(body, false));
                 }
             }
             Stmt::Try(tried) => {
                 self.block(&tried.body, out);
                 for ast::ExceptHandler::ExceptHandler(handler) in &tried.handlers {
-                    self.block(&handler.body, out);
+                    let mut body = Vec::new();
+                    if let Some(name) = &handler.name {
+                        let raised = Node::new(Kind::Raised, handler.range.start().to_u32());
+                        body.push(Statement::Assign(Pattern::Name(Rc::from(name.as_str())), raised));
+                    }
+                    body.extend(self.statements(&handler.body));
+                    out.push(Statement::Block(body, false));
                 }
                 self.block(&tried.orelse, out);
                 self.block(&tried.finalbody, out);
             }
             Stmt::Raise(raised) => {
-                let parts = raised.exc.iter().chain(&raised.cause);
-                out.extend(parts.map(|part| Statement::Expression(self.expression(part))));
+                out.extend(raised.exc.iter().map(|value| Statement::Raise(self.expression(value))));
+                out.extend(raised.cause.iter().map(|part| Statement::Expression(self.expression(part))));
             }
             Stmt::Assert(assert) => {
                 out.push(Statement::Expression(self.expression(&assert.test)));
@@ -212,15 +220,54 @@ impl Lower {
         let body = self.statements(&def.body);
         let name: Rc<str> = Rc::from(def.name.as_str());
         let at = def.range.start().to_u32();
+        // `@size.setter` defines what is done when `size` is assigned to, beside what it is when it is read.
+        let changes = def.decorator_list.iter().find_map(|decorator| match &decorator.expression {
+            Expr::Attribute(change) if matches!(change.attr.as_str(), "setter" | "deleter") => {
+                Some(change.attr.as_str())
+            }
+            _ => None,
+        });
+        if let Some(change) = changes {
+            let function = Function { name: None, parameters, rest, body };
+            let value = Node::new(Kind::Function(Rc::new(function)), at);
+            let pattern = Pattern::Name(Rc::from(format!("{name}.{change}")));
+            out.push(Statement::Assign(pattern, value));
+            return;
+        }
         let function = Function { name: Some(name.clone()), parameters, rest, body };
         out.push(Statement::Function(Rc::new(function)));
-        // `@decorate` is a call of `decorate` with the function.
-        for decorator in def.decorator_list.iter().rev() {
+        self.decorated(&def.decorator_list, &name, at, out);
+    }
+
+    /// `@decorate` is a call of `decorate` with what is defined, and what that gives is known by its name.
+    fn decorated(
+        &mut self,
+        decorators: &[ast::Decorator],
+        name: &Rc<str>,
+        at: u32,
+        out: &mut Vec<Statement>,
+    ) {
+        let plain = || Node::new(Kind::Name(name.clone()), at);
+        let mut value: Option<Node> = None;
+        for decorator in decorators.iter().rev() {
             let callee = self.expression(&decorator.expression);
-            let value = Node::new(Kind::Name(name.clone()), at);
-            let arguments = vec![super::tree::Argument { name: None, value, is_spread: false }];
+            let is_kind = match &callee.kind {
+                Kind::Name(name) => matches!(&**name, "staticmethod" | "classmethod" | "property"),
+                Kind::Member(_, name) => &**name == "cached_property",
+                _ => false,
+            };
+            let given = value.take().unwrap_or_else(plain);
+            let arguments = vec![super::tree::Argument { name: None, value: given, is_spread: false }];
             let call = Kind::Call { callee: Box::new(callee), arguments, is_new: false };
-            out.push(Statement::Expression(Node::new(call, at)));
+            let call = Node::new(call, at);
+            // Of most decorators nothing is known: what they decorate is still there.
+            value = Some(match is_kind {
+                true => call,
+                false => Node::new(Kind::Choice(vec![call, plain()]), at),
+            });
+        }
+        if let Some(value) = value {
+            out.push(Statement::Assign(Pattern::Name(name.clone()), value));
         }
     }
 
@@ -238,7 +285,7 @@ impl Lower {
             out.push(self.parameter(parameter));
         }
         if let Some(rest) = &parameters.kwarg {
-            out.push(Pattern::Name(Rc::from(rest.name.as_str())));
+            out.push(Pattern::NamedRest(Rc::from(rest.name.as_str())));
         }
         (out, rest)
     }
@@ -255,11 +302,56 @@ impl Lower {
         let bases = def.arguments.iter().flat_map(|arguments| {
             arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value))
         });
-        let mut bases: Vec<Node> = bases.map(|base| self.expression(base)).collect();
-        bases.extend(def.decorator_list.iter().map(|decorator| self.expression(&decorator.expression)));
+        let bases: Vec<Node> = bases.map(|base| self.expression(base)).collect();
+        let fields = def.body.iter().filter_map(|statement| match statement {
+            Stmt::AnnAssign(declared) => match &*declared.target {
+                Expr::Name(name) => Some(Rc::from(name.id.as_str())),
+                _ => None,
+            },
+            _ => None,
+        });
+        let fields = fields.collect();
         let body = self.statements(&def.body);
-        let name = Some(Rc::from(def.name.as_str()));
-        out.push(Statement::Class(Rc::new(Class { name, bases, body })));
+        let name: Rc<str> = Rc::from(def.name.as_str());
+        out.push(Statement::Class(Rc::new(Class { name: Some(name.clone()), bases, fields, body })));
+        self.decorated(&def.decorator_list, &name, def.range.start().to_u32(), out);
+    }
+
+    /// What the pattern of a `case` binds.
+    fn match_pattern(&mut self, pattern: &ast::Pattern) -> Pattern {
+        self.deeper(|lower| lower.match_part(pattern)).unwrap_or(Pattern::Nothing)
+    }
+
+    fn match_part(&mut self, pattern: &ast::Pattern) -> Pattern {
+        let named = |name: &Option<ast::Identifier>| {
+            name.as_ref().map_or(Pattern::Nothing, |name| Pattern::Name(Rc::from(name.as_str())))
+        };
+        match pattern {
+            ast::Pattern::MatchAs(part) => named(&part.name),
+            ast::Pattern::MatchStar(part) => named(&part.name),
+            ast::Pattern::MatchSequence(parts) => {
+                Pattern::List(parts.patterns.iter().map(|part| self.match_pattern(part)).collect())
+            }
+            ast::Pattern::MatchMapping(parts) => {
+                let pairs = parts.keys.iter().zip(&parts.patterns);
+                Pattern::Map(
+                    pairs.map(|(key, part)| (Some(self.expression(key)), self.match_pattern(part))).collect(),
+                )
+            }
+            ast::Pattern::MatchClass(parts) => {
+                let members = parts.arguments.keywords.iter();
+                let members = members.map(|part| {
+                    let key =
+                        Node::new(Kind::Text(Rc::from(part.attr.as_str())), part.range.start().to_u32());
+                    (Some(key), self.match_pattern(&part.pattern))
+                });
+                Pattern::Map(members.collect())
+            }
+            ast::Pattern::MatchOr(parts) => {
+                parts.patterns.first().map_or(Pattern::Nothing, |part| self.match_pattern(part))
+            }
+            ast::Pattern::MatchValue(_) | ast::Pattern::MatchSingleton(_) => Pattern::Nothing,
+        }
     }
 
     /// What an expression is as the target of an assignment.

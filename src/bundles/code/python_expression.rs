@@ -121,6 +121,14 @@ impl Lower {
             Expr::Compare(comparison) => {
                 let left = self.boxed(&comparison.left);
                 let at = start(expression);
+                let operator = match &*comparison.ops {
+                    [ast::CmpOp::Eq | ast::CmpOp::Is] => Some(Operator::Equal),
+                    [ast::CmpOp::NotEq | ast::CmpOp::IsNot] => Some(Operator::Unequal),
+                    _ => None,
+                };
+                if let (Some(operator), [right]) = (operator, &*comparison.comparators) {
+                    return Kind::Binary(operator, left, self.boxed(right));
+                }
                 let rest = Node::new(Kind::List(self.all(&comparison.comparators)), at);
                 Kind::Binary(Operator::Compare, left, Box::new(rest))
             }
@@ -149,10 +157,13 @@ impl Lower {
                 let value = self.expression(&made.value);
                 let at = value.at;
                 let element = Node::new(Kind::List(key.into_iter().chain([value]).collect()), at);
-                Kind::Comprehension(Box::new(element), self.generators(&made.generators))
+                let pairs = Kind::Comprehension(Box::new(element), self.generators(&made.generators));
+                let pairs = Argument { name: None, value: Node::new(pairs, at), is_spread: false };
+                let callee = Box::new(Node::new(Kind::Name(Rc::from("dict")), at));
+                Kind::Call { callee, arguments: vec![pairs], is_new: false }
             }
             Expr::Await(awaited) => Kind::Await(self.boxed(&awaited.value)),
-            Expr::Yield(given) => Kind::Unknown(given.value.iter().map(|v| self.expression(v)).collect()),
+            Expr::Yield(given) => Kind::Yield(given.value.as_ref().map(|value| self.boxed(value))),
             Expr::YieldFrom(given) => Kind::Await(self.boxed(&given.value)),
             Expr::Starred(starred) => Kind::Spread(self.boxed(&starred.value)),
             Expr::Named(named) => {

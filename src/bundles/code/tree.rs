@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Number(f64),
     Bool(bool),
     Null,
+    /// A literal pattern: what it matches, a slash, its flags.
+    Pattern(Rc<str>),
     Name(Rc<str>),
     Member(Box<Node>, Rc<str>),
     Index(Box<Node>, Box<Node>),
@@ -51,6 +53,14 @@ pub(super) enum Kind {
     Comprehension(Box<Node>, Vec<(Pattern, Node, Vec<Node>)>),
     Assign(Box<Pattern>, Box<Node>),
     Await(Box<Node>),
+    /// A value that a generator gives.
+    Yield(Option<Box<Node>>),
+    /// What was thrown last.
+    Raised,
+    /// A member that a function gives when it is read.
+    Getter(Box<Node>),
+    /// A template that is handed to a function: the pieces of text, and what stands between them.
+    Tagged(Box<Node>, Vec<Node>),
     Spread(Box<Node>),
     /// A value of which nothing is known, made of these.
     Unknown(Vec<Node>),
@@ -76,6 +86,8 @@ pub(super) enum Operator {
     Or,
     ShiftLeft,
     ShiftRight,
+    Equal,
+    Unequal,
     Compare,
 }
 
@@ -88,6 +100,8 @@ pub(super) enum Pattern {
     List(Vec<Pattern>),
     /// Keys and what they are bound to; without a key it is the rest.
     Map(Vec<(Option<Node>, Pattern)>),
+    /// A parameter that takes the named arguments that no other one takes.
+    NamedRest(Rc<str>),
     /// With a default.
     Default(Box<Pattern>, Box<Node>),
     Nothing,
@@ -108,6 +122,8 @@ pub(super) struct Function {
 pub(super) struct Class {
     pub name: Option<Rc<str>>,
     pub bases: Vec<Node>,
+    /// Names that are declared with a type, in their order: what makes an instance may take their values.
+    pub fields: Vec<Rc<str>>,
     pub body: Vec<Statement>,
 }
 
@@ -141,6 +157,8 @@ pub(super) enum Statement {
         body: Vec<Statement>,
     },
     Return(Option<Node>),
+    /// Throws.
+    Raise(Node),
 }
 
 impl Node {

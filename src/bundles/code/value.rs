@@ -56,6 +56,8 @@ pub(super) enum Shape {
     Bound(Rc<(Value, Value)>),
     /// A function with its first arguments given.
     Partial(Rc<(Value, Vec<Given>)>),
+    /// A member that is what a function gives when it is read.
+    Getter(Rc<Value>),
     /// Any of these.
     Any(Rc<Vec<Value>>),
 }
@@ -199,6 +201,34 @@ impl Value {
             self.shape,
             Shape::Api(_) | Shape::Function(..) | Shape::Method(_) | Shape::Partial(_) | Shape::Bound(_)
         )
+    }
+
+    /// Whether it counts as true, where that is known. An empty list or map does so in one language and not in the other.
+    pub fn is_truthy(&self) -> Option<bool> {
+        match &self.shape {
+            Shape::Bool(is) => Some(*is),
+            Shape::Number(number) => Some(*number != 0.0),
+            Shape::Null => Some(false),
+            Shape::Text(text) => Some(!text.is_empty()),
+            Shape::Bytes(bytes) => Some(!bytes.is_empty()),
+            Shape::List(values) => (!values.is_empty()).then_some(true),
+            Shape::Map(entries) => (!entries.is_empty()).then_some(true),
+            Shape::Any(values) => {
+                values.iter().map(Self::is_truthy).reduce(|a, b| a.or(b).filter(|_| a == b))?
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether two plain values are equal, where that is known.
+    pub fn is_equal(&self, other: &Self) -> Option<bool> {
+        match (&self.shape, &other.shape) {
+            (Shape::Text(a), Shape::Text(b)) if !a.contains(HOLE) && !b.contains(HOLE) => Some(a == b),
+            (Shape::Number(a), Shape::Number(b)) => Some(a == b),
+            (Shape::Bool(a), Shape::Bool(b)) => Some(a == b),
+            (Shape::Null, Shape::Null) => Some(true),
+            _ => None,
+        }
     }
 
     /// The text as a piece of a longer one.
