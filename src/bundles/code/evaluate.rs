@@ -8,6 +8,9 @@ use super::taint::Taint;
 use super::tree::{Argument, Kind, Node, Operator, Pattern};
 use super::value::{ELEMENTS_MAX, Shape, Value, join};
 
+/// What a thrown value hands on to where it is caught.
+const RAISED: Taint = Taint::union(&[super::name::PUT_TOGETHER, Taint::NETWORK, Taint::INPUT]);
+
 impl Walk<'_> {
     /// The value of an expression.
     pub fn value(&mut self, node: &Node, scope: usize) -> Value {
@@ -159,7 +162,8 @@ impl Walk<'_> {
                 self.yields(value);
                 Value::unknown(taint)
             }
-            Kind::Raised => self.raised.clone(),
+            // What an error tells of secrets is for whoever reads it.
+            Kind::Raised => Value { taint: self.raised.taint & RAISED, ..self.raised.clone() },
             Kind::Getter(inner) => Value::of(Shape::Getter(Rc::new(self.value(inner, scope)))),
             Kind::Tagged(function, pieces) => {
                 let callee = self.value(function, scope);

@@ -78,7 +78,15 @@ impl Walk<'_> {
             }
         }
         for (keyword, wanted) in &condition.keywords {
-            if !option(arguments, keyword).is_some_and(|value| is_as_wanted(value, wanted)) {
+            let is_named = arguments.iter().any(|(name, _)| name.as_deref() == Some(keyword));
+            // With words of its own beside it, what is given first is a program and not all of a command.
+            let has_words = argument(arguments, 1).is_some_and(|words| match &words.shape {
+                Shape::List(words) => !words.is_empty(),
+                Shape::Map(_) => false,
+                _ => true,
+            });
+            let is_set = option(arguments, keyword).is_some_and(|value| is_as_wanted(value, wanted));
+            if !is_set || (!is_named && has_words) {
                 return false;
             }
         }
