@@ -314,7 +314,8 @@ impl State {
         self.waiting -= 1;
         self.shortest = Some(self.shortest.map_or(waited, |shortest| shortest.min(waited)));
         let is_late = self.wait_max.is_some_and(|wait_max| waited > wait_max * LATE);
-        if self.limit.is_some() && is_late {
+        // A queue that is short enough is served however slow the machine is.
+        if is_late && self.limit.is_some_and(|limit| self.waiting >= limit) {
             self.has_refused = true;
             return Err(Crowded);
         }
