@@ -470,7 +470,8 @@ mod tests {
     #[test]
     fn without_a_wait_nothing_is_refused() {
         let mut play = Play::new(None);
-        play.run(0, 1_000, 20, 4);
+        play.run(0, 1, 250, 4);
+        play.run(1, 1_000, 4, 4);
         assert_eq!((play.refused, play.state.limit), (0, None));
     }
 
