@@ -55,8 +55,29 @@ enum Question {
 /// A match that may come again.
 struct Seen {
     key: u64,
+    weight: Weight,
     since: Duration,
     incident: Arc<str>,
+}
+
+/// What a match leads to. A repeat is only what weighs no more, in every respect, than what was told before: who speaks
+/// of a command must not make the command itself a repeat.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Weight {
+    is_certain: bool,
+    /// What it leads to where nobody is asked.
+    verdict: VerdictKind,
+    severity: Severity,
+    confidence: f64,
+}
+
+impl Weight {
+    fn is_covered_by(self, known: Self) -> bool {
+        self.is_certain <= known.is_certain
+            && self.verdict <= known.verdict
+            && self.severity <= known.severity
+            && self.confidence <= known.confidence
+    }
 }
 
 /// Every incident of a session.
@@ -131,23 +152,38 @@ impl Cases {
     }
 
     fn hit(&mut self, stream: OutputStream, hit: &Hit, mode: Mode, now: Time, effects: &mut Vec<Effect>) {
-        if self.is_repeat(hit, now) {
+        let plan = self.plan.clone();
+        let known_safe = plan
+            .known_safe(&hit.matched, &hit.info.category, &hit.info.id, self.attachment.work.as_deref())
+            .map(str::to_owned);
+        let is_certain = plan.is_certain(hit.confidence);
+        let weight = match known_safe {
+            Some(_) => Weight {
+                is_certain: false,
+                verdict: VerdictKind::Safe,
+                severity: Severity::Low,
+                confidence: 0.0,
+            },
+            None => Weight {
+                is_certain,
+                verdict: plan.verdict_of(hit.severity),
+                severity: hit.severity,
+                confidence: hit.confidence,
+            },
+        };
+        let key = key_of(stream, hit);
+        if self.is_repeat(key, weight, now) {
             return;
         }
-        let plan = self.plan.clone();
-        let is_certain = plan.is_certain(hit.confidence);
         self.total += 1;
         let kills = is_certain || plan.verdict_of(hit.severity) == VerdictKind::Kill;
         if self.total > self.limits.incidents_max && !(kills && self.worst < Some(VerdictKind::Kill)) {
             self.note_unjudged(hit.severity, Reason::Limit, "more incidents than one session reports", false);
             return;
         }
-        let known_safe = plan
-            .known_safe(&hit.matched, &hit.info.category, &hit.info.id, self.attachment.work.as_deref())
-            .map(str::to_owned);
         let incident = self.incident(stream, hit, mode, now);
         let id = incident.id.clone();
-        self.seen.push_back(Seen { key: key_of(hit), since: now.monotonic, incident: id.clone() });
+        self.seen.push_back(Seen { key, weight, since: now.monotonic, incident: id.clone() });
         let is_shadow = mode == Mode::Shadow;
         let asks = self.attachment.has_judge && !is_shadow && known_safe.is_none();
         let question = if asks { Question::Waiting } else { Question::Closed };
@@ -224,15 +260,15 @@ impl Cases {
         }
     }
 
-    /// Whether the same was seen within the cool-down; it is counted then.
-    fn is_repeat(&mut self, hit: &Hit, now: Time) -> bool {
-        let key = key_of(hit);
+    /// Whether the same, or worse, was seen within the cool-down; it is counted then.
+    fn is_repeat(&mut self, key: u64, weight: Weight, now: Time) -> bool {
         let cooldown = self.plan.cooldown();
         self.seen.retain(|seen| now.monotonic < seen.since + cooldown);
         while self.seen.len() >= SEEN_MAX {
             self.seen.pop_front();
         }
-        let Some(seen) = self.seen.iter().find(|seen| seen.key == key) else { return false };
+        let covers = |seen: &&Seen| seen.key == key && weight.is_covered_by(seen.weight);
+        let Some(seen) = self.seen.iter().find(covers) else { return false };
         if let Some(kept) = self.kept.iter_mut().rev().find(|kept| kept.incident.id == seen.incident) {
             Arc::make_mut(&mut kept.incident).repeats += 1;
             kept.is_changed = true;
@@ -437,9 +473,10 @@ impl Cases {
     }
 }
 
-/// The same rule on the same text has the same key, however the text is spaced.
-fn key_of(hit: &Hit) -> u64 {
+/// The same rule on the same text of the same stream has the same key, however the text is spaced.
+fn key_of(stream: OutputStream, hit: &Hit) -> u64 {
     let mut hash = DefaultHasher::new();
+    (stream as u8).hash(&mut hash);
     hit.info.id.hash(&mut hash);
     hit.matched.split_whitespace().for_each(|word| word.hash(&mut hash));
     hash.finish()

@@ -274,3 +274,48 @@ fn a_line_without_an_end_is_looked_at_after_a_pause() {
     assert_eq!(driven.incidents().len(), 1, "it is not told twice");
     assert_eq!(driven.summary().map(|summary| summary.incidents[0].repeats), Some(0));
 }
+
+/// Lines of which the first must not make a repeat of the second: the streams on which they stand, and the verdicts.
+const DECOYS: &[(&str, usize, &str, usize)] = &[
+    ("We must never do `rm -rf /` here\n", 0, "$ rm -rf /\n", 0),
+    ("never do rm -rf / please\n", 0, "$ rm -rf /\n", 0),
+    ("never do rm -rf / please\n", 1, "$ rm -rf /\n", 0),
+    ("$ rm -rf /\n", 1, "$ rm -rf /\n", 0),
+];
+
+#[test]
+fn a_decoy_does_not_disarm_a_certain_rule() {
+    for (decoy, first, attack, second) in DECOYS {
+        let mut driven = Driven::judged();
+        let chunk = |stream: usize, text: &'static str| Event::Chunk {
+            stream: OutputStream::ALL[stream],
+            data: text.as_bytes(),
+            seq: 0,
+        };
+        driven.on(chunk(*first, decoy));
+        let told = driven.verdicts().len();
+        for nth in 0..driven.asked().len() {
+            judged(&mut driven, nth, VerdictKind::Safe, "only spoken of");
+        }
+        driven.now = 500;
+        driven.on(chunk(*second, attack));
+        let verdicts = driven.verdicts();
+        assert_eq!(verdicts.last().map(String::as_str), Some("KILL rule false"), "{decoy:?}: {verdicts:?}");
+        assert!(verdicts.len() > told, "{decoy:?}");
+        assert_eq!(driven.incidents().len(), 2, "{decoy:?}");
+        // The same once more is a repeat, and so is what weighs less.
+        driven.on(chunk(*second, attack));
+        if first == second {
+            driven.on(chunk(*first, decoy));
+        }
+        assert_eq!(driven.incidents().len(), 2, "{decoy:?}");
+    }
+}
+
+#[test]
+fn what_was_known_to_be_safe_is_no_repeat_of_what_is_not() {
+    let known = "  known_safe:\n    - { pattern: 'rm -rf /', reason: spelled like this }\n";
+    let mut driven = Driven::with(plan(known), false, Limits::default());
+    driven.out("$ rm -rf /\n").out("$ rm  -rf  /\n");
+    assert_eq!(driven.verdicts(), ["SAFE policy true", "KILL rule true"]);
+}
