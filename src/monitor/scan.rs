@@ -190,9 +190,7 @@ impl Past {
         let every_line = plan.families() != 0;
         let mut marks = Vec::new();
         rules.literals(block, |at| marks.push(at));
-        if memchr::memchr(b'\r', block).is_some() {
-            self.seams(block, rules, &mut marks);
-        }
+        self.seams(block, rules, &mut marks);
         marks.sort_unstable();
         // `done` is where the recent text ends, `at` where the next line begins.
         let (mut done, mut at, mut next) = (0, 0, 0);
@@ -219,18 +217,24 @@ impl Past {
         self.remember(&text[done..], raw + done as u64);
     }
 
-    /// Marks lines whose beginning completes a word that was wrapped.
+    /// Marks lines whose beginning completes a word that was wrapped. The line before the first one came earlier, so
+    /// what the block itself holds says nothing about it.
     fn seams(&self, block: &[u8], rules: &StreamRules, marks: &mut Vec<usize>) {
         let first = memchr::memchr(b'\n', block).unwrap_or(block.len());
-        if self.is_seam(&block[..first], rules) {
+        let first = block[..first].strip_suffix(b"\r").unwrap_or(&block[..first]);
+        if self.is_seam(first, rules) {
             marks.push(0);
+        }
+        if memchr::memchr(b'\r', block).is_none() {
+            return;
         }
         let mut line = 0;
         for newline in memchr::memchr_iter(b'\n', block) {
             let next = newline + 1;
             if next < block.len() && block[..newline].ends_with(b"\r") {
                 let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
-                if crosses(&block[line..newline - 1], &block[next..end], rules) {
+                let after = block[next..end].strip_suffix(b"\r").unwrap_or(&block[next..end]);
+                if crosses(&block[line..newline - 1], after, rules) {
                     marks.push(next);
                 }
             }
