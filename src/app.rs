@@ -23,6 +23,7 @@ use crate::bundles::BundlePreparer;
 use crate::bundles::service::Submissions;
 use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
+use crate::console::Console;
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
 use crate::grpc::{
@@ -209,6 +210,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let readiness = Readiness::new();
     let (stop, stopped) = watch::channel(false);
     let (health_sender, health) = tokio::sync::oneshot::channel();
+    let console = settings.serves_console().then(|| Console::new(LocalCalls::new(&shared), &settings.console));
     let router = http::router_with(
         AppState { metrics: handle.clone(), readiness: readiness.clone() },
         AllowedHosts::new(&settings.http.allowed_hosts, http_address),
@@ -217,6 +219,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
             enabled: settings.http.adapters,
             request_bytes_max: settings.server.request_bytes_max,
         }),
+        console.as_ref(),
     );
     // Probes and scrapers are answered until the last call is: they are how others learn of the drain.
     let (http_stop, http_stopped) = watch::channel(false);

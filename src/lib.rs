@@ -11,6 +11,7 @@ pub mod bundles;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod console;
 pub mod decision;
 pub mod detect;
 pub mod eval;

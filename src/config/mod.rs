@@ -43,6 +43,8 @@ pub struct Settings {
     pub server: ServerConfig,
     /// The HTTP side: metrics and probes.
     pub http: crate::http::Config,
+    /// Pages for people, on the HTTP side.
+    pub console: crate::console::Config,
     /// Folder of everything the process writes (audit log, admin token, database), relative to the working directory.
     pub data_dir: PathBuf,
     /// Who may call.
@@ -90,6 +92,7 @@ impl Default for Settings {
         Self {
             server: ServerConfig::default(),
             http: crate::http::Config::default(),
+            console: crate::console::Config::default(),
             data_dir: PathBuf::from("./data"),
             auth: AuthConfig::default(),
             client: ClientConfig::default(),
@@ -202,6 +205,7 @@ impl Settings {
     pub fn check(&self, problems: &mut Vec<Problem>) {
         check_section("server", problems, |p| self.server.check(p));
         check_section("http", problems, |p| self.http.check(p));
+        check_section("console", problems, |p| self.console.check(p));
         check_section("auth", problems, |p| self.auth.check(p));
         check_section("client", problems, |p| self.client.check(p));
         check_section("rate_limit", problems, |p| self.rate_limit.check(p));
@@ -242,6 +246,21 @@ impl Settings {
             let message =
                 "cannot be used with auth.mode mtls: HTTP callers bring no certificate; use tokens or jwt";
             problems.push(Problem::new("http.adapters", message));
+        }
+        if self.auth.mode == AuthMode::Mtls && self.console.enabled == Some(true) {
+            let message = "cannot be used with auth.mode mtls: people log in with a token; use tokens or jwt";
+            problems.push(Problem::new("console.enabled", message));
+        }
+        let http = self.http.listen;
+        if self.serves_console() && !self.server.insecure_allow_plaintext && !address::is_loopback(http) {
+            problems.push(Problem::new(
+                "console.enabled",
+                format!(
+                    "http.listen `{http}` can be reached from other machines, and tokens of logins would come in clear; \
+                     listen on a loopback address, or give --insecure-allow-plaintext if a proxy in front of this \
+                     port speaks TLS"
+                ),
+            ));
         }
         if self.auth.mode != AuthMode::None {
             return self.check_clear_text(problems);
@@ -291,6 +310,16 @@ impl Settings {
                  a loopback address, or give --insecure-allow-plaintext if a proxy in front of this port speaks TLS"
             ),
         ));
+    }
+
+    /// Whether the console is served: as the settings say, else where nothing but this machine reaches it and the store is
+    /// the embedded one. Certificates of clients, which HTTP callers do not bring, are no way to log in.
+    pub fn serves_console(&self) -> bool {
+        let by_default = || {
+            let is_embedded = self.store.url.is_none();
+            address::is_loopback(self.http.listen) && self.http.allowed_hosts.is_empty() && is_embedded
+        };
+        self.auth.mode != AuthMode::Mtls && self.console.enabled.unwrap_or_else(by_default)
     }
 
     /// The SQLite file when `store` names no database: its place below `data_dir`.

@@ -26,13 +26,16 @@ use super::layers::{Guard, Guarded};
 use super::server::{Shared, services};
 use super::status::PER_SECOND;
 use super::tls::Peer;
-use super::{RequestError, SUBMITTER};
+use super::{Identity, RequestError, SUBMITTER};
 use crate::pb::google::rpc;
-use crate::telemetry::Code;
+use crate::telemetry::{CallerRefused, Code};
 
 /// Headers of the caller that concern the services. Nothing else of an HTTP request reaches them.
 const PASSED_ON: [HeaderName; 3] =
     [AUTHORIZATION, HeaderName::from_static(SUBMITTER), HeaderName::from_static("traceparent")];
+
+/// The path of an RPC that there is not, of a service that is not ours: whoever is known may ask who it is.
+const WHO: &str = "/portcullis.local/Who";
 
 /// One byte for compression and four for the length, before each message (gRPC over HTTP/2, "Length-Prefixed-Message").
 const PREFIX_BYTES: usize = 5;
@@ -42,7 +45,10 @@ const TIMEOUT_MS_MAX: u128 = 99_999_999;
 
 /// Calls the services of this process.
 #[derive(Clone)]
-pub struct LocalCalls(Guarded<Routes>);
+pub struct LocalCalls {
+    services: Guarded<Routes>,
+    shared: Arc<Shared>,
+}
 
 /// Who calls, and how long it waits.
 #[derive(Clone, Debug)]
@@ -89,7 +95,31 @@ impl LocalCaller {
 impl LocalCalls {
     /// Calls of the services over `shared`.
     pub fn new(shared: &Arc<Shared>) -> Self {
-        Self(Guard(shared.clone()).layer(services(shared)))
+        Self { services: Guard(shared.clone()).layer(services(shared)), shared: shared.clone() }
+    }
+
+    /// Who a caller is, by the credentials that its calls bring.
+    ///
+    /// # Errors
+    /// A credential is missing or wrong, or the caller asks too often.
+    pub async fn identify(&self, caller: &LocalCaller) -> Result<Identity, Refusal> {
+        let refused = |error: RequestError| Refusal::from(error.to_status());
+        let request = request(WHO, caller, &[]).ok_or_else(|| refused(RequestError::Internal))?;
+        let (auth, metrics) = (&self.shared.auth, &self.shared.metrics);
+        let mut known = auth.admit(&request, metrics);
+        if known.as_ref().is_err_and(|error| auth.may_be_known_later(error)) {
+            auth.look_for_keys(metrics).await;
+            known = auth.admit(&request, metrics);
+        }
+        if let Some(reason) = known.as_ref().err().and_then(RequestError::auth_reason) {
+            CallerRefused { reason }.emit(metrics);
+        }
+        known.and_then(|identity| identity.ok_or(RequestError::Internal)).map_err(refused)
+    }
+
+    /// What the services share, for answers that no RPC gives.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Calls the RPC of a path such as `/portcullis.v1.PolicyService/GetPolicy`.
@@ -119,7 +149,7 @@ impl LocalCalls {
         let refused = |error: RequestError| Refusal::from(error.to_status());
         let request = request(path, caller, message).ok_or_else(|| refused(RequestError::Internal))?;
         // Who calls over a socket gets an error for a panic; who calls from here must get one too.
-        let answering = AssertUnwindSafe(answer(self.0.clone(), request)).catch_unwind();
+        let answering = AssertUnwindSafe(answer(self.services.clone(), request)).catch_unwind();
         match tokio::time::timeout(caller.timeout, answering).await {
             Err(_) => Err(refused(RequestError::DeadlineExceeded)),
             Ok(Err(_)) => Err(refused(RequestError::Internal)),

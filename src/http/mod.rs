@@ -1,5 +1,5 @@
 //! The HTTP side: metrics and probes, for the machines that look after the service, and contracts of others over its
-//! services where the settings turn them on ([`Adapters`]).
+//! services where the settings turn them on ([`Adapters`]), and the console for people.
 //!
 //! Every request must name a host that is configured (or this machine), and no page of another host may send it, so that
 //! a web page in somebody's browser cannot reach the service, not by letting its own name resolve here either.
@@ -29,6 +29,7 @@ pub use host::AllowedHosts;
 pub use readiness::{NotServing, Readiness};
 pub use server::serve;
 
+use crate::console::{self, Console};
 use crate::telemetry::MetricsHandle;
 
 /// The text format of Prometheus.
@@ -45,21 +46,29 @@ pub struct AppState {
 
 /// The routes of metrics and probes, behind the check of the host.
 pub fn router(state: AppState, hosts: AllowedHosts) -> Router {
-    router_with(state, hosts, None)
+    router_with(state, hosts, None, None)
 }
 
-/// The routes, behind the check of the host; with those of the adapters that are on.
-pub fn router_with(state: AppState, hosts: AllowedHosts, adapters: Option<Adapters>) -> Router {
+/// The routes, behind the check of the host; with those of the adapters that are on, and of the console if it is.
+pub fn router_with(
+    state: AppState,
+    hosts: AllowedHosts,
+    adapters: Option<Adapters>,
+    console: Option<&Console>,
+) -> Router {
     let own = Router::new()
         .route("/metrics", get(metrics))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .with_state(state);
-    own.merge(adapters.as_ref().map(Adapters::routes).unwrap_or_default())
+    own.merge(console.map(Console::routes).unwrap_or_default())
+        .merge(adapters.as_ref().map(Adapters::routes).unwrap_or_default())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         // Outermost: a stranger's page learns nothing, not even which routes there are.
         .layer(middleware::from_fn_with_state((hosts, adapters), check_host))
+        // What the check refuses is an answer to a browser, too.
+        .layer(middleware::from_fn(console::with_headers))
 }
 
 async fn metrics(State(state): State<AppState>) -> Response {
@@ -83,7 +92,7 @@ async fn readyz(State(state): State<AppState>) -> Response {
 
 async fn not_found() -> Response {
     let message =
-        "no such page; there are /metrics, /livez and /readyz, and those that `http.adapters` turns on";
+        "no such page; there are /metrics, /livez and /readyz, /console where it is enabled, and those that `http.adapters` turns on";
     refusal(StatusCode::NOT_FOUND, "not_found", message)
 }
 

@@ -1,0 +1,117 @@
+// Makes the console more pleasant where a browser runs it; every page works without.
+//
+// An update of a part of the page keeps what somebody is doing there, confirmations become dialogs, files can be
+// dropped, times can be read in the time of the reader, and a page whose server is away says so.
+"use strict";
+(() => {
+  const attribute = (name, value) => `[${name}="${CSS.escape(value)}"]`;
+  // A selector for the same element after the update, or null: by its id, by where it leads, or by its field.
+  const place = (el) => {
+    if (el.id) return `#${CSS.escape(el.id)}`;
+    if (el.matches("a[href]")) return `a${attribute("href", el.getAttribute("href"))}`;
+    const action = el.name && el.form?.getAttribute("action");
+    if (action) return `form${attribute("action", action)} ${attribute("name", el.name)}`;
+    if (el.matches("summary") && el.parentElement.id) return `#${CSS.escape(el.parentElement.id)} > summary`;
+    return el.hasAttribute("aria-label") ? attribute("aria-label", el.getAttribute("aria-label")) : null;
+  };
+
+  // What the update of a part of the page would lose.
+  const remember = (part) => {
+    const all = (selector) => [...part.querySelectorAll(selector)];
+    const active = document.activeElement;
+    return {
+      // An element with an id keeps focus and caret by htmx itself.
+      focus: part.contains(active) && !active.id ? place(active) : null,
+      caret: active.selectionStart ?? null,
+      open: all("details[open]").map(place),
+      typed: all("input:not([type=hidden], [type=file]), textarea")
+        .filter((el) => el.value !== el.defaultValue || el.checked !== el.defaultChecked)
+        .map((el) => [place(el), el.value, el.checked]),
+      scrolled: all("[tabindex]").filter((el) => el.scrollLeft || el.scrollTop).map((el) => [place(el), el.scrollLeft, el.scrollTop]),
+    };
+  };
+  const restore = ({ focus, caret, open, typed, scrolled }) => {
+    const at = (selector, act) => {
+      const el = selector && document.querySelector(selector);
+      if (el) act(el);
+    };
+    for (const selector of open) at(selector, (el) => (el.open = true));
+    for (const [selector, value, checked] of typed) {
+      at(selector, (el) => (["checkbox", "radio"].includes(el.type) ? (el.checked = checked) : (el.value = value)));
+    }
+    for (const [selector, left, top] of scrolled) at(selector, (el) => el.scrollTo(left, top));
+    at(focus, (el) => {
+      el.focus({ preventScroll: true });
+      if (caret !== null && el.matches("textarea, input")) el.setSelectionRange?.(caret, caret);
+    });
+  };
+  let kept = null;
+  document.addEventListener("htmx:beforeSwap", (event) => (kept = remember(event.detail.target)));
+  document.addEventListener("htmx:afterSettle", () => {
+    if (kept) restore(kept);
+    kept = null;
+    localTimes();
+  });
+
+  // Times are written in UTC; the time of the reader is shown on pointing at them.
+  const localTimes = () => {
+    for (const el of document.querySelectorAll("time[datetime]:not([title])")) el.title = new Date(el.dateTime).toLocaleString();
+  };
+  document.addEventListener("DOMContentLoaded", localTimes);
+
+  // A confirmation that would unfold in the page is asked in a dialog, which keeps the keyboard and closes by Escape.
+  document.addEventListener("click", (event) => {
+    const summary = event.target.closest?.("details.confirm:not([open]) > summary");
+    const form = summary?.parentElement.querySelector("form");
+    if (!form) return;
+    event.preventDefault();
+    const details = summary.parentElement;
+    const [dialog, title, close] = ["dialog", "h2", "button"].map((name) => document.createElement(name));
+    title.id = "dialog-title";
+    title.textContent = summary.textContent;
+    dialog.setAttribute("aria-labelledby", title.id);
+    close.type = "button";
+    close.className = "close";
+    close.textContent = "Cancel";
+    close.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => {
+      // The page may have been updated behind the dialog; then the new one has a form of its own.
+      if (details.isConnected) details.append(form);
+      dialog.remove();
+      const again = details.isConnected ? summary : document.querySelector(place(summary) ?? "main");
+      again?.focus();
+    });
+    dialog.append(title, form, close);
+    document.body.append(dialog);
+    dialog.showModal();
+    form.querySelector("input:not([type=hidden]), textarea, button")?.focus();
+  });
+
+  // A file that is dropped beside its field is put into it.
+  const dropZone = (event) => event.target.closest?.(".drop");
+  for (const name of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(name, (event) => {
+      const zone = dropZone(event);
+      if (!zone) return;
+      event.preventDefault();
+      zone.classList.toggle("over", name === "dragover");
+      const field = zone.querySelector("input[type=file]");
+      if (name !== "drop" || !field || event.dataTransfer.files.length === 0) return;
+      field.files = event.dataTransfer.files;
+      field.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
+
+  // Who is no longer logged in gets the page that asks for it; who cannot be answered is told.
+  const away = document.createElement("p");
+  away.className = "caution away";
+  away.setAttribute("role", "status");
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status === 401) location.reload();
+  });
+  document.addEventListener("htmx:sendError", () => {
+    away.textContent = "The server does not answer. What you see may be out of date; it is asked again.";
+    document.body.append(away);
+  });
+  document.addEventListener("htmx:afterOnLoad", () => away.remove());
+})();
