@@ -8,11 +8,15 @@
 mod answer;
 mod assets;
 mod config;
+mod download;
 mod form;
 mod login;
 mod security;
 mod session;
 mod shell;
+mod submission;
+mod submissions;
+mod view;
 mod visitor;
 
 
@@ -62,6 +66,10 @@ impl Console {
             .route("/console/login", get(login::page).post(login::login))
             .route("/console/logout", post(login::logout))
             .route("/console/assets/{name}", get(assets::asset))
+            .route("/console/submissions", get(submissions::list))
+            .route("/console/submissions/{id}", get(submission::detail))
+            .route("/console/submissions/{id}/download", get(download::bundle))
+            .route("/console/submissions/{id}/{action}", post(submission::act))
             .route("/console/{*rest}", any(answer::no_page))
             .method_not_allowed_fallback(answer::wrong_method)
             .with_state(self.clone())

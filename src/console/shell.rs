@@ -1,7 +1,7 @@
 //! What surrounds every page: who is logged in, where one can go, what just happened.
 
 use super::visitor::Visitor;
-use crate::policy::CallerRole::{self, Agent, Auditor, Submitter};
+use crate::policy::CallerRole::{self, Auditor, Submitter};
 
 /// See the module.
 pub(super) struct Shell {

@@ -53,6 +53,17 @@ pub(super) fn statuses_of(numbers: &[i32]) -> Result<Vec<SubmissionStatus>, Requ
     })
 }
 
+/// How a submission of ours stands; `None` for numbers that we never send.
+pub(super) fn standing_of(submission: &v1::Submission) -> Option<(SubmissionStatus, HoldReason)> {
+    let status = statuses_of(&[submission.status]).ok()?.pop()?;
+    let hold = match v1::HoldReason::try_from(submission.hold_reason).ok()? {
+        v1::HoldReason::Unspecified | v1::HoldReason::None => HoldReason::None,
+        v1::HoldReason::NoKey => HoldReason::NoKey,
+        v1::HoldReason::Coverage => HoldReason::Coverage,
+    };
+    Some((status, hold))
+}
+
 /// The visibilities of a filter.
 ///
 /// # Errors

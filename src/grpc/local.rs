@@ -10,12 +10,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, Stream};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, TE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use http_body::Body as _;
 use prost::Message;
-use prost::bytes::{BufMut, Bytes, BytesMut};
+use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::service::Routes;
@@ -158,6 +158,72 @@ impl LocalCalls {
     }
 }
 
+impl LocalCalls {
+    /// Calls an RPC that answers with a stream, given its encoded request, and answers the messages as they come. The
+    /// service holds the deadline of the caller.
+    ///
+    /// # Errors
+    /// What the service refuses before its first message. What goes wrong later is the last item.
+    pub async fn stream<A: Message + Default + 'static>(
+        &self,
+        path: &str,
+        caller: &LocalCaller,
+        asked: &[u8],
+    ) -> Result<impl Stream<Item = Result<A, Refusal>> + Send + use<A>, Refusal> {
+        let refused = |error: RequestError| Refusal::from(error.to_status());
+        let request =
+            request(path, caller, asked).ok_or_else(|| refused(RequestError::Internal))?;
+        let response = self.services.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
+        if let Some(status) = Status::from_header_map(response.headers()) {
+            return Err(status.into());
+        }
+        let state = Some((response.into_body(), BytesMut::new()));
+        Ok(futures_util::stream::unfold(state, |state| async move {
+            let (mut body, mut data) = state?;
+            match next_message(&mut body, &mut data).await {
+                Ok(Some(message)) => {
+                    let message = A::decode(message).map_err(|_| RequestError::Internal.to_status().into());
+                    Some((message, Some((body, data))))
+                }
+                Ok(None) => None,
+                Err(status) => Some((Err(status.into()), None)),
+            }
+        }))
+    }
+}
+
+/// The next whole message of an answer; `None` after the last, if it ended well.
+async fn next_message(body: &mut Body, data: &mut BytesMut) -> Result<Option<Bytes>, Status> {
+    loop {
+        if let Some(prefix) = data.first_chunk::<PREFIX_BYTES>() {
+            let [compression, length @ ..] = *prefix;
+            let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+            if compression != 0 {
+                return Err(RequestError::Internal.to_status());
+            }
+            if data.len() - PREFIX_BYTES >= length {
+                data.advance(PREFIX_BYTES);
+                return Ok(Some(data.split_to(length).freeze()));
+            }
+        }
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+        // An answer that ends without a status was cut off.
+        let frame = frame.ok_or_else(|| RequestError::Internal.to_status())??;
+        match frame.into_data() {
+            Ok(bytes) => data.extend_from_slice(&bytes),
+            Err(frame) => {
+                let trailers = frame.into_trailers().unwrap_or_default();
+                let status = Status::from_header_map(&trailers);
+                return match status {
+                    Some(status) if status.code() == tonic::Code::Ok && data.is_empty() => Ok(None),
+                    Some(status) if status.code() != tonic::Code::Ok => Err(status),
+                    _ => Err(RequestError::Internal.to_status()),
+                };
+            }
+        }
+    }
+}
+
 /// The gRPC request of one message; `None` when the path is none.
 fn request(path: &str, caller: &LocalCaller, message: &[u8]) -> Option<Request<Body>> {
     let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
@@ -211,6 +277,20 @@ async fn answer(services: Guarded<Routes>, request: Request<Body>) -> Result<Byt
 }
 
 impl Refusal {
+    /// The refusal of a request that whoever calls from here found wrong.
+    pub fn wrong(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::of(Code::InvalidArgument) }
+    }
+
+    /// The refusal of something that only a fault of ours explains.
+    pub fn internal() -> Self {
+        RequestError::Internal.to_status().into()
+    }
+
+    fn of(code: Code) -> Self {
+        Self { code, message: String::new(), details: Vec::new(), retry: None, rate: None }
+    }
+
     /// The status, without its details.
     pub(super) fn to_status(&self) -> Status {
         let number = Code::ALL.iter().position(|code| *code == self.code);

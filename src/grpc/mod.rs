@@ -12,6 +12,7 @@ mod bundle_convert;
 mod check_messages;
 mod check_messages_stream;
 pub mod client;
+mod console;
 pub mod convert;
 mod deadline;
 mod decide;

@@ -11,6 +11,8 @@ mod change;
 mod download;
 mod entities;
 mod error;
+mod excerpt;
+mod options;
 mod record;
 mod release;
 mod retention;
@@ -31,6 +33,8 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 
 pub use download::Download;
 pub use error::SubmissionError;
+pub use excerpt::FileLines;
+pub use options::Choice;
 pub use record::Action;
 pub use types::{
     Actor, Attempt, Details, Entities, Entity, Overridden, Purged, Reviewed, Submission, SubmissionList,

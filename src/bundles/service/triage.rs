@@ -387,13 +387,13 @@ fn not_allowed(row: &StoredSubmission, action: &'static str, advice: &'static st
 fn refusal(refused: Refused, row: &StoredSubmission, action: &'static str) -> SubmissionError {
     match refused {
         Refused::Purged => SubmissionError::Purged { id: row.id.clone() },
-        Refused::Illegal => not_allowed(row, action, advice(row, action)),
+        Refused::Illegal => not_allowed(row, action, advice(row.status, row.hold_reason, action)),
     }
 }
 
 /// What would be allowed instead.
-fn advice(row: &StoredSubmission, action: &str) -> &'static str {
-    match (Standing::of(row.status, row.hold_reason), action) {
+pub(super) fn advice(status: SubmissionStatus, hold: HoldReason, action: &str) -> &'static str {
+    match (Standing::of(status, hold), action) {
         (Some(Standing::Deleted), _) | (None, _) => "upload it again",
         (Some(Standing::PendingInline), _) => "its checks are running; wait for their end",
         (Some(Standing::Queued), _) => "its review is running; wait for its verdict, or rescan it",

@@ -1,0 +1,92 @@
+//! Lines of the files of a submission, for whoever looks at what was found in them.
+
+use std::path::Path;
+
+use super::step::open;
+use super::triage::check_id;
+use super::{Actor, SubmissionError, Submissions};
+use crate::bundles::archive::{Archive, ArchiveLimits, Source as _, Totals};
+use crate::store::BytesError;
+
+/// Most files that are looked into at once.
+const FILES_MAX: usize = 20;
+/// Largest file that is looked into, in bytes.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// Most bytes of all files that are looked into at once.
+const TOTAL_BYTES_MAX: u64 = 1024 * 1024;
+/// Longest line that is answered, in bytes.
+const LINE_BYTES_MAX: usize = 400;
+
+/// Lines of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileLines {
+    /// Its path in the bundle.
+    pub path: String,
+    /// Its lines, credentials and personal data masked, from the first.
+    pub lines: Vec<String>,
+}
+
+impl Submissions {
+    /// The lines of those of `paths` that can be shown: files at the top level of the archive that are text and not large.
+    /// Files in nested archives are left out, and so is one whose lines masking would move.
+    ///
+    /// # Errors
+    /// There is no such submission that the caller may see, or its bytes are gone.
+    pub async fn lines(
+        &self,
+        actor: &Actor,
+        id: &str,
+        paths: Vec<String>,
+    ) -> Result<Vec<FileLines>, SubmissionError> {
+        check_id(id, "submission_id")?;
+        let row = self.visible(actor, id).await?;
+        let purged = || SubmissionError::Purged { id: row.id.clone() };
+        if row.purged.is_some() {
+            return Err(purged());
+        }
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kept = self.parts().spool.spare();
+        match self.parts().bytes.get_file(row.id.clone(), kept.path().to_owned()).await {
+            Ok(_) => {}
+            Err(BytesError::NotFound { .. }) => return Err(purged()),
+            Err(error) => return Err(SubmissionError::Bytes(error.to_string())),
+        }
+        let (this, limits) = (self.clone(), *self.limits());
+        let reading = tokio::task::spawn_blocking(move || {
+            let files = texts(kept.path(), limits, &paths);
+            files.into_iter().filter_map(|(path, text)| this.shown(path, &text)).collect()
+        });
+        reading.await.map_err(|_| SubmissionError::Bytes("reading broke off".to_owned()))
+    }
+
+    /// A file as it may be shown; `None` where a masked line would stand at another number.
+    fn shown(&self, path: String, text: &str) -> Option<FileLines> {
+        let masked = self.masked(text);
+        let is_aligned = masked.lines().count() == text.lines().count();
+        let cut = |line: &str| {
+            let end = line.floor_char_boundary(LINE_BYTES_MAX);
+            if end < line.len() { format!("{}…", &line[..end]) } else { line.to_owned() }
+        };
+        is_aligned.then(|| FileLines { path, lines: masked.lines().map(cut).collect() })
+    }
+}
+
+/// The texts of files of an archive. What cannot be read is left out: the checks have told why.
+fn texts(archive: &Path, limits: ArchiveLimits, paths: &[String]) -> Vec<(String, String)> {
+    let Ok(source) = open(archive) else { return Vec::new() };
+    let Ok(archive) = Archive::open(&source, &limits) else { return Vec::new() };
+    let mut totals = Totals::new(limits, source.len());
+    let (mut found, mut left) = (Vec::new(), TOTAL_BYTES_MAX);
+    for path in paths.iter().take(FILES_MAX) {
+        let entry = archive.entries().iter().find(|entry| !entry.is_folder && entry.path == *path);
+        let Some(entry) = entry.filter(|entry| entry.size <= FILE_BYTES_MAX.min(left)) else { continue };
+        left -= entry.size;
+        let Ok(bytes) = archive.read(entry, &mut totals).to_end() else { continue };
+        if let Ok(text) = String::from_utf8(bytes) {
+            found.push((path.clone(), text));
+        }
+    }
+    found
+}

@@ -1,0 +1,523 @@
+//! One submission: how it stands, what was found and where, what was scanned, what happened to it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::answer::{self, status_of};
+use super::shell::Shell;
+use super::submissions::{Check, PLACE, checks_of, hold_words, is_changing};
+use super::view::{self, Moment};
+use super::visitor::{Sent, Visitor};
+use crate::bundles::service::FileLines;
+use crate::grpc::Refusal;
+use crate::pb::v1;
+use crate::policy::CallerRole;
+use crate::telemetry::Code;
+
+/// Lines shown before and after one that something was found in.
+const CONTEXT_LINES: usize = 3;
+/// Lines of the manifest that are shown.
+const MANIFEST_LINES: usize = 40;
+/// Findings shown of one submission.
+const FINDINGS_MAX: usize = 200;
+/// Files of the ledger shown.
+const LEDGER_MAX: usize = 2_000;
+
+#[derive(Template)]
+#[template(path = "submission.html")]
+struct Page {
+    shell: Shell,
+    href: String,
+    is_uploader: bool,
+    /// Whether it will change by itself.
+    is_changing: bool,
+    id: String,
+    name: String,
+    version: String,
+    kind: String,
+    description: String,
+    submitter: String,
+    status: String,
+    status_class: String,
+    hold: Option<&'static str>,
+    decision: String,
+    visibility: String,
+    is_live: bool,
+    created: Moment,
+    updated: Moment,
+    purged: Moment,
+    size: String,
+    file_count: u32,
+    sha256: String,
+    decision_id: String,
+    revision: String,
+    checks: Vec<Check>,
+    overridden: Option<Overridden>,
+    review: Option<Review>,
+    findings: Vec<Finding>,
+    more_findings: usize,
+    manifest_path: String,
+    manifest: Vec<String>,
+    ledger: Vec<Ledger>,
+    unscanned: usize,
+    capabilities: Vec<Capability>,
+    unjudged: Vec<(String, String, String)>,
+    attempts: Vec<Attempt>,
+    timeline: Vec<Event>,
+    actions: Vec<Action>,
+    /// What was typed, where an action was refused.
+    reason: String,
+    advice: &'static str,
+}
+
+struct Overridden {
+    actor: String,
+    reason: String,
+    prior: String,
+    time: Moment,
+}
+
+struct Review {
+    status: String,
+    risk: String,
+    summary: String,
+    model: String,
+    reason: String,
+}
+
+/// One thing that was found, with the lines around it.
+struct Finding {
+    check: &'static str,
+    rule_id: String,
+    file: String,
+    line: u32,
+    category: String,
+    severity: String,
+    reason: String,
+    snippet: String,
+    fix: String,
+    mode: Option<&'static str>,
+    lines: Vec<Line>,
+}
+
+struct Line {
+    number: usize,
+    text: String,
+    is_hit: bool,
+}
+
+struct Ledger {
+    path: String,
+    size: String,
+    scanned: String,
+    engines: String,
+    reason: String,
+    is_whole: bool,
+}
+
+struct Capability {
+    kind: String,
+    place: String,
+    detail: String,
+}
+
+struct Attempt {
+    number: u32,
+    status: String,
+    class: String,
+    started: Moment,
+    ended: Moment,
+    error: String,
+}
+
+struct Event {
+    time: Moment,
+    action: String,
+    actor: String,
+    detail: String,
+}
+
+/// One action, or why it is not possible now.
+struct Action {
+    name: &'static str,
+    label: &'static str,
+    explanation: &'static str,
+    /// Whether it asks for a reason, and whether it needs one.
+    reason: Option<bool>,
+    is_danger: bool,
+    refused: Option<String>,
+    is_open: bool,
+}
+
+/// What can be asked for: name, label, what it does, whether it asks for a reason and needs one, whether it removes.
+const ACTIONS: [(&str, &str, &str, Option<bool>, bool); 6] = [
+    (
+        "override",
+        "Override",
+        "Publishes it against its verdict. Reason and verdict are kept for ever.",
+        Some(true),
+        false,
+    ),
+    ("rescan", "Rescan", "Runs all checks again over the bytes that were submitted.", None, false),
+    ("retry", "Retry review", "Has a model review it again.", None, false),
+    ("archive", "Archive", "Takes it down: existing installs keep it, nobody new finds it.", Some(false), false),
+    ("restore", "Restore", "Brings it back as it was before it was archived.", Some(false), false),
+    ("delete", "Delete", "Removes the bytes for good. The row stays as a tombstone.", Some(false), true),
+];
+
+/// The page.
+pub(super) async fn detail(visitor: Visitor, Path(id): Path<String>) -> Response {
+    visitor.show(made(&visitor, &id, None).await)
+}
+
+/// What went wrong with an action.
+struct Failed {
+    action: String,
+    reason: String,
+    refusal: Refusal,
+}
+
+async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Response, Refusal> {
+    let request = v1::GetSubmissionRequest {
+        submission_id: id.to_owned(),
+        view: v1::SubmissionView::Full.into(),
+    };
+    let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
+    let submission = found.submission.unwrap_or_default();
+    let lines = lines(visitor, &submission).await?;
+    let mut page = Page::of(visitor, &submission, lines);
+    let mut status = StatusCode::OK;
+    if let Some(failed) = failed {
+        status = status_of(failed.refusal.code);
+        page.shell.error = Some(failed.refusal.message);
+        page.reason = failed.reason;
+        for action in &mut page.actions {
+            action.is_open = action.name == failed.action;
+        }
+    }
+    Ok(answer::page(status, &page))
+}
+
+/// The lines of every file that something was found in, and of the manifest. None where the bytes are gone.
+async fn lines(visitor: &Visitor, submission: &v1::Submission) -> Result<Vec<FileLines>, Refusal> {
+    let checks = checks_of(submission.checks.as_ref()).into_iter().flat_map(|(_, check)| &check.findings);
+    let review = submission.checks.as_ref().and_then(|checks| checks.llm_review.as_ref());
+    let findings = checks.chain(review.into_iter().flat_map(|review| &review.findings));
+    let mut paths: Vec<String> = manifest_of(submission).map(str::to_owned).into_iter().collect();
+    for finding in findings.filter(|finding| finding.line > 0) {
+        if !paths.contains(&finding.file) {
+            paths.push(finding.file.clone());
+        }
+    }
+    if submission.bundle_purge_time.is_some() || submission.status() == v1::SubmissionStatus::Deleted {
+        return Ok(Vec::new());
+    }
+    match visitor.calls().lines(&visitor.identity, &submission.id, paths).await {
+        // They were removed meanwhile; the page says so the next time.
+        Err(refusal) if refusal.code == Code::FailedPrecondition => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// Path of the document that says what the bundle is: the one nearest to the top.
+fn manifest_of(submission: &v1::Submission) -> Option<&str> {
+    let is_manifest = |path: &&str| match submission.kind() {
+        v1::BundleKind::Skill => path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")),
+        v1::BundleKind::Plugin => path.ends_with(".claude-plugin/plugin.json"),
+        v1::BundleKind::Agent => path.ends_with(".md"),
+        v1::BundleKind::Unspecified => false,
+    };
+    let paths = submission.coverage.iter().map(|file| file.path.as_str()).filter(|path| !path.contains("!/"));
+    paths.filter(is_manifest).min_by_key(|path| (path.matches('/').count(), *path))
+}
+
+impl Page {
+    fn of(visitor: &Visitor, submission: &v1::Submission, lines: Vec<FileLines>) -> Self {
+        let files: BTreeMap<&str, &[String]> =
+            lines.iter().map(|file| (file.path.as_str(), file.lines.as_slice())).collect();
+        let checks = submission.checks.as_ref();
+        let review = checks.and_then(|checks| checks.llm_review.as_ref());
+        let mut findings: Vec<Finding> = Vec::new();
+        for (name, check) in checks_of(checks) {
+            findings.extend(check.findings.iter().map(|finding| Finding::of(name, finding, &files)));
+        }
+        for finding in review.into_iter().flat_map(|review| &review.findings) {
+            findings.push(Finding::of("review by a model", finding, &files));
+        }
+        let more_findings = findings.len().saturating_sub(FINDINGS_MAX);
+        findings.truncate(FINDINGS_MAX);
+        let identity = &visitor.identity;
+        let is_uploader = !identity.has(CallerRole::Auditor);
+        let status = view::status(submission.status);
+        let manifest_path = manifest_of(submission).unwrap_or_default();
+        let manifest = files.get(manifest_path).copied().unwrap_or_default();
+        let ledger: Vec<Ledger> = submission.coverage.iter().map(Ledger::of).take(LEDGER_MAX).collect();
+        Self {
+            shell: visitor.shell(PLACE),
+            href: format!("{PLACE}/{}", view::segment(&submission.id)),
+            is_uploader,
+            is_changing: is_changing(submission),
+            id: submission.id.clone(),
+            name: submission.name.clone(),
+            version: submission.version.clone(),
+            kind: view::kind(submission.kind),
+            description: submission.description.clone(),
+            submitter: submission.submitter.clone(),
+            status_class: view::class(&status),
+            status: view::spoken(&status),
+            hold: hold_words(submission),
+            decision: view::decision(submission.decision),
+            visibility: match submission.visibility {
+                0 => String::new(),
+                visibility => view::visibility(visibility),
+            },
+            is_live: submission.live,
+            created: Moment::of(submission.create_time.as_ref()),
+            updated: Moment::of(submission.update_time.as_ref()),
+            purged: Moment::of(submission.bundle_purge_time.as_ref()),
+            size: view::size(submission.file_size),
+            file_count: submission.file_count,
+            sha256: submission.bundle_sha256.clone(),
+            decision_id: submission.decision_id.clone(),
+            revision: submission.policy_revision.clone(),
+            checks: checks_of(checks)
+                .into_iter()
+                .map(|(name, check)| Check { name, status: view::check(check.status) })
+                .collect(),
+            overridden: submission.r#override.as_ref().map(|one| Overridden {
+                actor: one.actor.clone(),
+                reason: one.reason.clone(),
+                prior: view::spoken(&view::status(one.prior_status)),
+                time: Moment::of(one.time.as_ref()),
+            }),
+            review: review.map(|review| Review {
+                status: view::check(review.status),
+                risk: review.risk_level.clone(),
+                summary: review.summary.clone(),
+                model: review.model.clone(),
+                reason: review.reason.clone(),
+            }),
+            findings,
+            more_findings,
+            manifest_path: manifest_path.to_owned(),
+            manifest: manifest.iter().take(MANIFEST_LINES).cloned().collect(),
+            unscanned: ledger.iter().filter(|file| !file.is_whole).count(),
+            ledger,
+            capabilities: submission.capabilities.iter().map(Capability::of).collect(),
+            unjudged: submission
+                .unjudged
+                .iter()
+                .map(|one| (one.plugin.clone(), one.reason.clone(), one.detail.clone()))
+                .collect(),
+            attempts: submission.attempts.iter().map(Attempt::of).collect(),
+            timeline: submission.timeline.iter().rev().map(Event::of).collect(),
+            actions: actions(visitor, submission),
+            reason: String::new(),
+            advice: advice(submission),
+        }
+    }
+}
+
+/// What whoever uploaded it can do now.
+fn advice(submission: &v1::Submission) -> &'static str {
+    match submission.status() {
+        v1::SubmissionStatus::PendingInline => "The checks are running; this page follows them.",
+        v1::SubmissionStatus::PendingLlm if is_changing(submission) => {
+            "A model is reviewing it; this page follows the review."
+        }
+        v1::SubmissionStatus::PendingLlm => "It waits for an administrator: there is nothing for you to fix.",
+        v1::SubmissionStatus::BlockedInline | v1::SubmissionStatus::BlockedLlm => {
+            "Fix what is marked as high or critical below and upload it again. If a finding is wrong, ask an \
+             administrator to override it."
+        }
+        v1::SubmissionStatus::Approved | v1::SubmissionStatus::Overridden => "It is published.",
+        v1::SubmissionStatus::ReviewError => {
+            "The review ended without a verdict. Ask an administrator to retry it, or upload it again."
+        }
+        v1::SubmissionStatus::Deleted => "It was deleted. Upload it again if it is still wanted.",
+        v1::SubmissionStatus::Unspecified => "",
+    }
+}
+
+/// What can be done with it, for whoever may do such things at all.
+fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
+    let (identity, visibility) = (&visitor.identity, submission.visibility());
+    let choices = visitor.calls().choices(submission);
+    let is_owner = identity.has(CallerRole::Submitter) && submission.submitter == identity.name();
+    let is_offered = |name: &str| match name {
+        "archive" => is_owner || identity.has(CallerRole::Auditor),
+        _ => identity.has(CallerRole::Auditor),
+    };
+    let all = ACTIONS.into_iter().filter(|(name, ..)| is_offered(name));
+    all.map(|(name, label, explanation, reason, is_danger)| {
+        let is_allowed = identity.is_admin() || (name == "archive" && is_owner);
+        let refused = match (name, visibility) {
+            _ if !is_allowed => Some("This needs the admin role.".to_owned()),
+            ("archive", v1::Visibility::Archived) => Some("It is archived already.".to_owned()),
+            ("archive" | "restore", v1::Visibility::Unspecified) => {
+                Some("The bundle was deleted; nothing is left.".to_owned())
+            }
+            ("archive", v1::Visibility::Pending | v1::Visibility::Hidden) if !identity.is_admin() => {
+                Some("Only an administrator archives what is not approved.".to_owned())
+            }
+            ("archive", _) | ("restore", v1::Visibility::Archived) => None,
+            ("restore", _) => Some("Only an archived one can be restored.".to_owned()),
+            _ => choices.iter().find(|choice| choice.action == name).and_then(|choice| choice.refused.clone()),
+        };
+        Action { name, label, explanation, reason, is_danger, refused, is_open: false }
+    })
+    .collect()
+}
+
+impl Finding {
+    fn of(check: &'static str, finding: &v1::CheckFinding, files: &BTreeMap<&str, &[String]>) -> Self {
+        let lines = files.get(finding.file.as_str()).copied().unwrap_or_default();
+        let at = usize::try_from(finding.line).unwrap_or(0);
+        let is_there = at > 0 && at <= lines.len();
+        let shown = if is_there {
+            let from = at.saturating_sub(CONTEXT_LINES).max(1);
+            from..(at + CONTEXT_LINES).min(lines.len()) + 1
+        } else {
+            0..0
+        };
+        Self {
+            check,
+            rule_id: finding.rule_id.clone(),
+            file: finding.file.clone(),
+            line: finding.line,
+            category: finding.category.clone(),
+            severity: view::severity(finding.severity),
+            reason: finding.reason.clone(),
+            snippet: finding.snippet.clone(),
+            fix: finding.fix_hint.clone(),
+            mode: match (finding.suppressed, finding.shadow) {
+                (true, _) => Some("suppressed"),
+                (false, true) => Some("shadow"),
+                (false, false) => None,
+            },
+            lines: shown
+                .map(|number| Line { number, text: lines[number - 1].clone(), is_hit: number == at })
+                .collect(),
+        }
+    }
+}
+
+impl Ledger {
+    fn of(file: &v1::FileCoverage) -> Self {
+        Self {
+            path: file.path.clone(),
+            size: view::size(file.bytes),
+            scanned: view::size(file.bytes_scanned),
+            engines: file.engines.join(", "),
+            reason: view::spoken(&file.unscanned_reason),
+            is_whole: file.unscanned_reason.is_empty(),
+        }
+    }
+}
+
+impl Capability {
+    fn of(one: &v1::Capability) -> Self {
+        let place = if one.line == 0 { one.file.clone() } else { format!("{}:{}", one.file, one.line) };
+        Self { kind: view::spoken(&one.kind), place, detail: one.detail.clone() }
+    }
+}
+
+impl Attempt {
+    fn of(one: &v1::SubmissionAttempt) -> Self {
+        let status = view::status(one.status);
+        Self {
+            number: one.number,
+            class: view::class(&status),
+            status: view::spoken(&status),
+            started: Moment::of(one.start_time.as_ref()),
+            ended: Moment::of(one.end_time.as_ref()),
+            error: one.error.clone(),
+        }
+    }
+}
+
+impl Event {
+    fn of(event: &v1::SubmissionEvent) -> Self {
+        let action = event.action.rsplit('.').next().unwrap_or_default();
+        Self {
+            time: Moment::of(event.time.as_ref()),
+            action: view::spoken(action),
+            actor: event.actor.clone(),
+            detail: event.detail.clone(),
+        }
+    }
+}
+
+/// Does what a form asks for.
+pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) -> Response {
+    let Sent { visitor, fields } = sent;
+    let place = format!("{PLACE}/{}", view::segment(&id));
+    if fields.one("confirm") != "yes" {
+        let refusal = Refusal::wrong("Confirm what you want to do; nothing was done.");
+        let failed = Failed { action, reason: fields.one("reason").to_owned(), refusal };
+        return visitor.show(made(&visitor, &id, Some(failed)).await);
+    }
+    let (reason, submission_id) = (fields.one("reason").to_owned(), id.clone());
+    let done = match action.as_str() {
+        "override" => {
+            let request = v1::OverrideSubmissionRequest { submission_id, reason: reason.clone() };
+            let done = visitor.call::<v1::OverrideSubmissionResponse>("SubmissionService/OverrideSubmission", &request);
+            done.await.map(|_| "overridden")
+        }
+        "rescan" => {
+            let request = v1::RescanSubmissionRequest { submission_id };
+            let done = visitor.call::<v1::RescanSubmissionResponse>("SubmissionService/RescanSubmission", &request);
+            done.await.map(|_| "rescanned")
+        }
+        "retry" => {
+            let request = v1::RetryReviewRequest { submission_id };
+            let done = visitor.call::<v1::RetryReviewResponse>("SubmissionService/RetryReview", &request);
+            done.await.map(|_| "retried")
+        }
+        "delete" => {
+            let request = v1::DeleteSubmissionRequest { submission_id, reason: reason.clone() };
+            let done = visitor.call::<v1::DeleteSubmissionResponse>("SubmissionService/DeleteSubmission", &request);
+            done.await.map(|_| "deleted")
+        }
+        "archive" | "restore" => move_entity(&visitor, &id, &action, reason.clone()).await,
+        _ => return answer::no_page().await,
+    };
+    match done {
+        Ok(notice) => answer::see(&format!("{place}?notice={notice}")),
+        Err(refusal) if matches!(refusal.code, Code::Unauthenticated | Code::NotFound | Code::PermissionDenied) => {
+            visitor.refused(&refusal)
+        }
+        Err(refusal) => {
+            let failed = Failed { action, reason, refusal };
+            visitor.show(made(&visitor, &id, Some(failed)).await)
+        }
+    }
+}
+
+/// Archives or restores the entity that a submission is a version of.
+async fn move_entity(
+    visitor: &Visitor,
+    id: &str,
+    action: &str,
+    reason: String,
+) -> Result<&'static str, Refusal> {
+    let request = v1::GetSubmissionRequest {
+        submission_id: id.to_owned(),
+        view: v1::SubmissionView::Basic.into(),
+    };
+    let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
+    let entity_id = found.submission.unwrap_or_default().entity_id;
+    if action == "archive" {
+        let request = v1::ArchiveEntityRequest { entity_id, reason };
+        visitor.call::<v1::ArchiveEntityResponse>("EntityService/ArchiveEntity", &request).await?;
+        Ok("archived")
+    } else {
+        let request = v1::RestoreEntityRequest { entity_id, reason };
+        visitor.call::<v1::RestoreEntityResponse>("EntityService/RestoreEntity", &request).await?;
+        Ok("restored")
+    }
+}
