@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::audit::{self, AuditLog};
+use crate::audit::{self, AuditLog, Recent};
 use crate::bundles::BundlePreparer;
 use crate::bundles::service::Submissions;
 use crate::bundles::worker::Worker;
@@ -34,7 +34,7 @@ use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
 use crate::monitor::MonitorPreparer;
 use crate::policy::{Live, Reload, Sources};
-use crate::store::{self, IncidentStore, IncidentWriter, StoreError, WriterHooks};
+use crate::store::{self, IncidentStore, IncidentWriter, RuleCounter, StoreError, WriterHooks};
 use crate::telemetry::{
     self, AuditDropped, IncidentsUnwritten, LoggingError, Metrics, MetricsHandle, PolicyLoaded,
     UPKEEP_INTERVAL,
@@ -185,7 +185,11 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         judge,
         settings.server.request_bytes_max,
     ));
+    let has_console = settings.serves_console();
+    let counts = Arc::new(RuleCounter::new(stores.rule_counts.clone(), has_console));
     let shared = Arc::new(Shared {
+        recent: Recent::new(if has_console { settings.console.decisions_max } else { 0 }),
+        counts: counts.clone(),
         engine: message_engine_with(settings, plugins),
         tools,
         interceptors,
@@ -210,7 +214,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     let readiness = Readiness::new();
     let (stop, stopped) = watch::channel(false);
     let (health_sender, health) = tokio::sync::oneshot::channel();
-    let console = settings.serves_console().then(|| Console::new(LocalCalls::new(&shared), &settings.console));
+    let console = has_console.then(|| Console::new(LocalCalls::new(&shared), &settings.console));
     let router = http::router_with(
         AppState { metrics: handle.clone(), readiness: readiness.clone() },
         AllowedHosts::new(&settings.http.allowed_hosts, http_address),
@@ -233,6 +237,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     shared.auth.fetch_keys(&metrics).await;
     let guarding =
         [tokio::spawn(shared.clone().follow_credentials()), tokio::spawn(shared.clone().follow_keys())];
+    let counting = tokio::spawn({
+        let counts = counts.clone();
+        async move { counts.follow().await }
+    });
     let purging = tokio::spawn(purge_incidents(incidents, settings.incidents.retention_days));
     let worker = Worker::start(&submissions);
     let address = grpc.address();
@@ -253,6 +261,10 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     following.abort();
     guarding.iter().for_each(|task| task.abort());
     purging.abort();
+    counting.abort();
+    if let Err(error) = counts.flush().await {
+        tracing::warn!(%error, "the last counts of rules could not be written");
+    }
     worker.stop(REVIEWS_END).await;
     // What clients were told of belongs on the disk.
     monitor.ended(SESSIONS_END).await;

@@ -14,6 +14,8 @@
 mod buffer;
 mod chain;
 mod config;
+mod masked;
+mod recent;
 mod record;
 mod sink;
 
@@ -32,6 +34,8 @@ use metrics::Counter;
 use buffer::{Buffer, Full};
 pub use chain::{ChainBreak, ChainEnd, ChainReport, verify_chain};
 pub use config::{Config, SinkKind};
+pub use masked::{MaskedText, Piece};
+pub use recent::{Recent, Remembered, Run};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink, WriteError};
 

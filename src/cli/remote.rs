@@ -23,13 +23,7 @@ pub(super) fn connect_for_uploads(url: &str, context: &Context) -> Result<Client
 
 /// The decision of an answer.
 pub(super) fn decision_of(decision: v1::Decision) -> Decision {
-    match decision {
-        v1::Decision::Allow => Decision::Allow,
-        v1::Decision::Warn => Decision::Warn,
-        v1::Decision::Ask => Decision::Ask,
-        // A decision that this program does not know must stop the caller.
-        v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
-    }
+    crate::grpc::convert::decided(decision)
 }
 
 impl From<ClientError> for Failure {

@@ -8,9 +8,15 @@
 mod answer;
 mod assets;
 mod config;
+mod decisions;
 mod download;
 mod form;
+mod incidents;
 mod login;
+mod marks;
+mod playground;
+mod policy;
+mod rules;
 mod security;
 mod session;
 mod shell;
@@ -23,6 +29,7 @@ mod visitor;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{any, get, post};
 
@@ -31,9 +38,10 @@ pub(crate) use security::with_headers;
 
 use crate::grpc::LocalCalls;
 use session::Sessions;
+use visitor::Visitor;
 
 /// Where everything begins.
-const HOME: &str = "/console/submissions";
+const HOME: &str = "/console/";
 
 /// What the pages need.
 #[derive(Clone)]
@@ -70,12 +78,30 @@ impl Console {
             .route("/console/submissions/{id}", get(submission::detail))
             .route("/console/submissions/{id}/download", get(download::bundle))
             .route("/console/submissions/{id}/{action}", post(submission::act))
+            .route("/console/decisions", get(decisions::list))
+            .route("/console/decisions/{id}", get(decisions::detail))
+            .route(
+                "/console/playground",
+                get(playground::page)
+                    .post(playground::judge)
+                    .layer(DefaultBodyLimit::max(playground::BODY_BYTES_MAX)),
+            )
+            .route("/console/incidents", get(incidents::list))
+            .route("/console/incidents/rules", get(incidents::rates))
+            .route("/console/incidents/{id}", get(incidents::detail))
+            .route("/console/incidents/{id}/false-positive", post(incidents::mark))
+            .route("/console/policy", get(policy::page))
+            .route("/console/rules", get(rules::list))
+            .route("/console/rules/{id}", get(rules::detail))
             .route("/console/{*rest}", any(answer::no_page))
             .method_not_allowed_fallback(answer::wrong_method)
             .with_state(self.clone())
     }
 }
 
-async fn home() -> Response {
-    Redirect::to(HOME).into_response()
+/// To the first area that the visitor may see.
+async fn home(visitor: Visitor) -> Response {
+    let shell = visitor.shell("");
+    let first = shell.links.first().map_or("/console/policy", |link| link.href);
+    Redirect::to(first).into_response()
 }

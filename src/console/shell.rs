@@ -1,7 +1,8 @@
 //! What surrounds every page: who is logged in, where one can go, what just happened.
 
 use super::visitor::Visitor;
-use crate::policy::CallerRole::{self, Auditor, Submitter};
+use super::{decisions, incidents, playground, policy, rules, submissions};
+use crate::policy::CallerRole::{self, Agent, Auditor, Submitter};
 
 /// See the module.
 pub(super) struct Shell {
@@ -32,7 +33,14 @@ pub(super) struct Link {
 }
 
 /// Every area, and the roles of which one is needed.
-const AREAS: [(&str, &str, &[CallerRole]); 1] = [("/console/submissions", "Submissions", &[Submitter, Auditor])];
+const AREAS: [(&str, &str, &[CallerRole]); 6] = [
+    (submissions::PLACE, "Submissions", &[Submitter, Auditor]),
+    (decisions::PLACE, "Decisions", &[Auditor]),
+    (playground::PLACE, "Playground", &[Agent, Submitter]),
+    (incidents::PLACE, "Incidents", &[Agent, Auditor]),
+    (policy::PLACE, "Policy", &[Agent, Submitter, Auditor]),
+    (rules::PLACE, "Rules", &[Agent, Submitter, Auditor]),
+];
 
 /// What a redirect may say was done. A fixed list: an address cannot put words into a page.
 const NOTICES: [(&str, &str); 7] = [

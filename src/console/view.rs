@@ -51,10 +51,14 @@ words! {
     status SubmissionStatus "SUBMISSION_STATUS_" "A verdict.",
     kind BundleKind "BUNDLE_KIND_" "What a bundle is.",
     visibility Visibility "VISIBILITY_" "Who can see an entity.",
-    hold HoldReason "HOLD_REASON_" "Why it is held.",
     check CheckStatus "CHECK_STATUS_" "How a check ended.",
     severity Severity "SEVERITY_" "How bad a finding is.",
     decision Decision "DECISION_" "What a caller may do.",
+    mode Mode "MODE_" "What a rule may do to a decision.",
+    verdict VerdictKind "VERDICT_KIND_" "A verdict about a stream.",
+    verdict_source VerdictSource "VERDICT_SOURCE_" "Who gave it.",
+    incident_action IncidentAction "INCIDENT_ACTION_" "What was done.",
+    stream OutputStream "OUTPUT_STREAM_" "Which output.",
 }
 
 /// A word as it stands in the name of a class.
@@ -79,6 +83,22 @@ pub(super) fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A time span: `1.5 ms`, `2.0 s`; empty for none.
+pub(super) fn duration(span: Option<&pbjson_types::Duration>) -> String {
+    let Some(span) = span else { return String::new() };
+    let seconds = span.seconds as f64 + f64::from(span.nanos) / 1e9;
+    seconds_words(seconds)
+}
+
+/// The same, of seconds.
+pub(super) fn seconds_words(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        seconds => format!("{seconds:.1} s"),
+    }
 }
 
 /// A part of a path of ours: everything that is not a letter, a digit or `-._~` escaped.

@@ -114,6 +114,30 @@ pub fn redact_plain(
     masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
 }
 
+/// Where the credentials and personal data of a plain text stand, with further places of the same credentials; merged,
+/// in their order.
+///
+/// # Errors
+/// The text could not be looked at to its end.
+pub fn secrets_in(scanner: &Scanner, text: &str, surface: Surface) -> Result<Vec<Secret>, ScanStop> {
+    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
+    let request = Request { text, plugins, role: None, surface: Some(surface) };
+    let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
+    let found = scanned.findings.iter().filter(|found| !found.range.is_empty()).map(|found| Secret {
+        range: found.range.clone(),
+        category: found.info.category.clone(),
+        severity: found.info.severity,
+    });
+    let mut secrets: Vec<Secret> = found.collect();
+    secrets.extend(repeats(text, &secrets));
+    Ok(merge(secrets))
+}
+
+/// Joins overlapping secrets, in the order of the text.
+pub fn merged(secrets: Vec<Secret>) -> Vec<Secret> {
+    merge(secrets)
+}
+
 /// Further places of the credentials that were found.
 fn repeats(text: &str, secrets: &[Secret]) -> Vec<Secret> {
     let mut values: Vec<(&str, &Secret)> = secrets

@@ -190,6 +190,17 @@ pub fn decision(decision: Decision) -> v1::Decision {
     }
 }
 
+/// A decision off the wire.
+pub fn decided(decision: v1::Decision) -> Decision {
+    match decision {
+        v1::Decision::Allow => Decision::Allow,
+        v1::Decision::Warn => Decision::Warn,
+        v1::Decision::Ask => Decision::Ask,
+        // A decision that this program does not know must stop the caller.
+        v1::Decision::Block | v1::Decision::Unspecified => Decision::Block,
+    }
+}
+
 fn risk_level(level: RiskLevel) -> v1::RiskLevel {
     match level {
         RiskLevel::Safe => v1::RiskLevel::Safe,

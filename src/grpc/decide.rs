@@ -11,7 +11,7 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::server::Shared;
-use super::{Identity, RequestError, convert};
+use super::{Identity, RequestError, convert, remember};
 use crate::audit::{AuditRecord, Caller};
 use crate::decision::{Decision, Finding};
 use crate::messages::{CheckOutcome, CheckRequest};
@@ -74,7 +74,7 @@ async fn judge(
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let context = request.context.as_ref();
     let decision_id = Uuid::now_v7().to_string();
-    let outcome = {
+    let (outcome, seen) = {
         let messages = convert::conversation(&request)?;
         let check = CheckRequest {
             messages: &messages,
@@ -90,11 +90,15 @@ async fn judge(
             decision_id: &decision_id,
             sent: Some(&request),
         };
-        shared.engine.check(&snapshot, check).await?
+        let outcome = shared.engine.check(&snapshot, check).await?;
+        let seen = shared.recent.is_on().then(|| remember::seen(&snapshot, &messages, &outcome));
+        (outcome, seen)
     };
     let event =
         Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), came };
     event.emit(shared, &outcome);
+    let record = event.record(&outcome, &[], started.elapsed());
+    remember::check(shared, identity, &record, &outcome, seen);
     let messages = request.redact.then_some(request.messages);
     Ok(convert::response(outcome, messages, decision_id, snapshot.revision()))
 }

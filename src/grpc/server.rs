@@ -28,7 +28,7 @@ use super::stream_monitor::Monitor;
 use super::submission_service::Triage;
 use super::tls::{Tls, incoming};
 use super::work::Work;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, Recent};
 use crate::bundles::service::Submissions;
 use crate::config::ServerConfig;
 use crate::messages::MessageEngine;
@@ -42,6 +42,7 @@ use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
 use crate::pb::v1::submission_service_server::SubmissionServiceServer;
 use crate::policy::Live;
+use crate::store::RuleCounter;
 use crate::telemetry::Metrics;
 use crate::tools::ToolEngine;
 
@@ -93,6 +94,10 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// Records of decisions.
     pub audit: Arc<AuditLog>,
+    /// Recent decisions, for people.
+    pub recent: Recent,
+    /// What each rule found, day by day, for people.
+    pub counts: Arc<RuleCounter>,
     /// Tells callers apart.
     pub auth: Authenticator,
     /// Certificates of the listener; `None` in clear.

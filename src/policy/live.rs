@@ -4,6 +4,7 @@
 //! at once, or, when anything in it is wrong, leaves the last good one in force and says why.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,6 +16,9 @@ use sha2::{Digest, Sha256};
 use super::{FolderWatch, PolicyProblems, PolicySet, Prepare, Prepared, Vocabulary, load_dir};
 use crate::detect::Scanner;
 use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, RuleSource, builtin_sources, load_folder};
+
+/// Reloads that are remembered.
+const HISTORY_MAX: usize = 50;
 
 /// Where rules and policies come from.
 #[derive(Clone, Debug, Default)]
@@ -247,12 +251,27 @@ pub enum Reload {
     Rejected(Arc<Rejected>),
 }
 
+/// One reload of the past, the first load included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastReload {
+    /// When.
+    pub time: Timestamp,
+    /// `loaded`, `unchanged` or `rejected`.
+    pub outcome: &'static str,
+    /// Revision in force afterwards; empty when there is none.
+    pub revision: String,
+    /// One line a problem; empty unless it was rejected.
+    pub problems: Vec<String>,
+}
+
 /// The snapshot in force.
 pub struct Live {
     sources: Sources,
     /// `None` until rules and policies loaded for the first time: then nothing can be decided.
     current: ArcSwapOption<Snapshot>,
     rejected: ArcSwapOption<Rejected>,
+    /// The latest reloads, oldest first.
+    history: Mutex<VecDeque<PastReload>>,
     /// Held while a reload runs: two at once could swap in the older one last.
     watch: Mutex<FolderWatch>,
 }
@@ -268,6 +287,7 @@ impl Live {
             sources,
             current: ArcSwapOption::empty(),
             rejected: ArcSwapOption::empty(),
+            history: Mutex::default(),
         };
         live.replace();
         live
@@ -298,7 +318,36 @@ impl Live {
         self.replace()
     }
 
+    /// The latest reloads, newest first.
+    pub fn history(&self) -> Vec<PastReload> {
+        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        history.iter().rev().cloned().collect()
+    }
+
+    /// Where rules and policies come from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     fn replace(&self) -> Reload {
+        let reload = self.load_again();
+        let (outcome, problems) = match &reload {
+            Reload::Unchanged => ("unchanged", Vec::new()),
+            Reload::Replaced(_) => ("loaded", Vec::new()),
+            Reload::Rejected(rejected) => ("rejected", rejected.problems.clone()),
+        };
+        let revision = self.snapshot().map(|snapshot| snapshot.revision.to_string()).unwrap_or_default();
+        let past = PastReload { time: Timestamp::now(), outcome, revision, problems };
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        if history.len() == HISTORY_MAX {
+            history.pop_front();
+        }
+        history.push_back(past);
+        drop(history);
+        reload
+    }
+
+    fn load_again(&self) -> Reload {
         let before = self.snapshot();
         match load(&self.sources, before.as_deref()) {
             Ok(after) if before.as_ref().is_some_and(|b| b.revision == after.revision) => {

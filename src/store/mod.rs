@@ -11,6 +11,7 @@ mod error;
 mod incident_writer;
 mod incidents;
 mod interceptors;
+mod rule_counts;
 mod sql;
 mod submissions;
 /// A PostgreSQL database for each test that asks for one.
@@ -30,6 +31,7 @@ pub use incidents::{
     IncidentsConfig, KeptIncident, KeyValue, RuleCounts, StatsQuery,
 };
 pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
+pub use rule_counts::{DayCount, RuleCount, RuleCountStore, RuleCounter};
 pub use sql::SqlStore;
 pub use submissions::{
     AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, EntityFilter, EntityKey, EntityPage,
@@ -53,6 +55,8 @@ pub struct Repositories {
     pub submissions: Arc<dyn SubmissionStore>,
     /// Administrative events.
     pub audit: Arc<dyn AuditStore>,
+    /// What each rule found, day by day.
+    pub rule_counts: Arc<dyn RuleCountStore>,
 }
 
 /// Opens the database of the settings, and brings it to the form that this release needs. `default` is the SQLite file if
@@ -66,6 +70,7 @@ pub async fn open(config: &Config, default: &Path) -> Result<Repositories, Store
         interceptors: store.clone(),
         incidents: store.clone(),
         submissions: store.clone(),
-        audit: store,
+        audit: store.clone(),
+        rule_counts: store,
     })
 }

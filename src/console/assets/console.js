@@ -46,7 +46,14 @@
     });
   };
   let kept = null;
-  document.addEventListener("htmx:beforeSwap", (event) => (kept = remember(event.detail.target)));
+  const answers = new Map();
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const { path, verb } = detail.requestConfig;
+    // Nothing has changed: what somebody has selected stays selected.
+    if (verb === "get" && answers.get(path) === detail.serverResponse) detail.shouldSwap = false;
+    answers.set(path, detail.serverResponse);
+    kept = detail.shouldSwap ? remember(detail.target) : null;
+  });
   document.addEventListener("htmx:afterSettle", () => {
     if (kept) restore(kept);
     kept = null;
@@ -76,15 +83,17 @@
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       // The page may have been updated behind the dialog; then the new one has a form of its own.
+      close.remove();
       if (details.isConnected) details.append(form);
       dialog.remove();
       const again = details.isConnected ? summary : document.querySelector(place(summary) ?? "main");
       again?.focus();
     });
-    dialog.append(title, form, close);
+    form.append(close);
+    dialog.append(title, form);
     document.body.append(dialog);
     dialog.showModal();
-    form.querySelector("input:not([type=hidden]), textarea, button")?.focus();
+    form.querySelector("input:not([type=hidden]), textarea, button").focus();
   });
 
   // A file that is dropped beside its field is put into it.

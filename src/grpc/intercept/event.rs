@@ -6,9 +6,10 @@ use jiff::Timestamp;
 
 use crate::audit::{AuditRecord, Caller, Interception, InterceptorRun};
 use crate::decision::{Decision, Finding, Hook, Mode};
-use crate::grpc::Identity;
 use crate::grpc::server::Shared;
+use crate::grpc::{Identity, remember};
 use crate::pb::v1;
+use crate::policy::Snapshot;
 use crate::telemetry::{InterceptorRan, RequestDecided, Rpc};
 use crate::tools::Outcome;
 
@@ -23,6 +24,9 @@ pub(super) struct About<'a> {
     pub decision_id: &'a str,
     pub revision: &'a str,
     pub started: Instant,
+    /// What was judged, by path; none where nobody will remember it.
+    pub texts: Vec<(&'static str, String)>,
+    pub snapshot: &'a Snapshot,
 }
 
 /// Counts, logs and records one decision.
@@ -73,7 +77,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
         })
         .collect();
     let notes: Vec<&str> = outcome.notes.iter().map(|(_, note)| note.as_str()).collect();
-    shared.audit.record_sampled(about.decision_id, keep, || AuditRecord {
+    let record = || AuditRecord {
         time: Timestamp::now(),
         decision_id: about.decision_id,
         policy: outcome.policy.name(),
@@ -98,7 +102,20 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
         incident: None,
         bundle: None,
         elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-    });
+    };
+    shared.audit.record_sampled(about.decision_id, keep, record);
+    if shared.recent.is_on() {
+        remember::interception(shared, about.identity, about.snapshot, &record(), outcome, &about.texts);
+    }
+}
+
+/// The texts of a request by their paths, where they will be remembered.
+pub(super) fn texts<const N: usize>(
+    shared: &Shared,
+    texts: [(&'static str, &str); N],
+) -> Vec<(&'static str, String)> {
+    let texts = texts.into_iter().filter(|(_, text)| shared.recent.is_on() && !text.is_empty());
+    texts.map(|(path, text)| (path, text.to_owned())).collect()
 }
 
 fn caller<'a>(about: &About<'a>) -> Caller<'a> {

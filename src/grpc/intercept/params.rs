@@ -24,6 +24,7 @@ pub(in crate::grpc) async fn call(
     let judging = async {
         let asked = &mut received.request;
         received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
+        let texts = event::texts(shared, [("/message", &asked.message)]);
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let judge = Judge {
             engine: &shared.tools,
@@ -43,6 +44,8 @@ pub(in crate::grpc) async fn call(
             decision_id: &response.decision_id,
             revision: snapshot.revision(),
             started: received.started,
+            texts,
+            snapshot: &snapshot,
         };
         event::emit(shared, &about, &outcome, response.mutated);
         Ok(response)

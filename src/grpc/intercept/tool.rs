@@ -25,6 +25,7 @@ pub(in crate::grpc) async fn call(
     let judging = async {
         let asked = &mut received.request;
         received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
+        let texts = event::texts(shared, [("/args_json", &asked.args_json), ("/result_json", &asked.result_json)]);
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let judge = Judge {
             engine: &shared.tools,
@@ -48,6 +49,8 @@ pub(in crate::grpc) async fn call(
             decision_id: &response.decision_id,
             revision: snapshot.revision(),
             started: received.started,
+            texts,
+            snapshot: &snapshot,
         };
         event::emit(shared, &about, &outcome, response.mutated);
         Ok(response)

@@ -12,8 +12,8 @@ use crate::bundles::service::Reviewed;
 use crate::decision::{
     BundleChecks, Category, CheckFinding, CheckStatus, Finding, RiskLevel, SpanRef, risk_score,
 };
-use crate::grpc::Identity;
 use crate::grpc::server::Shared;
+use crate::grpc::{Identity, remember};
 use crate::telemetry::RequestDecided;
 
 /// Everything that a review does not know of itself.
@@ -47,9 +47,10 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
         scanned_bytes: reviewed.coverage.iter().map(|file| file.bytes_scanned).sum(),
     }
     .emit(&shared.metrics);
+    remember::bundle(shared, about.identity, &reviewed.checks);
     let context = &about.header.context;
     // What is kept of an upload is worth a record, whatever share of others is.
-    shared.audit.record_sampled(about.decision_id, 1.0, || AuditRecord {
+    let record = || AuditRecord {
         time: Timestamp::now(),
         decision_id: about.decision_id,
         policy: &about.header.policy,
@@ -82,7 +83,11 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
             dry_run: about.header.is_dry_run,
         }),
         elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-    });
+    };
+    shared.audit.record_sampled(about.decision_id, 1.0, record);
+    if shared.recent.is_on() {
+        remember::review(shared, about.identity, &record());
+    }
 }
 
 /// What the checks found, in the words of all RPCs. Paths are text of the uploader and stay out of records. What does

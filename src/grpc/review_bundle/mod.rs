@@ -16,7 +16,7 @@ use super::server::Shared;
 use super::{Identity, RequestError, deadline, submission_convert};
 use crate::bundles::service::{Actor, Upload};
 use crate::pb::v1;
-use crate::policy::CallerRole;
+use crate::policy::{CallerRole, Snapshot};
 use crate::telemetry::{OverloadShed, Rpc, ShedReason};
 use event::About;
 use header::Header;
@@ -111,6 +111,55 @@ async fn judge(
     let reviewed = submissions.submit(&actor, upload).await?;
     let about = About { identity, header: &header, decision_id: &decision_id, started };
     event::emit(shared, &about, &reviewed);
+    Ok(submission_convert::reviewed(reviewed))
+}
+
+/// Checks an archive that is all there, and keeps nothing of it: no row, no bytes, no record.
+///
+/// # Errors
+/// The caller may not upload such a thing, or too much is going on.
+pub(super) async fn try_out(
+    shared: &Shared,
+    identity: &Identity,
+    snapshot: &Snapshot,
+    kind: v1::BundleKind,
+    policy: &str,
+    bytes: Vec<u8>,
+) -> Result<v1::ReviewBundleResponse, RequestError> {
+    let Ok(_place) = shared.uploads.places.clone().try_acquire_owned() else {
+        return Err(RequestError::Overloaded);
+    };
+    let told = v1::BundleHeader {
+        kind: kind.into(),
+        size: bytes.len() as u64,
+        dry_run: true,
+        policy: policy.to_owned(),
+        ..Default::default()
+    };
+    let submissions = &shared.submissions;
+    let header = Header::read(told, identity, snapshot, submissions.limits().packed_max)?;
+    let failed = |error: std::io::Error| {
+        tracing::error!(%error, "an archive could not be written down to be checked");
+        RequestError::StoreUnavailable
+    };
+    let spool = submissions.spool().clone();
+    let writing = tokio::task::spawn_blocking(move || {
+        let mut spooling = spool.begin()?;
+        spooling.write(&bytes)?;
+        Ok(spooling.finish())
+    });
+    let spooled = writing.await.map_err(|_| RequestError::Internal)?.map_err(failed)?;
+    let upload = Upload {
+        spooled,
+        kind: header.kind,
+        name: String::new(),
+        submitter: header.submitter.clone(),
+        entity_id: None,
+        policy: header.policy.clone(),
+        dry_run: true,
+        decision_id: String::new(),
+    };
+    let reviewed = submissions.submit(&header.actor(identity), upload).await?;
     Ok(submission_convert::reviewed(reviewed))
 }
 

@@ -87,16 +87,8 @@ impl SqlStore {
     async fn incidents_now(&self, query: IncidentQuery) -> Result<IncidentPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
-        let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
-        push_filter(&mut counting, &query.tenant, &query.filter);
+        let [counting, listing] = incident_statements(&query);
         let total = read.number(counting, "total").await?;
-        let mut listing = Statement::new(format!("SELECT {COLUMNS} FROM incident"));
-        push_filter(&mut listing, &query.tenant, &query.filter);
-        let column = column_of(query.key);
-        if let Some(IncidentPlace { value, id }) = &query.after {
-            listing.push_after(column, "id", query.is_descending, value, id);
-        }
-        listing.push_order(column, "id", query.is_descending, query.limit);
         let mut incidents = self.read_all(&read.rows(listing).await?, stored)?;
         let has_more = incidents.len() > query.limit;
         incidents.truncate(query.limit);
@@ -123,34 +115,7 @@ impl SqlStore {
     }
 
     async fn stats_now(&self, query: StatsQuery) -> Result<Vec<RuleCounts>, StoreError> {
-        let short = query.short_since.as_microsecond();
-        let mut counting = Statement::new("SELECT rule_id, MAX(category) AS category");
-        for (name, since) in [("long", i64::MIN), ("short", short)] {
-            for (counted, condition) in [
-                ("incidents", "1 = 1"),
-                ("false_positives", "false_positive = 1"),
-                ("safe", "verdict = 'SAFE'"),
-                ("warn", "verdict = 'WARN'"),
-                ("kill", "verdict = 'KILL'"),
-                ("landed", "latency_ns >= 0"),
-            ] {
-                counting.push(&format!(", CAST(SUM(CASE WHEN {condition} AND time_us >= "));
-                counting.push_value(since);
-                counting.push(&format!(" THEN 1 ELSE 0 END) AS BIGINT) AS {name}_{counted}"));
-            }
-            counting.push(", CAST(SUM(CASE WHEN latency_ns >= 0 AND time_us >= ").push_value(since);
-            counting.push(&format!(" THEN latency_ns ELSE 0 END) AS BIGINT) AS {name}_latency_ns"));
-        }
-        counting.push(" FROM incident");
-        let filter = IncidentFilter {
-            rule_id: query.rule_id,
-            category: query.category,
-            start: Some(query.long_since),
-            ..IncidentFilter::default()
-        };
-        push_filter(&mut counting, &query.tenant, &filter);
-        counting.push(" GROUP BY rule_id ORDER BY rule_id");
-        self.read_all(&self.database.rows(counting).await?, rule_counts)
+        self.read_all(&self.database.rows(stats_statement(query)).await?, rule_counts)
     }
 
     async fn purge_now(&self, before: Timestamp) -> Result<u64, StoreError> {
@@ -222,6 +187,52 @@ pub(super) fn place(incident: &Incident, key: IncidentKey) -> IncidentPlace {
         IncidentKey::Latency => KeyValue::Number(incident.latency.map_or(NO_LATENCY, nanoseconds)),
     };
     IncidentPlace { value, id: incident.id.to_string() }
+}
+
+/// How many pass the filter, and the rows of one page.
+pub(super) fn incident_statements(query: &IncidentQuery) -> [Statement; 2] {
+    let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
+    push_filter(&mut counting, &query.tenant, &query.filter);
+    let mut listing = Statement::new(format!("SELECT {COLUMNS} FROM incident"));
+    push_filter(&mut listing, &query.tenant, &query.filter);
+    let column = column_of(query.key);
+    if let Some(IncidentPlace { value, id }) = &query.after {
+        listing.push_after(column, "id", query.is_descending, value, id);
+    }
+    listing.push_order(column, "id", query.is_descending, query.limit);
+    [counting, listing]
+}
+
+/// Counts of each rule.
+pub(super) fn stats_statement(query: StatsQuery) -> Statement {
+    let short = query.short_since.as_microsecond();
+    let mut counting = Statement::new("SELECT rule_id, MAX(category) AS category");
+    for (name, since) in [("long", i64::MIN), ("short", short)] {
+        for (counted, condition) in [
+            ("incidents", "1 = 1"),
+            ("false_positives", "false_positive = 1"),
+            ("safe", "verdict = 'SAFE'"),
+            ("warn", "verdict = 'WARN'"),
+            ("kill", "verdict = 'KILL'"),
+            ("landed", "latency_ns >= 0"),
+        ] {
+            counting.push(&format!(", CAST(SUM(CASE WHEN {condition} AND time_us >= "));
+            counting.push_value(since);
+            counting.push(&format!(" THEN 1 ELSE 0 END) AS BIGINT) AS {name}_{counted}"));
+        }
+        counting.push(", CAST(SUM(CASE WHEN latency_ns >= 0 AND time_us >= ").push_value(since);
+        counting.push(&format!(" THEN latency_ns ELSE 0 END) AS BIGINT) AS {name}_latency_ns"));
+    }
+    counting.push(" FROM incident");
+    let filter = IncidentFilter {
+        rule_id: query.rule_id,
+        category: query.category,
+        start: Some(query.long_since),
+        ..IncidentFilter::default()
+    };
+    push_filter(&mut counting, &query.tenant, &filter);
+    counting.push(" GROUP BY rule_id ORDER BY rule_id");
+    counting
 }
 
 fn push_filter(query: &mut Statement, tenant: &str, filter: &IncidentFilter) {

@@ -15,6 +15,9 @@ const SUBMISSIONS: &str =
 const ENTITIES: &str =
     "FROM entity e LEFT JOIN submission l ON l.id = e.live_submission_id AND l.tenant = e.tenant";
 
+/// Ids of archived entities of a tenant.
+const ARCHIVED: &str = "SELECT a.id FROM entity a WHERE a.visibility = 'archived' AND a.tenant = ";
+
 /// Submissions whose rows are fetched at once.
 const IDS_MAX: usize = 500;
 
@@ -22,19 +25,8 @@ impl SqlStore {
     pub(super) async fn submissions_now(&self, query: SubmissionQuery) -> Result<SubmissionPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
-        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total {SUBMISSIONS}"));
-        self.push_submission_filter(&mut counting, &query);
+        let [counting, listing] = self.submission_statements(&query);
         let total = count(read.number(counting, "total").await?);
-        let mut listing = Statement::new(format!(
-            "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id {SUBMISSIONS}",
-            of_table("s", SUBMISSION)
-        ));
-        self.push_submission_filter(&mut listing, &query);
-        let column = submission_column(query.key);
-        if let Some(Place { value, id }) = &query.after {
-            listing.push_after(column, "s.id", query.is_descending, value, id);
-        }
-        listing.push_order(column, "s.id", query.is_descending, query.limit);
         let mut submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
         let has_more = submissions.len() > query.limit;
         submissions.truncate(query.limit);
@@ -42,6 +34,49 @@ impl SqlStore {
         Ok(SubmissionPage { submissions, next, total })
     }
 
+    /// How many pass the filter, and the rows of one page.
+    pub(super) fn submission_statements(&self, query: &SubmissionQuery) -> [Statement; 2] {
+        let mut counting = Statement::new("SELECT ");
+        // Archived ones are few: counting all and taking those away looks up less than asking for each.
+        if query.filter.archived != ArchivedFilter::Only {
+            counting.push("(SELECT COUNT(*) FROM submission s");
+            self.push_submission_filter(&mut counting, query);
+            counting.push(")");
+        }
+        if query.filter.archived == ArchivedFilter::Exclude {
+            counting.push(" - ");
+        }
+        if query.filter.archived != ArchivedFilter::Include {
+            // SQLite takes the tables of a cross join in the order in which they are named.
+            counting.push("(SELECT COUNT(*) FROM entity a CROSS JOIN submission s");
+            self.push_submission_filter(&mut counting, query);
+            counting.push(" AND s.entity_id = a.id AND a.visibility = 'archived' AND a.tenant = ");
+            counting.push_value(&query.tenant).push(")");
+        }
+        counting.push(" AS total");
+        let mut listing = Statement::new(format!(
+            "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id {SUBMISSIONS}",
+            of_table("s", SUBMISSION)
+        ));
+        self.push_submission_filter(&mut listing, query);
+        match query.filter.archived {
+            ArchivedFilter::Include => {}
+            ArchivedFilter::Only => {
+                listing.push(" AND s.entity_id IN (").push(ARCHIVED).push_value(&query.tenant).push(")");
+            }
+            ArchivedFilter::Exclude => {
+                listing.push(" AND s.entity_id NOT IN (").push(ARCHIVED).push_value(&query.tenant).push(")");
+            }
+        }
+        let column = submission_column(query.key);
+        if let Some(Place { value, id }) = &query.after {
+            listing.push_after(column, "s.id", query.is_descending, value, id);
+        }
+        listing.push_order(column, "s.id", query.is_descending, query.limit);
+        [counting, listing]
+    }
+
+    /// Every condition but the one on the archive.
     fn push_submission_filter(&self, select: &mut Statement, query: &SubmissionQuery) {
         let filter = &query.filter;
         select.push(" WHERE s.tenant = ").push_value(&query.tenant);
@@ -63,15 +98,6 @@ impl SqlStore {
         ] {
             if !value.is_empty() {
                 select.push(&format!(" AND {column} = ")).push_value(&value);
-            }
-        }
-        match filter.archived {
-            ArchivedFilter::Include => {}
-            ArchivedFilter::Only => {
-                select.push(" AND e.visibility = 'archived'");
-            }
-            ArchivedFilter::Exclude => {
-                select.push(" AND (e.visibility IS NULL OR e.visibility <> 'archived')");
             }
         }
         if !filter.text.is_empty() {

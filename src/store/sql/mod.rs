@@ -10,6 +10,7 @@ mod interceptors;
 mod lists;
 mod open;
 mod rows;
+mod rule_counts;
 mod statement;
 mod submissions;
 #[cfg(test)]

@@ -190,6 +190,7 @@ fn migrator(engine: Engine) -> Migrator {
                     "submission_policy",
                     include_str!(concat!("../migrations/", $folder, "/0005_submission_policy.sql")),
                 ),
+                (6, "console", include_str!(concat!("../migrations/", $folder, "/0006_console.sql"))),
             ]
         };
     }

@@ -144,6 +144,8 @@ impl Statement {
             KeyValue::Text(text) => text.into(),
         };
         let after = if is_descending { '<' } else { '>' };
+        // Says nothing new; but an index can begin at a bound, and not at one of two conditions.
+        self.push(&format!(" AND {column} {after}= ")).push_value(value.clone());
         self.push(&format!(" AND ({column} {after} ")).push_value(value.clone());
         self.push(&format!(" OR ({column} = ")).push_value(value);
         self.push(&format!(" AND {id_column} > ")).push_value(id).push("))");

@@ -1,0 +1,141 @@
+//! A text as it may be remembered: without the credentials and personal data in it, and with what was found in it marked.
+
+use std::ops::Range;
+
+use crate::decision::Finding;
+use crate::detect::redact::{Secret, kind_of, merged, secrets_in};
+use crate::detect::{PII, SECRETS, Scanner};
+use crate::rules::Surface;
+
+/// Longest text that is looked through, in bytes. Of a longer one nothing is kept.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// How much is kept before the first thing that was found, in bytes.
+const BEFORE_BYTES: usize = 400;
+/// How much is kept of one text, in bytes.
+const KEPT_BYTES_MAX: usize = 4 * 1024;
+
+/// A text, or the part of it around what was found first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MaskedText {
+    /// Where the text stood: a JSON Pointer in its message.
+    pub path: String,
+    /// Index of the message; 0 for what is no conversation.
+    pub message_index: u32,
+    /// Who spoke; empty for what is no conversation.
+    pub role: &'static str,
+    /// Its pieces, in order. Empty where nothing may be kept.
+    pub pieces: Vec<Piece>,
+    /// Why nothing was kept, or not all; empty when all was.
+    pub left_out: &'static str,
+}
+
+/// A piece of a text in which the same things were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The text, or what stands for it.
+    pub text: String,
+    /// Whether it stands for something that is not kept.
+    pub is_masked: bool,
+    /// Indices of the findings that cover it.
+    pub findings: Vec<usize>,
+}
+
+impl MaskedText {
+    /// Masks `text`. `findings` are those of the decision, with spans in bytes; the ones at `message_index` and `path`
+    /// are marked.
+    pub fn of(
+        scanner: &Scanner,
+        (message_index, path, role): (u32, String, &'static str),
+        text: &str,
+        findings: &[&Finding],
+    ) -> Self {
+        let mut this = Self { path, message_index, role, pieces: Vec::new(), left_out: "" };
+        if text.len() > TEXT_BYTES_MAX {
+            this.left_out = "the text is too long to be kept";
+            return this;
+        }
+        let own: Vec<(usize, Range<usize>)> = findings
+            .iter()
+            .enumerate()
+            .filter(|(_, finding)| finding.span.message_index == message_index && *finding.span.path == *this.path)
+            .map(|(at, finding)| (at, finding.span.start..finding.span.end))
+            .filter(|(_, range)| range.start < range.end && text.get(range.clone()).is_some())
+            .collect();
+        let Ok(mut secrets) = secrets_in(scanner, text, Surface::Text) else {
+            this.left_out = "the text could not be masked";
+            return this;
+        };
+        // What an extension calls a secret is one.
+        secrets.extend(own.iter().filter_map(|(at, range)| {
+            let finding = findings.get(*at)?;
+            let is_secret = [SECRETS, PII].iter().any(|family| finding.category.is_within(family));
+            let (range, category, severity) = (range.clone(), finding.category.clone(), finding.severity);
+            is_secret.then_some(Secret { range, category, severity })
+        }));
+        let secrets = merged(secrets);
+        let (from, until) = window(text, &own, &secrets);
+        this.pieces = pieces(text, from..until, &own, &secrets);
+        if until - from < text.len() {
+            this.left_out = "only the part around the first finding is kept";
+        }
+        // Cutting something out can bring two halves together.
+        let joined: String = this.pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let is_clean = secrets_in(scanner, &joined, Surface::Text).is_ok_and(|left| left.is_empty());
+        if !is_clean {
+            this.pieces.clear();
+            this.left_out = "the text could not be masked";
+        }
+        this
+    }
+}
+
+/// The part that is kept: from a little before the first finding on, never a part of a secret.
+fn window(text: &str, own: &[(usize, Range<usize>)], secrets: &[Secret]) -> (usize, usize) {
+    let first = own.iter().map(|(_, range)| range.start).min().unwrap_or(0);
+    let mut from = text.floor_char_boundary(first.saturating_sub(BEFORE_BYTES));
+    let mut until = text.floor_char_boundary((from + KEPT_BYTES_MAX).min(text.len()));
+    for secret in secrets {
+        if secret.range.contains(&from) {
+            from = secret.range.start;
+        }
+        if secret.range.start < until && until < secret.range.end {
+            until = secret.range.end;
+        }
+    }
+    (from, until)
+}
+
+fn pieces(
+    text: &str,
+    kept: Range<usize>,
+    own: &[(usize, Range<usize>)],
+    secrets: &[Secret],
+) -> Vec<Piece> {
+    let mut cuts: Vec<usize> = vec![kept.start, kept.end];
+    cuts.extend(own.iter().flat_map(|(_, range)| [range.start, range.end]));
+    cuts.extend(secrets.iter().flat_map(|secret| [secret.range.start, secret.range.end]));
+    cuts.retain(|cut| kept.contains(cut) || *cut == kept.end);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut done = kept.start;
+    for pair in cuts.windows(2) {
+        let [start, end] = *pair else { continue };
+        if start < done {
+            continue;
+        }
+        let secret = secrets.iter().find(|secret| secret.range.start <= start && start < secret.range.end);
+        let range = secret.map_or(start..end, |secret| secret.range.clone());
+        done = range.end;
+        let covers = |other: &Range<usize>| other.start < range.end && range.start < other.end;
+        pieces.push(Piece {
+            text: match secret {
+                Some(secret) => format!("[{}]", kind_of(&secret.category)),
+                None => text.get(range.clone()).unwrap_or_default().to_owned(),
+            },
+            is_masked: secret.is_some(),
+            findings: own.iter().filter(|(_, other)| covers(other)).map(|(at, _)| *at).collect(),
+        });
+    }
+    pieces
+}

@@ -1,0 +1,305 @@
+//! Recent decisions: the list, and one of them.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::answer;
+use super::form::Fields;
+use super::marks::word;
+use super::shell::Shell;
+use super::view::{self, Moment};
+use super::visitor::Visitor;
+use crate::audit::{MaskedText, Remembered};
+use crate::decision::{Decision, Severity};
+use crate::grpc::Refusal;
+
+/// Where the list is.
+pub(super) const PLACE: &str = "/console/decisions";
+
+/// Rows on one page.
+const PAGE_SIZE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "decisions.html")]
+struct ListPage {
+    shell: Shell,
+    chips: Vec<(String, String, bool)>,
+    kept: Vec<(&'static str, String)>,
+    rpcs: Vec<(String, bool)>,
+    text: String,
+    rows: Vec<Row>,
+    total: usize,
+    before: Option<String>,
+    next: Option<String>,
+    is_filtered: bool,
+}
+
+struct Row {
+    href: String,
+    time: Moment,
+    decision: String,
+    rpc: String,
+    tool: String,
+    agent: String,
+    policy: String,
+    found: Vec<String>,
+    more: usize,
+    unjudged: usize,
+    elapsed: String,
+}
+
+#[derive(Template)]
+#[template(path = "decision.html")]
+struct DetailPage {
+    shell: Shell,
+    id: String,
+    time: Moment,
+    decision: String,
+    risk: String,
+    score: String,
+    rpc: String,
+    tool: String,
+    agent: String,
+    session: String,
+    request: String,
+    policy: String,
+    revision: String,
+    elapsed: String,
+    texts: Vec<Text>,
+    findings: Vec<Finding>,
+    more: usize,
+    ran: Vec<Ran>,
+    unjudged: Vec<(String, &'static str, String, bool)>,
+    concepts: Vec<(String, String)>,
+}
+
+struct Text {
+    label: String,
+    pieces: Vec<Piece>,
+    left_out: &'static str,
+}
+
+struct Piece {
+    text: String,
+    severity: &'static str,
+    title: String,
+}
+
+struct Finding {
+    rule_href: String,
+    rule_id: String,
+    plugin: String,
+    category: String,
+    severity: &'static str,
+    score: String,
+    description: String,
+    place: String,
+    layers: String,
+    mode: Option<&'static str>,
+}
+
+/// Something that ran.
+pub(super) struct Ran {
+    /// Its id.
+    pub(super) id: String,
+    /// What it did; may be empty.
+    pub(super) outcome: String,
+    /// One line for a person.
+    pub(super) summary: String,
+    /// Whether it only shadows.
+    pub(super) shadow: bool,
+    /// How long it took.
+    pub(super) elapsed: String,
+}
+
+impl Ran {
+    /// What ran, as pages show it.
+    pub(super) fn of(run: &crate::audit::Run) -> Self {
+        Self {
+            id: run.id.clone(),
+            outcome: view::spoken(&run.outcome.to_ascii_lowercase()),
+            summary: run.summary.clone(),
+            shadow: run.shadow,
+            elapsed: view::seconds_words(run.elapsed.as_secs_f64()),
+        }
+    }
+}
+
+/// The list.
+pub(super) async fn list(visitor: Visitor) -> Response {
+    visitor.show(listed(&visitor))
+}
+
+fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
+    let query = &visitor.query;
+    let all = visitor.calls().decisions(&visitor.identity)?;
+    let mut rpcs: Vec<String> = all.iter().map(|one| one.rpc.clone()).collect();
+    rpcs.sort_unstable();
+    rpcs.dedup();
+    let chosen = Decision::ALL.into_iter().find(|one| words(*one) == query.one("decision"));
+    let text = query.one("text").trim().to_lowercase();
+    let found: Vec<_> = all
+        .iter()
+        .filter(|one| chosen.is_none_or(|chosen| one.decision == chosen))
+        .filter(|one| query.one("rpc").is_empty() || one.rpc == query.one("rpc"))
+        .filter(|one| text.is_empty() || holds(one, &text))
+        .collect();
+    let page: usize = query.one("page").parse().unwrap_or(0);
+    let from = page.saturating_mul(PAGE_SIZE).min(found.len());
+    let until = (from + PAGE_SIZE).min(found.len());
+    let at = |page: usize| {
+        let page = if page == 0 { String::new() } else { page.to_string() };
+        format!("{PLACE}?{}", query.with(&[("page", &page)]))
+    };
+    let page = ListPage {
+        shell: visitor.shell(PLACE),
+        chips: chips(query, chosen),
+        kept: vec![("decision", query.one("decision").to_owned())],
+        rpcs: rpcs
+            .into_iter()
+            .map(|rpc| {
+                let is_chosen = rpc == query.one("rpc");
+                (rpc, is_chosen)
+            })
+            .collect(),
+        text: query.one("text").to_owned(),
+        rows: found[from..until].iter().map(|one| Row::of(one)).collect(),
+        total: found.len(),
+        before: (page > 0).then(|| at(page - 1)),
+        next: (until < found.len()).then(|| at(page + 1)),
+        is_filtered: ["decision", "rpc", "text"].iter().any(|name| !query.one(name).is_empty()),
+    };
+    Ok(answer::page(StatusCode::OK, &page))
+}
+
+/// A decision as a word of pages.
+pub(super) fn words(decision: Decision) -> String {
+    decision.as_str().to_ascii_lowercase()
+}
+
+/// Whether a text stands in what one would look for a decision by.
+fn holds(one: &Remembered, text: &str) -> bool {
+    let fields = [&one.decision_id, &one.agent_id, &one.session_key, &one.request_id, &one.tool, &one.policy];
+    let in_finding = |finding: &crate::decision::Finding| {
+        finding.rule_id.to_lowercase().contains(text) || finding.category.as_str().to_lowercase().contains(text)
+    };
+    fields.iter().any(|field| field.to_lowercase().contains(text)) || one.findings.iter().any(in_finding)
+}
+
+fn chips(query: &Fields, chosen: Option<Decision>) -> Vec<(String, String, bool)> {
+    let chip = |label: String, value: &str, is_current: bool| {
+        (label, format!("{PLACE}?{}", query.with(&[("decision", value), ("page", "")])), is_current)
+    };
+    let mut chips = vec![chip("All".to_owned(), "", chosen.is_none())];
+    chips.extend(Decision::ALL.map(|one| chip(words(one), &words(one), chosen == Some(one))));
+    chips
+}
+
+impl Row {
+    /// Rules that a row names.
+    const FOUND_MAX: usize = 3;
+
+    fn of(one: &Remembered) -> Self {
+        let mut rules: Vec<String> = one.findings.iter().map(|finding| finding.rule_id.to_string()).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let more = rules.len().saturating_sub(Self::FOUND_MAX);
+        rules.truncate(Self::FOUND_MAX);
+        Self {
+            href: format!("{PLACE}/{}", view::segment(&one.decision_id)),
+            time: Moment::at(one.time),
+            decision: words(one.decision),
+            rpc: one.rpc.clone(),
+            tool: one.tool.clone(),
+            agent: one.agent_id.clone(),
+            policy: one.policy.clone(),
+            found: rules,
+            more,
+            unjudged: one.unjudged.len(),
+            elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
+        }
+    }
+}
+
+/// One decision.
+pub(super) async fn detail(visitor: Visitor, Path(id): Path<String>) -> Response {
+    visitor.show(detailed(&visitor, &id))
+}
+
+fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
+    let one = visitor.calls().decision(&visitor.identity, id)?;
+    let page = DetailPage {
+        shell: visitor.shell(PLACE),
+        id: one.decision_id.clone(),
+        time: Moment::at(one.time),
+        decision: words(one.decision),
+        risk: one.risk_level.as_str().to_ascii_lowercase(),
+        score: format!("{:.2}", one.risk_score),
+        rpc: one.rpc.clone(),
+        tool: one.tool.clone(),
+        agent: one.agent_id.clone(),
+        session: one.session_key.clone(),
+        request: one.request_id.clone(),
+        policy: one.policy.clone(),
+        revision: one.policy_revision.clone(),
+        elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
+        texts: one.texts.iter().map(|text| Text::of(text, &one)).collect(),
+        more: one.findings_total.saturating_sub(one.findings.len()),
+        findings: one.findings.iter().map(Finding::of).collect(),
+        ran: one.ran.iter().map(Ran::of).collect(),
+        unjudged: one
+            .unjudged
+            .iter()
+            .map(|one| (one.plugin.to_string(), one.reason.as_str(), one.detail.clone(), one.failed_open()))
+            .collect(),
+        concepts: one.concepts.iter().map(|(name, odds)| (name.clone(), format!("{odds:+.2}"))).collect(),
+    };
+    Ok(answer::page(StatusCode::OK, &page))
+}
+
+impl Text {
+    fn of(text: &MaskedText, of: &Remembered) -> Self {
+        let label = match text.role {
+            "" => text.path.clone(),
+            role => format!("message {} of {role}, {}", text.message_index, text.path),
+        };
+        let pieces = text.pieces.iter().map(|piece| {
+            let found = piece.findings.iter().filter_map(|at| of.findings.get(*at));
+            let rules: Vec<&str> = found.clone().map(|finding| &*finding.rule_id).collect();
+            let worst: Option<Severity> = found.map(|finding| finding.severity).max();
+            Piece {
+                text: piece.text.clone(),
+                severity: worst.map_or("", word),
+                title: if rules.is_empty() && piece.is_masked { "masked".to_owned() } else { rules.join(", ") },
+            }
+        });
+        Self { label, pieces: pieces.collect(), left_out: text.left_out }
+    }
+}
+
+impl Finding {
+    fn of(finding: &crate::decision::Finding) -> Self {
+        let span = &finding.span;
+        Self {
+            rule_href: format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id)),
+            rule_id: finding.rule_id.to_string(),
+            plugin: finding.plugin.to_string(),
+            category: finding.category.as_str().to_owned(),
+            severity: word(finding.severity),
+            score: format!("{:.2}", finding.score),
+            description: finding.description.to_string(),
+            place: match &*span.path {
+                "" => String::new(),
+                path => format!("message {}, {path}, bytes {} to {}", span.message_index, span.start, span.end),
+            },
+            layers: finding.evasions.join(", "),
+            mode: match (finding.suppressed, finding.shadow) {
+                (true, _) => Some("suppressed"),
+                (false, true) => Some("shadow"),
+                (false, false) => None,
+            },
+        }
+    }
+}

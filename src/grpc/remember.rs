@@ -1,0 +1,181 @@
+//! Decisions for people: what is remembered of one, and what its rules found, beside its audit record and out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Identity;
+use super::server::Shared;
+use crate::audit::{AuditRecord, MaskedText, Remembered, Run};
+use crate::decision::{BundleChecks, Decision, Finding, Severity};
+use crate::detect::concepts::{Explanation, RULE_ID};
+use crate::detect::{INJECTION, Request};
+use crate::messages::{CheckOutcome, Message};
+use crate::policy::{Policy, Snapshot};
+use crate::rules::Budget;
+use crate::tools::Outcome;
+
+/// Concepts that are told of one text.
+const CONCEPTS_MAX: usize = 12;
+
+/// What is remembered of the texts of a conversation.
+#[derive(Default)]
+pub(super) struct Seen {
+    texts: Vec<MaskedText>,
+    concepts: Vec<(String, f64)>,
+}
+
+/// Masks the texts in which something was found, and names the concepts that were weighed.
+pub(super) fn seen(snapshot: &Snapshot, messages: &[Message<'_>], outcome: &CheckOutcome) -> Seen {
+    let findings: Vec<&Finding> = outcome.reported.iter().map(|reported| &reported.finding).collect();
+    let mut seen = Seen::default();
+    for (index, message) in messages.iter().enumerate() {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        for field in &message.fields {
+            let path = field.path.to_pointer();
+            let is_here =
+                |finding: &&&Finding| finding.span.message_index == index && *finding.span.path == *path;
+            let mut here = findings.iter().filter(is_here).peekable();
+            if here.peek().is_none() {
+                continue;
+            }
+            if here.any(|finding| *finding.rule_id == *RULE_ID) {
+                let scanner = snapshot.scanner();
+                let request = Request {
+                    text: field.text,
+                    plugins: scanner.rules().plugin_bits([INJECTION]),
+                    role: Some(message.role),
+                    surface: Some(message.surface_of(field)),
+                };
+                // A budget without a limit is never spent.
+                let explained = scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten();
+                seen.concepts.extend(explained.iter().flat_map(weighed));
+            }
+            let place = (index, path.to_string(), message.role.as_str());
+            seen.texts.push(MaskedText::of(snapshot.scanner(), place, field.text, &findings));
+        }
+    }
+    seen
+}
+
+/// The concepts that the model weighed, and what each gave; the heaviest first.
+pub(super) fn weighed(explained: &Explanation) -> Vec<(String, f64)> {
+    let terms = explained.terms.iter().take(CONCEPTS_MAX);
+    terms.map(|term| (term.feature.replace('_', " "), term.log_odds)).collect()
+}
+
+/// Remembers and counts a check of messages.
+pub(super) fn check(
+    shared: &Shared,
+    identity: &Identity,
+    record: &AuditRecord<'_>,
+    outcome: &CheckOutcome,
+    seen: Option<Seen>,
+) {
+    let findings = outcome.reported.iter().map(|reported| &reported.finding);
+    shared.counts.count(identity.tenant(), found(&outcome.policy, findings.clone()));
+    let Some(Seen { texts, concepts }) = seen else { return };
+    let ran = outcome.ran.iter().map(|(plugin, elapsed)| Run {
+        id: plugin.to_string(),
+        outcome: "",
+        summary: String::new(),
+        decision: findings
+            .clone()
+            .filter(|finding| finding.plugin == *plugin && finding.is_effective())
+            .map(|finding| outcome.policy.decide_finding(finding))
+            .max()
+            .unwrap_or_default(),
+        shadow: outcome.policy.plugin_mode(plugin) == crate::decision::Mode::Shadow,
+        elapsed: *elapsed,
+    });
+    let remembered = Remembered {
+        findings: findings.clone().cloned().collect(),
+        findings_total: outcome.findings_total,
+        ran: ran.collect(),
+        concepts,
+        texts,
+        ..of_record(record)
+    };
+    shared.recent.remember(identity.tenant(), remembered);
+}
+
+/// Remembers and counts an interception.
+pub(super) fn interception(
+    shared: &Shared,
+    identity: &Identity,
+    snapshot: &Snapshot,
+    record: &AuditRecord<'_>,
+    outcome: &Outcome,
+    texts: &[(&'static str, String)],
+) {
+    let findings: Vec<&Finding> = outcome.reported.iter().map(|reported| &reported.finding).collect();
+    shared.counts.count(identity.tenant(), found(&outcome.policy, findings.iter().copied()));
+    let ran = outcome.ran.iter().map(|ran| Run {
+        id: ran.interceptor.id.to_string(),
+        outcome: ran.outcome.as_str(),
+        summary: ran.summary.clone(),
+        decision: if ran.shadow { Decision::Allow } else { ran.decision },
+        shadow: ran.shadow,
+        elapsed: ran.elapsed,
+    });
+    let has = |path: &str| findings.iter().any(|finding| *finding.span.path == *path);
+    let texts = texts.iter().filter(|(path, _)| has(path));
+    let texts = texts.map(|(path, text)| {
+        MaskedText::of(snapshot.scanner(), (0, (*path).to_owned(), ""), text, &findings)
+    });
+    let remembered = Remembered {
+        tool: outcome.tool.clone(),
+        ran: ran.collect(),
+        texts: texts.collect(),
+        ..of_record(record)
+    };
+    shared.recent.remember(identity.tenant(), remembered);
+}
+
+/// Remembers a review of a bundle; its files and lines stand in its submission.
+pub(super) fn review(shared: &Shared, identity: &Identity, record: &AuditRecord<'_>) {
+    shared.recent.remember(identity.tenant(), of_record(record));
+}
+
+/// Counts what the checks of a bundle found.
+pub(super) fn bundle(shared: &Shared, identity: &Identity, checks: &BundleChecks) {
+    let all = [&checks.archive, &checks.manifest, &checks.static_security, &checks.quality];
+    let findings = all.into_iter().flat_map(|check| &check.findings).filter(|finding| !finding.suppressed);
+    let found = findings.map(|finding| {
+        (finding.rule_id.as_str(), finding.shadow && finding.severity >= Severity::High)
+    });
+    shared.counts.count(identity.tenant(), found);
+}
+
+/// The rule of each finding, and whether it would have blocked, had it been enforced.
+fn found<'f>(
+    policy: &'f Arc<Policy>,
+    findings: impl Iterator<Item = &'f Finding>,
+) -> impl Iterator<Item = (&'f str, bool)> {
+    findings.filter(|finding| !finding.suppressed).map(|finding| {
+        (&*finding.rule_id, finding.shadow && policy.decide_finding(finding) == Decision::Block)
+    })
+}
+
+fn of_record(record: &AuditRecord<'_>) -> Remembered {
+    Remembered {
+        time: record.time,
+        decision_id: record.decision_id.to_owned(),
+        rpc: record.rpc.to_owned(),
+        policy: record.policy.to_owned(),
+        policy_revision: record.policy_revision.to_owned(),
+        decision: record.decision,
+        risk_level: record.risk_level,
+        risk_score: record.risk_score,
+        agent_id: record.caller.agent_id.to_owned(),
+        session_key: record.caller.session_key.to_owned(),
+        request_id: record.caller.request_id.to_owned(),
+        tool: String::new(),
+        findings: record.findings.iter().map(|finding| (*finding).clone()).collect(),
+        findings_total: record.findings_total,
+        unjudged: record.unjudged.to_vec(),
+        ran: Vec::new(),
+        concepts: Vec::new(),
+        texts: Vec::new(),
+        elapsed: Duration::from_micros(record.elapsed_us),
+    }
+}
