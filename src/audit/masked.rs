@@ -8,7 +8,7 @@ use crate::detect::{PII, SECRETS, Scanner};
 use crate::rules::Surface;
 
 /// Longest text that is looked through, in bytes. Of a longer one nothing is kept.
-const TEXT_BYTES_MAX: usize = 64 * 1024;
+const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// How much is kept before the first thing that was found, in bytes.
 const BEFORE_BYTES: usize = 400;
 /// How much is kept of one text, in bytes.
@@ -57,7 +57,9 @@ impl MaskedText {
         let own: Vec<(usize, Range<usize>)> = findings
             .iter()
             .enumerate()
-            .filter(|(_, finding)| finding.span.message_index == message_index && *finding.span.path == *this.path)
+            .filter(|(_, finding)| {
+                finding.span.message_index == message_index && *finding.span.path == *this.path
+            })
             .map(|(at, finding)| (at, finding.span.start..finding.span.end))
             .filter(|(_, range)| range.start < range.end && text.get(range.clone()).is_some())
             .collect();
@@ -105,12 +107,7 @@ fn window(text: &str, own: &[(usize, Range<usize>)], secrets: &[Secret]) -> (usi
     (from, until)
 }
 
-fn pieces(
-    text: &str,
-    kept: Range<usize>,
-    own: &[(usize, Range<usize>)],
-    secrets: &[Secret],
-) -> Vec<Piece> {
+fn pieces(text: &str, kept: Range<usize>, own: &[(usize, Range<usize>)], secrets: &[Secret]) -> Vec<Piece> {
     let mut cuts: Vec<usize> = vec![kept.start, kept.end];
     cuts.extend(own.iter().flat_map(|(_, range)| [range.start, range.end]));
     cuts.extend(secrets.iter().flat_map(|secret| [secret.range.start, secret.range.end]));

@@ -173,12 +173,13 @@ mod tests {
             recent.remember("alpha", decision(id));
         }
         recent.remember("beta", decision("4"));
-        let ids = |tenant: &str| {
-            recent.list(tenant).iter().map(|one| one.decision_id.clone()).collect::<Vec<_>>()
-        };
+        let ids =
+            |tenant: &str| recent.list(tenant).iter().map(|one| one.decision_id.clone()).collect::<Vec<_>>();
         assert_eq!(ids("alpha"), ["3", "2"]);
         assert_eq!(ids("beta"), ["4"]);
-        assert!(ids("").is_empty() && recent.get("beta", "3").is_none() && recent.get("alpha", "1").is_none());
+        assert!(
+            ids("").is_empty() && recent.get("beta", "3").is_none() && recent.get("alpha", "1").is_none()
+        );
         assert_eq!(recent.get("alpha", "3").expect("it is there").agent_id.len(), 256);
     }
 

@@ -159,6 +159,39 @@ fn the_report_names_every_setting_once_and_hides_secrets() {
 }
 
 #[test]
+fn the_console_is_served_by_default_where_only_this_machine_reaches_it() {
+    let cwd = tempfile::tempdir().expect("a folder");
+    let load = |pairs: &[&str]| {
+        let mut overrides = Overrides::default();
+        for pair in pairs {
+            overrides.set_pair(pair).expect("it is a pair");
+        }
+        load_with(overrides, &[], cwd.path())
+    };
+    for (pairs, wanted) in [
+        (&[][..], true),
+        (&["http.listen=[::1]:8080"][..], true),
+        (&["console.enabled=false"][..], false),
+        (&["http.allowed_hosts=portcullis.internal"][..], false),
+        (&["http.allowed_hosts=portcullis.internal", "console.enabled=true"][..], true),
+        (&["http.listen=0.0.0.0:8080", "server.insecure_allow_anonymous=true"][..], false),
+    ] {
+        let (settings, _) = load(pairs).expect("it loads");
+        assert_eq!(settings.serves_console(), wanted, "{pairs:?}");
+    }
+    for pairs in [
+        &["http.listen=0.0.0.0:8080", "server.insecure_allow_anonymous=true", "console.enabled=true"][..],
+        &["auth.mode=mtls", "console.enabled=true"][..],
+        &["console.session_idle=2h", "console.session_max=1h"][..],
+        &["console.sessions_max=0"][..],
+        &["console.decisions_max=100001"][..],
+    ] {
+        let problems = load(pairs).expect_err("it is refused").to_string();
+        assert!(problems.contains("console."), "{pairs:?}: {problems}");
+    }
+}
+
+#[test]
 fn a_pair_without_a_value_is_refused() {
     let mut overrides = Overrides::default();
     overrides.set_pair("log.level=info,portcullis=debug").expect("it is a pair");

@@ -62,7 +62,13 @@ pub(super) fn to_login(next: &str, is_fragment: bool) -> Response {
 }
 
 pub(super) async fn no_page() -> Response {
-    problem(None, StatusCode::NOT_FOUND, "No such page", "There is nothing at this address.", "Go to the start.")
+    problem(
+        None,
+        StatusCode::NOT_FOUND,
+        "No such page",
+        "There is nothing at this address.",
+        "Go to the start.",
+    )
 }
 
 pub(super) async fn wrong_method() -> Response {
@@ -101,17 +107,26 @@ impl Visitor {
                 self.end();
                 return to_login(&self.place, self.is_fragment);
             }
-            Code::NotFound => ("Not found", "It may have been removed, or belong to somebody else. Go back to the list."),
-            Code::PermissionDenied => ("Not allowed", "Log in with a token that has the role, or ask somebody who has one."),
-            Code::InvalidArgument | Code::OutOfRange => ("Not understood", "Correct what is named above and try again."),
-            Code::FailedPrecondition | Code::Aborted => ("Not now", "Look at how it stands now, then try again."),
+            Code::NotFound => {
+                ("Not found", "It may have been removed, or belong to somebody else. Go back to the list.")
+            }
+            Code::PermissionDenied => {
+                ("Not allowed", "Log in with a token that has the role, or ask somebody who has one.")
+            }
+            Code::InvalidArgument | Code::OutOfRange => {
+                ("Not understood", "Correct what is named above and try again.")
+            }
+            Code::FailedPrecondition | Code::Aborted => {
+                ("Not now", "Look at how it stands now, then try again.")
+            }
             Code::ResourceExhausted => ("Too much at once", "Wait a moment, then try again."),
             Code::Unavailable | Code::DeadlineExceeded => {
                 ("Not available", "Try again; if it stays so, look at the log of the service.")
             }
             _ => ("Something went wrong", "Try again; the log of the service says more."),
         };
-        let mut response = problem(Some(self.shell("")), status_of(refusal.code), title, &refusal.message, advice);
+        let mut response =
+            problem(Some(self.shell("")), status_of(refusal.code), title, &refusal.message, advice);
         if let Some(wait) = refusal.retry {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

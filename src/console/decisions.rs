@@ -1,5 +1,7 @@
 //! Recent decisions: the list, and one of them.
 
+use std::collections::HashSet;
+
 use askama::Template;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -183,7 +185,8 @@ pub(super) fn words(decision: Decision) -> String {
 fn holds(one: &Remembered, text: &str) -> bool {
     let fields = [&one.decision_id, &one.agent_id, &one.session_key, &one.request_id, &one.tool, &one.policy];
     let in_finding = |finding: &crate::decision::Finding| {
-        finding.rule_id.to_lowercase().contains(text) || finding.category.as_str().to_lowercase().contains(text)
+        finding.rule_id.to_lowercase().contains(text)
+            || finding.category.as_str().to_lowercase().contains(text)
     };
     fields.iter().any(|field| field.to_lowercase().contains(text)) || one.findings.iter().any(in_finding)
 }
@@ -230,6 +233,7 @@ pub(super) async fn detail(visitor: Visitor, Path(id): Path<String>) -> Response
 
 fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     let one = visitor.calls().decision(&visitor.identity, id)?;
+    let known = visitor.calls().rule_ids();
     let page = DetailPage {
         shell: visitor.shell(PLACE),
         id: one.decision_id.clone(),
@@ -247,7 +251,7 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
         texts: one.texts.iter().map(|text| Text::of(text, &one)).collect(),
         more: one.findings_total.saturating_sub(one.findings.len()),
-        findings: one.findings.iter().map(Finding::of).collect(),
+        findings: one.findings.iter().map(|finding| Finding::of(finding, &known)).collect(),
         ran: one.ran.iter().map(Ran::of).collect(),
         unjudged: one
             .unjudged
@@ -272,7 +276,11 @@ impl Text {
             Piece {
                 text: piece.text.clone(),
                 severity: worst.map_or("", word),
-                title: if rules.is_empty() && piece.is_masked { "masked".to_owned() } else { rules.join(", ") },
+                title: if rules.is_empty() && piece.is_masked {
+                    "masked".to_owned()
+                } else {
+                    rules.join(", ")
+                },
             }
         });
         Self { label, pieces: pieces.collect(), left_out: text.left_out }
@@ -280,10 +288,11 @@ impl Text {
 }
 
 impl Finding {
-    fn of(finding: &crate::decision::Finding) -> Self {
+    fn of(finding: &crate::decision::Finding, known: &HashSet<String>) -> Self {
         let span = &finding.span;
+        let href = || format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id));
         Self {
-            rule_href: format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id)),
+            rule_href: if known.contains(&*finding.rule_id) { href() } else { String::new() },
             rule_id: finding.rule_id.to_string(),
             plugin: finding.plugin.to_string(),
             category: finding.category.as_str().to_owned(),
@@ -292,7 +301,9 @@ impl Finding {
             description: finding.description.to_string(),
             place: match &*span.path {
                 "" => String::new(),
-                path => format!("message {}, {path}, bytes {} to {}", span.message_index, span.start, span.end),
+                path => {
+                    format!("message {}, {path}, bytes {} to {}", span.message_index, span.start, span.end)
+                }
             },
             layers: finding.evasions.join(", "),
             mode: match (finding.suppressed, finding.shadow) {

@@ -170,7 +170,9 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         first: (!request.page_token.is_empty()).then(|| at(query.with(&[("page_token", "")]))),
         next: (!found.next_page_token.is_empty())
             .then(|| at(query.with(&[("page_token", &found.next_page_token)]))),
-        is_filtered: ["verdict", "marked", "rule", "session", "severity"].iter().any(|name| !query.one(name).is_empty()),
+        is_filtered: ["verdict", "marked", "rule", "session", "severity"]
+            .iter()
+            .any(|name| !query.one(name).is_empty()),
     };
     Ok(answer::page(StatusCode::OK, &page))
 }

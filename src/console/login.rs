@@ -30,7 +30,11 @@ pub(super) async fn page(uri: Uri) -> Response {
 pub(super) async fn login(State(console): State<Console>, request: Request) -> Response {
     let headers = request.headers().clone();
     if security::is_cross_site(&headers) {
-        return form_page(StatusCode::FORBIDDEN, super::HOME, "The form came from another site; try again here.");
+        return form_page(
+            StatusCode::FORBIDDEN,
+            super::HOME,
+            "The form came from another site; try again here.",
+        );
     }
     let Some(fields) = form::read(request, FORM_BYTES_MAX).await else {
         return form_page(StatusCode::BAD_REQUEST, super::HOME, "This is not the form of this page.");

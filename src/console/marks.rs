@@ -70,9 +70,12 @@ mod tests {
             (0..0, Severity::Critical, "empty"),
             (7..99, Severity::Critical, "outside"),
         ];
-        let told: Vec<(String, &str, String)> =
-            marks("0123456789", &found).into_iter().map(|mark| (mark.text, mark.severity, mark.title)).collect();
-        let wanted = [("01", "", ""), ("23", "high", "b"), ("45", "high", "a, b"), ("67", "low", "a"), ("89", "", "")];
+        let told: Vec<(String, &str, String)> = marks("0123456789", &found)
+            .into_iter()
+            .map(|mark| (mark.text, mark.severity, mark.title))
+            .collect();
+        let wanted =
+            [("01", "", ""), ("23", "high", "b"), ("45", "high", "a, b"), ("67", "low", "a"), ("89", "", "")];
         let wanted = wanted.map(|(text, severity, title)| (text.to_owned(), severity, title.to_owned()));
         assert_eq!(told, wanted);
     }

@@ -25,7 +25,6 @@ mod submissions;
 mod view;
 mod visitor;
 
-
 use std::sync::Arc;
 
 use axum::Router;

@@ -1,5 +1,7 @@
 //! Trying out what would be decided about a text, a command, a path, a tool call or a bundle. Nothing of it is kept.
 
+use std::collections::HashSet;
+
 use askama::Template;
 use axum::extract::{FromRequest as _, FromRequestParts as _, Multipart, Request, State};
 use axum::http::StatusCode;
@@ -36,7 +38,8 @@ const KINDS: [(&str, &str); 5] = [
 const ROLES: [&str; 4] = ["user", "tool", "assistant", "system"];
 const UNITS: [(&str, &str); 3] =
     [("utf8", "UTF-8 bytes"), ("utf16", "UTF-16 units (JavaScript, Java)"), ("utf32", "characters (Python)")];
-const MODES: [(&str, &str); 2] = [("policy", "as the policy says"), ("enforce", "shadow rules enforced, too")];
+const MODES: [(&str, &str); 2] =
+    [("policy", "as the policy says"), ("enforce", "shadow rules enforced, too")];
 const BUNDLE_KINDS: [(&str, &str); 3] = [("skill", "Skill"), ("plugin", "Plugin"), ("agent", "Agent")];
 
 #[derive(Template)]
@@ -125,7 +128,8 @@ pub(super) async fn judge(State(console): State<Console>, request: Request) -> R
     let Some(asked) = asked else {
         let message = "This is not the form of this page, or it is too large.";
         let shell = Some(visitor.shell(PLACE));
-        let advice = "Try something of at most 10 MiB; larger bundles can be checked with `portcullis review`.";
+        let advice =
+            "Try something of at most 10 MiB; larger bundles can be checked with `portcullis review`.";
         return answer::problem(shell, StatusCode::PAYLOAD_TOO_LARGE, "Not understood", message, advice);
     };
     if let Err(refused) = visitor.check(&headers, asked.fields.one("csrf")) {
@@ -212,11 +216,12 @@ async fn made(
         _ => identity.has(CallerRole::Agent),
     };
     let kinds = KINDS.into_iter().filter(|(kind, _)| is_offered(kind));
-    let unit = UNITS.iter().find(|(unit, _)| chosen("offsets", unit, "utf8")).map_or("UTF-8 bytes", |unit| unit.1);
+    let unit =
+        UNITS.iter().find(|(unit, _)| chosen("offsets", unit, "utf8")).map_or("UTF-8 bytes", |unit| unit.1);
     let mut status = StatusCode::OK;
     let (result, error) = match tried {
         None => (None, String::new()),
-        Some(Ok(tried)) => (Some(Shown::of(&tried, unit)), String::new()),
+        Some(Ok(tried)) => (Some(Shown::of(&tried, unit, &visitor.calls().rule_ids())), String::new()),
         Some(Err(refusal)) => {
             // A script shows what comes with a good status alone.
             if !visitor.is_fragment {
@@ -233,7 +238,9 @@ async fn made(
         roles: ROLES.map(|role| (role, chosen("role", role, "user"))).into(),
         units: UNITS.map(|(unit, label)| (unit, label, chosen("offsets", unit, "utf8"))).into(),
         modes: MODES.map(|(mode, label)| (mode, label, chosen("mode", mode, "policy"))).into(),
-        bundle_kinds: BUNDLE_KINDS.map(|(kind, label)| (kind, label, chosen("bundle_kind", kind, "skill"))).into(),
+        bundle_kinds: BUNDLE_KINDS
+            .map(|(kind, label)| (kind, label, chosen("bundle_kind", kind, "skill")))
+            .into(),
         policies: policies.names.iter().map(|name| (name.clone(), name == default)).collect(),
         text: fields.one("text").to_owned(),
         tool: fields.one("tool").to_owned(),
@@ -244,7 +251,7 @@ async fn made(
 }
 
 impl Shown {
-    fn of(tried: &Tried, unit: &'static str) -> Self {
+    fn of(tried: &Tried, unit: &'static str, known: &HashSet<String>) -> Self {
         let severity = |severity: v1::Severity| match severity {
             v1::Severity::Low => Severity::Low,
             v1::Severity::Medium => Severity::Medium,
@@ -265,7 +272,7 @@ impl Shown {
             elapsed: view::seconds_words(tried.elapsed.as_secs_f64()),
             unit,
             marks: if found.is_empty() { Vec::new() } else { marks(&tried.text, &found) },
-            findings: tried.findings.iter().take(FINDINGS_MAX).map(Finding::of).collect(),
+            findings: tried.findings.iter().take(FINDINGS_MAX).map(|one| Finding::of(one, known)).collect(),
             more: tried.findings.len().saturating_sub(FINDINGS_MAX),
             ran: tried.ran.iter().map(Ran::of).collect(),
             unjudged: tried
@@ -273,18 +280,23 @@ impl Shown {
                 .iter()
                 .map(|one| (one.plugin.to_string(), one.reason.as_str().to_owned(), one.detail.clone()))
                 .collect(),
-            concepts: tried.concepts.iter().map(|(name, odds)| (name.clone(), format!("{odds:+.2}"))).collect(),
+            concepts: tried
+                .concepts
+                .iter()
+                .map(|(name, odds)| (name.clone(), format!("{odds:+.2}")))
+                .collect(),
             bundle: tried.bundle.as_ref().map(Bundle::of),
         }
     }
 }
 
 impl Finding {
-    fn of(one: &crate::grpc::TriedFinding) -> Self {
+    fn of(one: &crate::grpc::TriedFinding, known: &HashSet<String>) -> Self {
         let told = &one.told;
+        let href = || format!("{}/{}", super::rules::PLACE, view::segment(&told.rule_id));
         let span = told.span.clone().unwrap_or_default();
         Self {
-            rule_href: format!("{}/{}", super::rules::PLACE, view::segment(&told.rule_id)),
+            rule_href: if known.contains(&told.rule_id) { href() } else { String::new() },
             rule_id: told.rule_id.clone(),
             category: told.category.clone(),
             severity: view::severity(told.severity),
@@ -308,13 +320,14 @@ impl Bundle {
     fn of(reviewed: &v1::ReviewBundleResponse) -> Self {
         let status = view::status(reviewed.status);
         let checks = checks_of(reviewed.checks.as_ref());
-        let findings = checks.iter().flat_map(|(_, check)| &check.findings).take(FINDINGS_MAX).map(|finding| {
-            let place = match finding.line {
-                0 => finding.file.clone(),
-                line => format!("{}:{line}", finding.file),
-            };
-            (view::severity(finding.severity), finding.reason.clone(), place, finding.snippet.clone())
-        });
+        let findings =
+            checks.iter().flat_map(|(_, check)| &check.findings).take(FINDINGS_MAX).map(|finding| {
+                let place = match finding.line {
+                    0 => finding.file.clone(),
+                    line => format!("{}:{line}", finding.file),
+                };
+                (view::severity(finding.severity), finding.reason.clone(), place, finding.snippet.clone())
+            });
         let findings = findings.collect();
         let unscanned = reviewed.coverage.iter().filter(|file| !file.unscanned_reason.is_empty());
         Self {

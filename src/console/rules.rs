@@ -103,7 +103,8 @@ pub(super) async fn list(visitor: Visitor) -> Response {
 }
 
 async fn all(visitor: &Visitor, plugin: &str) -> Result<Vec<v1::Rule>, Refusal> {
-    let mut request = v1::ListRulesRequest { plugin: plugin.to_owned(), page_size: FETCH, ..Default::default() };
+    let mut request =
+        v1::ListRulesRequest { plugin: plugin.to_owned(), page_size: FETCH, ..Default::default() };
     let mut rules = Vec::new();
     loop {
         let page: v1::ListRulesResponse = visitor.call("PolicyService/ListRules", &request).await?;
@@ -147,7 +148,8 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
     };
     let chips = std::iter::once(chip("All", "")).chain(plugins.iter().map(|name| chip(name, name)));
     let rows = found[from..until].iter().map(|rule| {
-        let count = counts.as_ref().and_then(|counts| counts.get(rule.id.as_str()).copied()).unwrap_or_default();
+        let count =
+            counts.as_ref().and_then(|counts| counts.get(rule.id.as_str()).copied()).unwrap_or_default();
         Row {
             href: format!("{PLACE}/{}", view::segment(&rule.id)),
             id: rule.id.clone(),

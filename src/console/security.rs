@@ -76,7 +76,9 @@ mod tests {
 
     #[test]
     fn a_login_leads_to_pages_of_the_console_alone() {
-        for good in ["/console/rules", "/console/submissions?status=blocked_inline&sort=name", "/console/rules/a.b"] {
+        for good in
+            ["/console/rules", "/console/submissions?status=blocked_inline&sort=name", "/console/rules/a.b"]
+        {
             assert_eq!(next_page(good), good);
         }
         for bad in [
@@ -122,9 +124,13 @@ mod tests {
 
     #[test]
     fn only_paths_of_the_console_are_ours() {
-        for (path, wanted) in
-            [("/console", true), ("/console/", true), ("/console/x", true), ("/consoles", false), ("/", false)]
-        {
+        for (path, wanted) in [
+            ("/console", true),
+            ("/console/", true),
+            ("/console/x", true),
+            ("/consoles", false),
+            ("/", false),
+        ] {
             assert_eq!(is_ours(path), wanted, "{path}");
         }
     }

@@ -58,10 +58,11 @@ impl Visitor {
     pub(super) fn shell(&self, area: &str) -> Shell {
         let identity = &self.identity;
         let may = |roles: &[CallerRole]| roles.iter().any(|role| identity.has(*role));
-        let links = AREAS
-            .iter()
-            .filter(|(_, _, roles)| may(roles))
-            .map(|(href, label, _)| Link { href, label, is_current: *href == area });
+        let links = AREAS.iter().filter(|(_, _, roles)| may(roles)).map(|(href, label, _)| Link {
+            href,
+            label,
+            is_current: *href == area,
+        });
         let told = self.query.one("notice");
         Shell {
             name: identity.name().to_owned(),

@@ -164,7 +164,13 @@ const ACTIONS: [(&str, &str, &str, Option<bool>, bool); 6] = [
     ),
     ("rescan", "Rescan", "Runs all checks again over the bytes that were submitted.", None, false),
     ("retry", "Retry review", "Has a model review it again.", None, false),
-    ("archive", "Archive", "Takes it down: existing installs keep it, nobody new finds it.", Some(false), false),
+    (
+        "archive",
+        "Archive",
+        "Takes it down: existing installs keep it, nobody new finds it.",
+        Some(false),
+        false,
+    ),
     ("restore", "Restore", "Brings it back as it was before it was archived.", Some(false), false),
     ("delete", "Delete", "Removes the bytes for good. The row stays as a tombstone.", Some(false), true),
 ];
@@ -182,10 +188,8 @@ struct Failed {
 }
 
 async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Response, Refusal> {
-    let request = v1::GetSubmissionRequest {
-        submission_id: id.to_owned(),
-        view: v1::SubmissionView::Full.into(),
-    };
+    let request =
+        v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Full.into() };
     let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
     let submission = found.submission.unwrap_or_default();
     let lines = lines(visitor, &submission).await?;
@@ -226,7 +230,9 @@ async fn lines(visitor: &Visitor, submission: &v1::Submission) -> Result<Vec<Fil
 /// Path of the document that says what the bundle is: the one nearest to the top.
 fn manifest_of(submission: &v1::Submission) -> Option<&str> {
     let is_manifest = |path: &&str| match submission.kind() {
-        v1::BundleKind::Skill => path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")),
+        v1::BundleKind::Skill => {
+            path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"))
+        }
         v1::BundleKind::Plugin => path.ends_with(".claude-plugin/plugin.json"),
         v1::BundleKind::Agent => path.ends_with(".md"),
         v1::BundleKind::Unspecified => false,
@@ -366,7 +372,9 @@ fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
             }
             ("archive", _) | ("restore", v1::Visibility::Archived) => None,
             ("restore", _) => Some("Only an archived one can be restored.".to_owned()),
-            _ => choices.iter().find(|choice| choice.action == name).and_then(|choice| choice.refused.clone()),
+            _ => {
+                choices.iter().find(|choice| choice.action == name).and_then(|choice| choice.refused.clone())
+            }
         };
         Action { name, label, explanation, reason, is_danger, refused, is_open: false }
     })
@@ -465,12 +473,14 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
     let done = match action.as_str() {
         "override" => {
             let request = v1::OverrideSubmissionRequest { submission_id, reason: reason.clone() };
-            let done = visitor.call::<v1::OverrideSubmissionResponse>("SubmissionService/OverrideSubmission", &request);
+            let done = visitor
+                .call::<v1::OverrideSubmissionResponse>("SubmissionService/OverrideSubmission", &request);
             done.await.map(|_| "overridden")
         }
         "rescan" => {
             let request = v1::RescanSubmissionRequest { submission_id };
-            let done = visitor.call::<v1::RescanSubmissionResponse>("SubmissionService/RescanSubmission", &request);
+            let done =
+                visitor.call::<v1::RescanSubmissionResponse>("SubmissionService/RescanSubmission", &request);
             done.await.map(|_| "rescanned")
         }
         "retry" => {
@@ -480,7 +490,8 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
         }
         "delete" => {
             let request = v1::DeleteSubmissionRequest { submission_id, reason: reason.clone() };
-            let done = visitor.call::<v1::DeleteSubmissionResponse>("SubmissionService/DeleteSubmission", &request);
+            let done =
+                visitor.call::<v1::DeleteSubmissionResponse>("SubmissionService/DeleteSubmission", &request);
             done.await.map(|_| "deleted")
         }
         "archive" | "restore" => move_entity(&visitor, &id, &action, reason.clone()).await,
@@ -488,7 +499,9 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
     };
     match done {
         Ok(notice) => answer::see(&format!("{place}?notice={notice}")),
-        Err(refusal) if matches!(refusal.code, Code::Unauthenticated | Code::NotFound | Code::PermissionDenied) => {
+        Err(refusal)
+            if matches!(refusal.code, Code::Unauthenticated | Code::NotFound | Code::PermissionDenied) =>
+        {
             visitor.refused(&refusal)
         }
         Err(refusal) => {
@@ -505,10 +518,8 @@ async fn move_entity(
     action: &str,
     reason: String,
 ) -> Result<&'static str, Refusal> {
-    let request = v1::GetSubmissionRequest {
-        submission_id: id.to_owned(),
-        view: v1::SubmissionView::Basic.into(),
-    };
+    let request =
+        v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Basic.into() };
     let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
     let entity_id = found.submission.unwrap_or_default().entity_id;
     if action == "archive" {

@@ -118,7 +118,8 @@ pub(super) async fn list(visitor: Visitor) -> Response {
 
 async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
     let query = &visitor.query;
-    let size = query.one("page_size").parse().ok().filter(|size| PAGE_SIZES.contains(size)).unwrap_or(PAGE_SIZE);
+    let size =
+        query.one("page_size").parse().ok().filter(|size| PAGE_SIZES.contains(size)).unwrap_or(PAGE_SIZE);
     let (key, is_descending) = order(query, &COLUMNS, "create_time");
     let request = v1::ListSubmissionsRequest {
         statuses: status_of(query).map(Into::into).into_iter().collect(),
@@ -160,7 +161,9 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         next: (!found.next_page_token.is_empty())
             .then(|| at(query.with(&[("page_token", &found.next_page_token)]))),
         refresh: is_changing.then(|| at(query.with(&[("notice", "")]))),
-        is_filtered: ["status", "archived", "text", "submitter", "kind"].iter().any(|name| !query.one(name).is_empty()),
+        is_filtered: ["status", "archived", "text", "submitter", "kind"]
+            .iter()
+            .any(|name| !query.one(name).is_empty()),
     };
     Ok(answer::page(StatusCode::OK, &page))
 }

@@ -71,9 +71,16 @@ impl Visitor {
         };
         let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
         match console.calls().identify(&caller).await {
-            Ok(identity) => {
-                Ok(Self { console: console.clone(), caller, id, identity, session, place, query, is_fragment })
-            }
+            Ok(identity) => Ok(Self {
+                console: console.clone(),
+                caller,
+                id,
+                identity,
+                session,
+                place,
+                query,
+                is_fragment,
+            }),
             Err(refusal) if refusal.code == crate::telemetry::Code::Unauthenticated => {
                 console.sessions().end(&id);
                 Err(answer::to_login(&place, is_fragment))

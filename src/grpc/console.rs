@@ -1,17 +1,18 @@
 //! What the console asks for and no RPC answers: over the same engines, as the same caller.
 
 use super::local::{LocalCalls, Refusal};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::bundle_convert::standing_of;
-use super::list_rules::all_rules;
+use super::list_rules::{Listed, all_rules};
 use super::{Identity, RequestError};
 use crate::audit::Remembered;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
 use crate::pb::v1;
-use crate::policy::{PastReload, Sources};
+use crate::policy::{PastReload, Snapshot, Sources};
+use crate::rules::MetaInfo;
 use crate::store::RuleCount;
 use crate::telemetry::Rpc;
 
@@ -37,7 +38,9 @@ impl LocalCalls {
     pub fn choices(&self, submission: &v1::Submission) -> Vec<Choice> {
         let standing = standing_of(submission);
         let has_bytes = submission.bundle_purge_time.is_none();
-        standing.map(|(status, hold)| self.shared().submissions.choices(status, hold, has_bytes)).unwrap_or_default()
+        standing
+            .map(|(status, hold)| self.shared().submissions.choices(status, hold, has_bytes))
+            .unwrap_or_default()
     }
 
     /// Where rules and policies come from, and the latest reloads, newest first.
@@ -72,6 +75,9 @@ impl LocalCalls {
     pub fn rule(&self, _: &Identity, id: &str) -> Result<KnownRule, Refusal> {
         let snapshot = self.shared().live.snapshot().ok_or_else(|| refused(RequestError::NotServing))?;
         let all = all_rules(&snapshot);
+        if let Some(coded) = snapshot.scanner().coded().find(|info| *info.id == *id) {
+            return Ok(in_code(&snapshot, coded));
+        }
         let Some(rule) = all.iter().find(|rule| rule.id == id) else {
             let name = id.chars().take(128).collect();
             return Err(refused(RequestError::NotFound { what: "rule", name }));
@@ -94,6 +100,13 @@ impl LocalCalls {
             negative_examples: rule.negative_examples.to_vec(),
             known_misses: rule.known_misses.to_vec(),
         })
+    }
+
+    /// Ids of all rules, those in code among them: what a page can lead to.
+    pub fn rule_ids(&self) -> HashSet<String> {
+        let Some(snapshot) = self.shared().live.snapshot() else { return HashSet::new() };
+        let coded = snapshot.scanner().coded().map(|info| info.id.to_string());
+        all_rules(&snapshot).into_iter().map(|rule| rule.id.to_owned()).chain(coded).collect()
     }
 
     /// Recent decisions of the caller's tenant, newest first.
@@ -135,7 +148,8 @@ impl LocalCalls {
         let whole = decisions.iter().filter(|one| one.rpc == Rpc::CheckMessages.as_str());
         for one in whole.filter(|one| one.findings.len() == one.findings_total) {
             what_if.seen += 1;
-            let is_meant = |finding: &&Finding| finding.is_effective() && finding.category.is_within(category);
+            let is_meant =
+                |finding: &&Finding| finding.is_effective() && finding.category.is_within(category);
             let Some(score) =
                 one.findings.iter().filter(is_meant).map(|finding| finding.score).max_by(f64::total_cmp)
             else {
@@ -155,6 +169,38 @@ impl LocalCalls {
             }
         }
         Ok(what_if)
+    }
+}
+
+/// A detector in code, or the model that weighs concepts: it has no examples of its own.
+fn in_code(snapshot: &Snapshot, info: &MetaInfo) -> KnownRule {
+    let listed = Listed {
+        id: &info.id,
+        plugin: &info.plugin,
+        category: &info.category,
+        severity: info.severity,
+        confidence: info.confidence,
+        description: &info.description,
+        recommendation: &info.recommendation,
+        references: &info.references,
+        examples: &[],
+        negative_examples: &[],
+        known_misses: &[],
+        file: &info.file,
+        line: info.line,
+    };
+    let thresholds = snapshot.policies().default_policy().thresholds_for(&info.category);
+    KnownRule {
+        rule: v1::Rule { source: "builtin".to_owned(), ..listed.told(snapshot) },
+        score: info.score,
+        warn: thresholds.warn,
+        block: thresholds.block,
+        place: "in code".to_owned(),
+        pattern: String::new(),
+        phrases: Vec::new(),
+        examples: Vec::new(),
+        negative_examples: Vec::new(),
+        known_misses: Vec::new(),
     }
 }
 

@@ -171,8 +171,7 @@ impl LocalCalls {
         asked: &[u8],
     ) -> Result<impl Stream<Item = Result<A, Refusal>> + Send + use<A>, Refusal> {
         let refused = |error: RequestError| Refusal::from(error.to_status());
-        let request =
-            request(path, caller, asked).ok_or_else(|| refused(RequestError::Internal))?;
+        let request = request(path, caller, asked).ok_or_else(|| refused(RequestError::Internal))?;
         let response = self.services.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
         if let Some(status) = Status::from_header_map(response.headers()) {
             return Err(status.into());

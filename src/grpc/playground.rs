@@ -159,7 +159,8 @@ async fn judge(shared: &Shared, identity: &Identity, trial: Trial) -> Result<Tri
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let (mut context, mut policy) = (None, trial.policy);
     identity.settle("context.tenant", &mut context, &mut policy)?;
-    let asked = Asked { shared, identity, snapshot: &snapshot, context, policy, unit: trial.unit, mode: trial.mode };
+    let asked =
+        Asked { shared, identity, snapshot: &snapshot, context, policy, unit: trial.unit, mode: trial.mode };
     let tried = match trial.text {
         TrialText::Message { role, text } => asked.message(role, text).await,
         TrialText::Tool { name, args_json } => asked.tool(name, args_json).await,
@@ -296,7 +297,8 @@ impl Asked<'_> {
 
     async fn bundle(self, kind: v1::BundleKind, bytes: Vec<u8>) -> Result<Tried, RequestError> {
         let policy = self.snapshot.policies().get(&self.policy).cloned();
-        let reviewed = review_bundle::try_out(self.shared, self.identity, self.snapshot, kind, &self.policy, bytes);
+        let reviewed =
+            review_bundle::try_out(self.shared, self.identity, self.snapshot, kind, &self.policy, bytes);
         let reviewed = reviewed.await?;
         let policy = policy.unwrap_or_else(|| self.snapshot.policies().default_policy().clone());
         let decision = convert::decided(reviewed.decision());

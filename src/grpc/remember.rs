@@ -119,9 +119,8 @@ pub(super) fn interception(
     });
     let has = |path: &str| findings.iter().any(|finding| *finding.span.path == *path);
     let texts = texts.iter().filter(|(path, _)| has(path));
-    let texts = texts.map(|(path, text)| {
-        MaskedText::of(snapshot.scanner(), (0, (*path).to_owned(), ""), text, &findings)
-    });
+    let texts = texts
+        .map(|(path, text)| MaskedText::of(snapshot.scanner(), (0, (*path).to_owned(), ""), text, &findings));
     let remembered = Remembered {
         tool: outcome.tool.clone(),
         ran: ran.collect(),
@@ -140,9 +139,8 @@ pub(super) fn review(shared: &Shared, identity: &Identity, record: &AuditRecord<
 pub(super) fn bundle(shared: &Shared, identity: &Identity, checks: &BundleChecks) {
     let all = [&checks.archive, &checks.manifest, &checks.static_security, &checks.quality];
     let findings = all.into_iter().flat_map(|check| &check.findings).filter(|finding| !finding.suppressed);
-    let found = findings.map(|finding| {
-        (finding.rule_id.as_str(), finding.shadow && finding.severity >= Severity::High)
-    });
+    let found = findings
+        .map(|finding| (finding.rule_id.as_str(), finding.shadow && finding.severity >= Severity::High));
     shared.counts.count(identity.tenant(), found);
 }
 

@@ -91,8 +91,7 @@ async fn readyz(State(state): State<AppState>) -> Response {
 }
 
 async fn not_found() -> Response {
-    let message =
-        "no such page; there are /metrics, /livez and /readyz, /console where it is enabled, and those that `http.adapters` turns on";
+    let message = "no such page; there are /metrics, /livez and /readyz, /console where it is enabled, and those that `http.adapters` turns on";
     refusal(StatusCode::NOT_FOUND, "not_found", message)
 }
 

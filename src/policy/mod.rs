@@ -44,7 +44,9 @@ pub use interceptor::{
     TIMEOUT_DEFAULT as INTERCEPTOR_TIMEOUT_DEFAULT, TIMEOUT_MAX as INTERCEPTOR_TIMEOUT_MAX,
     is_interceptor_id,
 };
-pub use live::{Live, PastReload, LoadError, Rejected, Reload, Snapshot, Sources, load, load_deferred, load_with};
+pub use live::{
+    Live, LoadError, PastReload, Rejected, Reload, Snapshot, Sources, load, load_deferred, load_with,
+};
 pub use load::{FILE_BYTES_MAX, FILES_MAX, load_dir};
 pub use prepare::{Prepare, PrepareRules, Prepared};
 pub use problem::{Place, PolicyProblems, Problem};

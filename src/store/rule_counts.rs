@@ -110,7 +110,9 @@ impl RuleCounter {
             .filter(|((of, _, day), _)| of == tenant && *day >= first_day)
             .map(|((_, rule, _), count)| (rule.clone(), *count))
             .collect();
-        for (rule, count) in waiting.into_iter().chain(self.store.rule_counts(tenant.to_owned(), first_day).await?) {
+        for (rule, count) in
+            waiting.into_iter().chain(self.store.rule_counts(tenant.to_owned(), first_day).await?)
+        {
             sums.entry(rule).or_default().add(count);
         }
         Ok(sums)

@@ -8,6 +8,7 @@
 //! - `bundle_crash`: the server killed in the midst of uploads and reviews.
 //! - `bundles`: no tests; bundles of tests, and their upload.
 //! - `check_messages`: requests and wanted answers as data, in `tests/cases/check_messages`.
+//! - `console`: pages for people: roles and tenants cell by cell, and what hostile pages and uploads cannot do.
 //! - `eval`: figures, sweeps, wrong answers, comparisons and documents.
 //! - `explain`: why a text was judged as it was.
 //! - `ext_mcp`: calls of the Model Context Protocol that the gateway agentgateway asks about.
@@ -60,6 +61,7 @@ mod bundle_policy;
 mod bundles;
 mod check_messages;
 mod cli;
+mod console;
 mod eval;
 mod explain;
 mod ext_mcp;

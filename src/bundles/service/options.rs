@@ -35,7 +35,9 @@ impl Submissions {
             };
             let refused = match Standing::of(status, hold).map(|from| next(from, has_bytes, event)) {
                 Some(Ok(_)) => None,
-                Some(Err(Refused::Purged)) => Some("Its bytes were removed; they must be uploaded again.".to_owned()),
+                Some(Err(Refused::Purged)) => {
+                    Some("Its bytes were removed; they must be uploaded again.".to_owned())
+                }
                 Some(Err(Refused::Illegal)) | None => {
                     let advice = advice(status, hold, participle);
                     Some(format!("One that is {status} cannot be {participle}; {advice}."))

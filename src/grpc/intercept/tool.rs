@@ -25,7 +25,8 @@ pub(in crate::grpc) async fn call(
     let judging = async {
         let asked = &mut received.request;
         received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
-        let texts = event::texts(shared, [("/args_json", &asked.args_json), ("/result_json", &asked.result_json)]);
+        let texts =
+            event::texts(shared, [("/args_json", &asked.args_json), ("/result_json", &asked.result_json)]);
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let judge = Judge {
             engine: &shared.tools,

@@ -26,7 +26,11 @@ impl SqlStore {
         write.commit().await
     }
 
-    async fn rule_counts_now(&self, tenant: &str, first_day: i64) -> Result<Vec<(String, RuleCount)>, StoreError> {
+    async fn rule_counts_now(
+        &self,
+        tenant: &str,
+        first_day: i64,
+    ) -> Result<Vec<(String, RuleCount)>, StoreError> {
         let select = Statement::new(
             "SELECT rule_id, CAST(SUM(findings) AS BIGINT) AS findings, CAST(SUM(would_block) AS BIGINT) AS would_block \
              FROM rule_count WHERE tenant = ? AND day >= ? GROUP BY rule_id",

@@ -81,6 +81,13 @@ impl Statement {
         Self { text: text.into(), values: Vec::new() }
     }
 
+    /// The statement behind a word such as `EXPLAIN`.
+    #[cfg(test)]
+    pub(super) fn after(mut self, word: &str) -> Self {
+        self.text.insert_str(0, word);
+        self
+    }
+
     /// Adds the value of the next `?`.
     pub(super) fn bind(mut self, value: impl Into<Value>) -> Self {
         self.values.push(value.into());

@@ -3,6 +3,7 @@
 mod incidents;
 mod interceptors;
 mod open;
+mod plans;
 mod submissions;
 
 use std::path::PathBuf;
