@@ -97,7 +97,7 @@ async fn judge(
     let event =
         Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), came };
     event.emit(shared, &outcome);
-    let record = event.record(&outcome, &[], started.elapsed());
+    let record = event.record(&outcome, &[], came.elapsed());
     remember::check(shared, identity, &record, &outcome, seen);
     let messages = request.redact.then_some(request.messages);
     Ok(convert::response(outcome, messages, decision_id, snapshot.revision()))
