@@ -26,6 +26,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -94,6 +95,8 @@ pub struct AuditLog {
 
 struct Writer {
     buffer: Arc<Buffer>,
+    /// A flush has waited in vain: the end need not wait once more.
+    is_stuck: AtomicBool,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -141,7 +144,7 @@ impl AuditLog {
             move || write_batches(&buffer, sink, &hooks)
         });
         let thread = Some(thread.map_err(OpenError::Thread)?);
-        Ok(Self { writer: Some(Writer { buffer, thread }), hooks })
+        Ok(Self { writer: Some(Writer { buffer, is_stuck: AtomicBool::new(false), thread }), hooks })
     }
 
     /// Records one decision. `build` runs only when a sink wants records. Never blocks on IO and never fails: what
@@ -167,14 +170,19 @@ impl AuditLog {
     /// Waits until everything recorded so far was handed to the sink, at most `timeout`. Returns whether it was.
     /// Blocks: call it from a thread that may.
     pub fn flush(&self, timeout: Duration) -> bool {
-        self.writer.as_ref().is_none_or(|writer| writer.buffer.flush(timeout))
+        self.writer.as_ref().is_none_or(|writer| {
+            let is_written = writer.buffer.flush(timeout);
+            writer.is_stuck.store(!is_written, Ordering::Relaxed);
+            is_written
+        })
     }
 }
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        let Some(Writer { buffer, thread }) = &mut self.writer else { return };
-        let is_written = buffer.close(CLOSE_TIMEOUT);
+        let Some(Writer { buffer, is_stuck, thread }) = &mut self.writer else { return };
+        let timeout = if *is_stuck.get_mut() { Duration::ZERO } else { CLOSE_TIMEOUT };
+        let is_written = buffer.close(timeout);
         // A thread that hangs in its sink is left to itself: the process is about to end.
         if let Some(thread) = thread.take().filter(|_| is_written) {
             let _ = thread.join();
