@@ -59,6 +59,8 @@ const NARROWING_FLAGS: &[&str] =
 #[derive(Default)]
 struct Expression<'a> {
     narrowed: bool,
+    /// Whether it leaves out files of one name.
+    spares: bool,
     only_empty: bool,
     names: Vec<&'a Argument>,
     paths: Vec<&'a Argument>,
@@ -67,6 +69,14 @@ struct Expression<'a> {
     setuid: bool,
     written: Vec<&'a Argument>,
     commands: Vec<(&'a [Argument], &'static str)>,
+}
+
+impl Expression<'_> {
+    /// The expression as it stands for one root. Of the whole tree, all but some name is as good as all.
+    fn under(mut self, root: &Argument) -> Self {
+        self.narrowed |= self.spares && root.text != "/";
+        self
+    }
 }
 
 /// What `find` prints, as far as it is known: its first root, or something below it. `None` when it prints nothing of
@@ -81,7 +91,7 @@ pub(super) fn output(arguments: &[Argument]) -> Option<Argument> {
     if prints {
         return None;
     }
-    let mut path = found(root, &parse(expression)).into_iter().next()?;
+    let mut path = found(root, &parse(expression).under(root)).into_iter().next()?;
     if expression.iter().any(|a| a.text == "-print0") {
         // What is not known is written as what ends a name here.
         path.text = path.text.replace(HOLE, "*");
@@ -97,8 +107,11 @@ pub(super) fn find(call: &mut Call<'_, '_>) {
     if roots.is_empty() {
         roots.push(&here);
     }
-    let expression = parse(expression);
+    let mut expression = parse(expression);
+    let is_narrowed = expression.narrowed;
     for root in roots {
+        expression.narrowed = is_narrowed;
+        expression = expression.under(root);
         act(call, root, &expression);
     }
     for path in expression.written {
@@ -158,7 +171,10 @@ fn parse(arguments: &[Argument]) -> Expression<'_> {
             }
             _ if NARROWING.contains(&text) => {
                 at += 1;
-                if negated {
+                let is_name = matches!(text, "-name" | "-iname");
+                if negated && is_name && next.is_some_and(|n| !n.text.contains(['*', '?', '['])) {
+                    expression.spares = true;
+                } else if negated {
                     expression.narrowed |= next.is_some_and(|n| n.text != "." && n.text != "/");
                 } else if let Some(next) = next {
                     expression.narrowed |= !matches_all(text, next);
