@@ -156,7 +156,7 @@ impl Cases {
         let known_safe = plan
             .known_safe(&hit.matched, &hit.info.category, &hit.info.id, self.attachment.work.as_deref())
             .map(str::to_owned);
-        let is_certain = plan.is_certain(hit.confidence);
+        let is_certain = plan.is_certain(hit.severity, hit.confidence);
         let weight = match known_safe {
             Some(_) => Weight {
                 is_certain: false,

@@ -88,9 +88,9 @@ impl Plan {
         self.policy.policy.streams().cooldown
     }
 
-    /// Whether a finding this certain kills at once.
-    pub(super) fn is_certain(&self, confidence: f64) -> bool {
-        confidence >= self.policy.policy.streams().kill_from
+    /// Whether a finding this bad and this certain kills at once. What is of little harm never does.
+    pub(super) fn is_certain(&self, severity: Severity, confidence: f64) -> bool {
+        severity >= Severity::High && confidence >= self.policy.policy.streams().kill_from
     }
 
     pub(super) fn verdict_of(&self, severity: Severity) -> VerdictKind {
