@@ -25,7 +25,7 @@ pub(super) const EXCERPT_CHARS: usize = 2000;
 /// Bytes of earlier lines that a line is looked at with. A phrase that spans lines is not longer.
 const CONTEXT_BYTES: usize = 400;
 /// Lines that are looked at after one with a literal of a text rule.
-const LINES_AFTER: u8 = 2;
+const LINES_AFTER: u8 = 6;
 /// Bytes either side of a line end that are read together, for words that were wrapped inside. No literal is longer.
 const SEAM_BYTES: usize = 32;
 /// Bytes at the end of a part of a line that are left to the look at the next part.
