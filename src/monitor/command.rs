@@ -11,12 +11,22 @@ use regex_automata::meta::Regex;
 
 /// Longest command that is looked at, in bytes.
 const COMMAND_BYTES_MAX: usize = 4096;
+/// Longest command that is only spoken of, in bytes.
+const MENTION_BYTES_MAX: usize = 512;
+/// Lists of a line that are read.
+const LISTS_MAX: usize = 8;
+/// Lines before one that goes on that are looked at with it.
+const LINES_GOING_ON_MAX: usize = 3;
 
 /// How a command stands in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// It was or is to be run.
     Run,
+    /// It is the whole line, which may be a line of a script that is shown.
+    Bare,
+    /// It stands where commands are run, but what follows reads like prose; or it is a list of words in code.
+    Doubtful,
     /// It is spoken of.
     Mention,
 }
@@ -51,24 +61,62 @@ impl Command<'_> {
     }
 }
 
-/// A prompt: `$ `, `# `, `> `, `% `, `❯ `, with who, where and an environment before it; or the `+ ` of a trace.
+/// A prompt that nothing else looks like, with who, where and an environment before it. A `#`, `%` or `>` alone begins
+/// comments and quotations too, so it counts only behind a user, a folder or the name of a shell.
 static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
-        r"^[ \t]*(?:[-*•●⏺▶] ?)?",
-        r"(?:(?:\([^()]{1,40}\) ?)?(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[$#%❯➜»](?:[ \t]+|$)|> )",
-        r"|\++ ",
-        r"|(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
-        r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
-        r"|(?:Bash|Shell|Execute|Run|exec|bash|shell|terminal|run_command|execute_command|run_shell_command)\()",
-        "[ \t]*[\"'`]?",
+        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:\([^()]{1,40}\) ?)?(?:",
+        r"(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?[$❯➜»λ](?:[ \t]+|$)",
+        r"|(?:\[[^\[\]@]{0,60}@[^\[\]]{1,60}\] ?",
+        r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}(?:[ :][A-Za-z0-9_.~/-]{0,80})?(?: \([^()]{1,40}\))?(?: \[[0-9|]{1,12}\])? ?",
+        r"|[~/][A-Za-z0-9_./-]{0,80} ?|(?:ba|z|k|da)?sh-[0-9.]{1,8})(?:[#%](?:[ \t]+|$)|> )",
+        r"|PS [^>\n]{0,80}> ?|[A-Za-z]:\\[^>\n]{0,80}> ?)[ \t]*",
     ))
 });
+
+/// A prompt with the folder behind its sign: `➜  app git:(main) ✗ `.
+static FOLDER_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"^[ \t]*(?:\([^()]{1,40}\) ?)?➜[ \t]+[A-Za-z0-9_.~/@-]{1,80}(?:[ \t]+git:\([^()\n]{1,60}\))?(?:[ \t]+[✗✔×±*])?[ \t]+",
+    )
+});
+
+/// What begins a command as well as a comment, a quotation or a difference.
+static WEAK_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:",
+        r"(?:\([^()]{1,40}\) ?)?(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[#%](?:[ \t]+|$)|> )",
+        r"|\++ )[ \t]*",
+    ))
+});
+
+/// What says that a command follows: `Running: `, `Bash(command=`.
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:",
+        r"(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
+        r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
+        r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|run_shell_command)\([ \t]*",
+        r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
+    ))
+});
+
+/// The same inside a line: what sudo and cron write into a log.
+static LOG_LABEL: LazyLock<Regex> = LazyLock::new(|| known(r"(?:^|[ ;])(?:COMMAND=|CMD \()[ \t]*"));
 
 /// The member of a logged tool call that holds a command.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     known(
         r#"\\?["'](?i:command|cmd|commands|bash|shell|script|input|code|run|arguments|args)\\?["'][ \t]*:[ \t]*\[?[ \t]*\\?["']"#,
     )
+});
+
+/// What stands before a list of arguments that is run.
+static LIST_LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r#"(?:\\?["'](?i:command|cmd|commands|argv|arguments|args|exec|entrypoint|shell|input)\\?["'][ \t]*:"#,
+        r"|\b(?i:run|call|check_call|check_output|popen|spawn[a-z_]*|exec[a-z_]*|system|argv|args|cmd|command)[ \t]*[(=:])[ \t]*$",
+    ))
 });
 
 fn known(pattern: &str) -> Regex {
@@ -86,41 +134,145 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
     if trigger.start < whole.start || trigger.start >= whole.end {
         return None;
     }
-    if let Some(found) = in_tool_call(text, &whole, &trigger) {
-        return Some(found);
-    }
     let line_text = &text[whole.clone()];
-    if let Some(found) = PROMPT.find(line_text).filter(|found| start + found.end() <= trigger.start) {
-        return Some(run(text, trimmed(text, start + found.end()..end)));
+    let is_shown = listing(line_text).is_some_and(|at| start + at <= trigger.start);
+    let in_call = in_list(text, &whole, &trigger).or_else(|| in_tool_call(text, &whole, &trigger));
+    if let Some(found) = in_call {
+        let form = if is_shown { Form::Doubtful } else { found.form };
+        return Some(Command { form, ..found });
     }
-    if let Some(ticks) = in_ticks(text, &whole, &trigger) {
-        let form = if ticks.start == start && ticks.end >= end.saturating_sub(1) {
-            Form::Run
-        } else {
-            Form::Mention
-        };
-        return Some(Command { text: Cow::Borrowed(&text[ticks.clone()]), range: ticks, form, trigger: 0 });
+    if !is_shown {
+        if let Some(found) = behind_prompt(text, &whole, &trigger) {
+            return Some(found);
+        }
+        if let Some(ticks) = in_ticks(text, &whole, &trigger) {
+            return Some(command(text, ticks, Form::Mention));
+        }
+        if is_bare(&text[start..trigger.start]) {
+            let range = trimmed(text, whole);
+            let form = if is_prose(&text[trigger.start..range.end.max(trigger.start)]) {
+                Form::Doubtful
+            } else {
+                Form::Bare
+            };
+            return Some(command(text, range, form));
+        }
     }
-    if is_bare(&text[start..trigger.start]) {
-        return Some(run(text, trimmed(text, whole)));
-    }
-    // From the command to the end of what may belong to it.
-    let rest = &text[trigger.start..end];
-    let stop = rest.find(['"', '`', '\u{201d}']).unwrap_or(rest.len());
-    let stop =
-        if text[..trigger.start].ends_with('\'') { rest.find('\'').unwrap_or(stop).min(stop) } else { stop };
-    let range = trigger.start..trigger.start + stop;
-    let text = text[range.clone()].trim_end_matches([' ', '.', ',', ';', ':', '!', '?', ')']);
-    Some(Command {
-        text: Cow::Borrowed(text),
-        range: range.start..range.start + text.len(),
-        form: Form::Mention,
-        trigger: 0,
-    })
+    Some(mention(text, trigger.start..end))
 }
 
-fn run(text: &str, range: Range<usize>) -> Command<'_> {
-    Command { text: Cow::Borrowed(&text[range.clone()]), range, form: Form::Run, trigger: 0 }
+/// What is spoken of at the start of `range`: up to the end of what may belong to it.
+pub(super) fn mention(text: &str, range: Range<usize>) -> Command<'_> {
+    let rest = &text[range.clone()];
+    let rest = &rest[..rest.floor_char_boundary(MENTION_BYTES_MAX)];
+    let stop = rest.find(['"', '`', '\u{201d}']).unwrap_or(rest.len());
+    let stop =
+        if text[..range.start].ends_with('\'') { rest.find('\'').unwrap_or(stop).min(stop) } else { stop };
+    let part = rest[..stop].trim_end_matches([' ', '.', ',', ';', ':', '!', '?', ')']);
+    command(text, range.start..range.start + part.len(), Form::Mention)
+}
+
+fn command(text: &str, range: Range<usize>, form: Form) -> Command<'_> {
+    Command { text: Cow::Borrowed(&text[range.clone()]), range, form, trigger: 0 }
+}
+
+/// The command behind a prompt or a label.
+fn behind_prompt<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+    let line = &text[whole.clone()];
+    let ends_before = |at: &usize| whole.start + *at <= trigger.start;
+    let of = |regex: &Regex| regex.find(line).map(|found| found.end()).filter(ends_before);
+    // A folder is no program.
+    let folder = of(&FOLDER_PROMPT).filter(|at| {
+        let folder = line[..*at].split_ascii_whitespace().find(|word| word.is_ascii());
+        folder.is_none_or(|word| !PROGRAMS.contains(&word) && !is_wrapper(word))
+    });
+    if let Some(at) = folder.or_else(|| of(&PROMPT)) {
+        return Some(quoted(text, whole.start + at..whole.end, Form::Run, false));
+    }
+    let (at, is_label) = match of(&WEAK_PROMPT) {
+        Some(at) => (at, false),
+        None => (
+            of(&LABEL)
+                .or_else(|| LOG_LABEL.find_iter(line).map(|found| found.end()).filter(ends_before).last())?,
+            true,
+        ),
+    };
+    let found = quoted(text, whole.start + at..whole.end, Form::Run, is_label);
+    let is_prose = match &found.text {
+        Cow::Borrowed(_) => {
+            let end = found.range.end.max(trigger.start);
+            is_prose(&text[trigger.start..end])
+        }
+        Cow::Owned(_) => false,
+    };
+    Some(Command { form: if is_prose { Form::Doubtful } else { Form::Run }, ..found })
+}
+
+/// What stands in a range, without the quotes around all of it. Behind a label, more may follow on the quoted text.
+fn quoted(text: &str, range: Range<usize>, form: Form, is_label: bool) -> Command<'_> {
+    let part = &text[range.clone()];
+    let Some(quote @ ('"' | '\'' | '`')) = part.chars().next() else {
+        return command(text, trimmed(text, range), form);
+    };
+    let inner = &part[1..];
+    let after = closing(inner, quote, false).and_then(|at| Some((at, inner.get(at + 1..)?)));
+    match after {
+        Some((at, after))
+            if after.trim_matches([' ', '\t', ')', '.', ']', '}']).is_empty()
+                || is_label && after.starts_with([',', ')', '}']) =>
+        {
+            let range = range.start + 1..range.start + 1 + at;
+            let inner = &text[range.clone()];
+            if quote == '"' && inner.contains('\\') {
+                return Command { text: Cow::Owned(unescaped(inner, false)), range, form, trigger: 0 };
+            }
+            command(text, range, form)
+        }
+        _ => command(text, trimmed(text, range), form),
+    }
+}
+
+/// Where the content begins in a line of a listing: behind a number and a separator, or behind a bar.
+fn listing(line: &str) -> Option<usize> {
+    let body = line.trim_start();
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &body[digits..];
+    let gap = rest.len() - rest.trim_start_matches(' ').len();
+    let at = line.len() - rest.len();
+    let rest = &rest[gap..];
+    match rest.chars().next()? {
+        bar @ ('|' | '│' | '┃' | '→') => Some(at + gap + bar.len_utf8()),
+        sign @ (':' | ')' | '-' | '\t') if (1..=7).contains(&digits) && gap == 0 => {
+            // Not a time of day.
+            (!rest[1..].starts_with(|c: char| c.is_ascii_digit())).then_some(at + sign.len_utf8())
+        }
+        _ => ((1..=7).contains(&digits) && gap > 1).then_some(at + gap),
+    }
+}
+
+/// Whether a command reads like the beginning of a sentence: `rm -rf / is dangerous`. Words that are neither options nor
+/// their values, paths nor assignments come after one that is.
+fn is_prose(command: &str) -> bool {
+    let (mut is_value, mut has_argument) = (true, false);
+    for word in command.split_ascii_whitespace() {
+        if word.starts_with('#')
+            || word.contains(['|', ';', '&', '<', '>']) && !matches!(word, "->" | "=>" | "<-")
+        {
+            return false;
+        }
+        if matches!(word, "-" | "—" | "–" | "→" | "->" | "=>" | "<-" | "←") {
+            return true;
+        }
+        let plain = word.trim_matches(['(', ')', '.', ',', ':', '!', '?', '…']);
+        let is_word =
+            !plain.is_empty() && plain.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’'));
+        if is_word && has_argument && !is_value {
+            return true;
+        }
+        has_argument |= !is_word;
+        is_value = word.starts_with('-');
+    }
+    false
 }
 
 /// Without space around it, and without the quote or bracket that the label opened.
@@ -145,13 +297,18 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     range.start + start..range.start + end
 }
 
-/// The start of the line, or of the lines that go on with it.
+/// The start of the line, or of the lines that go on with it. While the last line goes on itself, that is few lines:
+/// all are looked at together once the command is complete.
 pub(super) fn first_line(text: &str, line: usize) -> usize {
     let mut start = text[..line].rfind('\n').map_or(0, |at| at + 1);
     if line > 0 && text.as_bytes()[line - 1] == b'\n' {
         start = line;
     }
-    while start > 0 && goes_on(&text[..start - 1]) {
+    let most = if goes_on(text) { LINES_GOING_ON_MAX } else { usize::MAX };
+    for _ in 0..most {
+        if start == 0 || !goes_on(&text[..start - 1]) {
+            break;
+        }
         start = text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
     }
     start
@@ -180,30 +337,7 @@ fn is_bare(before: &str) -> bool {
     }
     let last = before.rsplit(['|', ';', '&', '(', '\n']).next().unwrap_or(before);
     let has_operator = last.len() < before.len();
-    let wraps = |word: &str| {
-        matches!(
-            word,
-            "sudo"
-                | "doas"
-                | "env"
-                | "nohup"
-                | "time"
-                | "exec"
-                | "command"
-                | "nice"
-                | "timeout"
-                | "xargs"
-                | "then"
-                | "do"
-                | "else"
-        ) || word.starts_with('-')
-            || word.bytes().all(|b| b.is_ascii_digit())
-            || word.split_once('=').is_some_and(|(name, _)| {
-                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            })
-            || word.starts_with('/')
-    };
-    let mut words = last.split_ascii_whitespace().skip_while(|word| wraps(word));
+    let mut words = last.split_ascii_whitespace().skip_while(|word| is_wrapper(word));
     let is_prefix = words.next().is_none_or(|program| PROGRAMS.contains(&program));
     let first = before.split_ascii_whitespace().next().unwrap_or_default();
     // Prose has operators too, such as a semicolon; a command begins with a word in lower case that is no article.
@@ -211,6 +345,31 @@ fn is_bare(before: &str) -> bool {
         b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.' | b'_' | b'-' | b'=' | b'$')
     }) || first.contains('=');
     is_prefix && (!has_operator || begins)
+}
+
+/// Whether a word may stand before a program that it has run.
+fn is_wrapper(word: &str) -> bool {
+    matches!(
+        word,
+        "sudo"
+            | "doas"
+            | "env"
+            | "nohup"
+            | "time"
+            | "exec"
+            | "command"
+            | "nice"
+            | "timeout"
+            | "xargs"
+            | "then"
+            | "do"
+            | "else"
+    ) || word.len() > 1 && word.starts_with('-')
+        || word.bytes().all(|b| b.is_ascii_digit())
+        || word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+        || word.starts_with('/')
 }
 
 /// Between a pair of backticks.
@@ -224,13 +383,71 @@ fn in_ticks(text: &str, line: &Range<usize>, trigger: &Range<usize>) -> Option<R
     Some(start..end)
 }
 
+/// In a list of strings that are the words of a command: `["rm", "-rf", "/"]`.
+fn in_list<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+    let before = &text[line.start..trigger.start];
+    for (open, _) in before.match_indices('[').take(LISTS_MAX) {
+        let Some((words, length)) = words_of(&text[line.start + open + 1..line.end]) else { continue };
+        let range = line.start + open..line.start + open + 1 + length;
+        if words.len() < 2 || range.end <= trigger.start {
+            continue;
+        }
+        let is_run = LIST_LABEL.is_match(&before[..open]);
+        let form = if is_run { Form::Run } else { Form::Doubtful };
+        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        return Some(Command { text: Cow::Owned(words.join(" ")), range, form, trigger: 0 });
+    }
+    None
+}
+
+/// The strings of a list, and how long it is with its bracket; `None` where it is no list of strings alone.
+fn words_of(list: &str) -> Option<(Vec<String>, usize)> {
+    let (mut words, mut at) = (Vec::new(), 0);
+    loop {
+        at += list[at..].len() - list[at..].trim_start().len();
+        let is_escaped = list[at..].starts_with('\\');
+        at += usize::from(is_escaped);
+        let quote = list[at..].chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        at += 1;
+        let length = closing(&list[at..], quote, is_escaped)?;
+        let word = &list[at..at + length];
+        words.push(if word.contains('\\') { unescaped(word, is_escaped) } else { word.to_owned() });
+        at = list.len().min(at + length + 1 + usize::from(is_escaped));
+        let rest = list[at..].trim_start();
+        at = list.len() - rest.len();
+        match rest.chars().next() {
+            Some(',') => at += 1,
+            Some(']') => return Some((words, at + 1)),
+            // The line was cut.
+            None => return Some((words, at)),
+            Some(_) => return None,
+        }
+        let rest = list[at..].trim_start();
+        if rest.is_empty() || rest.starts_with(']') {
+            return Some((words, list.len() - rest.len() + usize::from(!rest.is_empty())));
+        }
+    }
+}
+
+/// A word as it is written for a shell. What a shell would expand stays, since whoever runs the list may use one.
+fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_./:=@%+,~*$-{}".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
 /// In the string of a tool call that holds the command.
 fn in_tool_call<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
     if !text[line.start..trigger.start].contains(['"', '\'']) {
         return None;
     }
     let mut start = None;
-    let before = &text[line.start..trigger.start];
+    // What is looked for may begin with the quote itself.
+    let word = &text[trigger.start..line.end];
+    let quotes = word.len() - word.trim_start_matches(['"', '\'', '\\']).len();
+    let before = &text[line.start..trigger.start + quotes];
     for found in MEMBER.find_iter(before) {
         start = Some((line.start + found.end(), before[..found.end()].ends_with("\\\"")));
     }
@@ -243,12 +460,6 @@ fn in_tool_call<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) 
     }
     let text =
         if inner.contains('\\') { Cow::Owned(unescaped(inner, is_escaped)) } else { Cow::Borrowed(inner) };
-    // A list of arguments is the words of a command.
-    let text = if inner.contains(['"', '\'']) && inner.contains("\",") {
-        Cow::Owned(text.replace("\",", "\" "))
-    } else {
-        text
-    };
     Some(Command { text, range: start..start + end, form: Form::Run, trigger: 0 })
 }
 
@@ -319,8 +530,35 @@ mod tests {
         ("Running: shred a", "shred", "shred a", Form::Run),
         ("Executing command: shred a", "shred", "shred a", Form::Run),
         ("● Bash(shred a)", "shred", "shred a", Form::Run),
-        ("shred a", "shred", "shred a", Form::Run),
-        ("cd x && sudo shred a", "shred", "cd x && sudo shred a", Form::Run),
+        ("shred a", "shred", "shred a", Form::Bare),
+        ("cd x && sudo shred a", "shred", "cd x && sudo shred a", Form::Bare),
+        ("`shred a`", "shred", "shred a", Form::Mention),
+        ("# shred /a", "shred", "shred /a", Form::Run),
+        ("# shred /a is what he typed", "shred", "shred /a is what he typed", Form::Doubtful),
+        ("> shred /a (dangerous)", "shred", "shred /a (dangerous)", Form::Doubtful),
+        ("> shred /a - wipes it", "shred", "shred /a - wipes it", Form::Doubtful),
+        ("root@h:~# shred /a once", "shred", "shred /a once", Form::Run),
+        ("/ # shred /a once", "shred", "shred /a once", Form::Run),
+        ("sh-5.1# shred /a once", "shred", "shred /a once", Form::Run),
+        ("me@h ~/x (main)> shred /a once", "shred", "shred /a once", Form::Run),
+        ("PS C:\\x> shred /a", "shred", "shred /a", Form::Run),
+        ("λ shred a", "shred", "shred a", Form::Run),
+        ("➜  ~ shred a", "shred", "shred a", Form::Run),
+        ("➜  x git:(main) ✗ shred a", "shred", "shred a", Form::Run),
+        ("➜ sudo shred a", "shred", "sudo shred a", Form::Run),
+        ("$ \"shred\" a", "shred", "\"shred\" a", Form::Run),
+        ("Running: \"shred a\".", "shred", "shred a", Form::Run),
+        ("Bash(command=\"shred \\\"a\\\"\", timeout=5)", "shred", "shred \"a\"", Form::Run),
+        ("sudo: me : PWD=/ ; COMMAND=/bin/shred a", "shred", "/bin/shred a", Form::Run),
+        ("  1 | shred a", "shred", "shred a", Form::Mention),
+        ("  | shred a", "shred", "shred a", Form::Mention),
+        ("    12\tshred a", "shred", "shred a", Form::Mention),
+        ("12:shred a", "shred", "shred a", Form::Mention),
+        ("12:30:01 $ shred a", "shred", "shred a", Form::Run),
+        (r#"{"command":["shred","-u","a b"]}"#, "shred", "shred -u 'a b'", Form::Run),
+        (r#"{"args":"{\"command\":[\"shred\",\"a\"]}"}"#, "shred", "shred a", Form::Run),
+        ("call(['shred', 'a'])", "shred", "shred a", Form::Run),
+        ("x = ['shred', 'a']", "shred", "shred a", Form::Doubtful),
         (
             r#"{"tool":"Bash","input":{"command":"cd x; shred \"a\""}}"#,
             "shred",
@@ -331,7 +569,7 @@ mod tests {
         ("never do `shred a` here", "shred", "shred a", Form::Mention),
         ("I would now shred a, he said", "shred", "shred a, he said", Form::Mention),
         ("He said \"shred a\" and went", "shred", "shred a", Form::Mention),
-        ("a | \\\nshred a", "shred", "a | \\\nshred a", Form::Run),
+        ("a | \\\nshred a", "shred", "a | \\\nshred a", Form::Bare),
     ];
 
     #[test]

@@ -16,13 +16,17 @@ use crate::rules::{
     Surface,
 };
 use crate::shell;
+use crate::shell::analysis::UnresolvedCause;
 use crate::shell::effect::{Effect, EffectKind, TargetKind};
 
 /// Plugin id of rules about streams.
 pub const STREAMS: &str = "streams";
-/// Commands of one line that are looked at.
-const COMMANDS_MAX: usize = 8;
-/// What the confidence is multiplied with where a command is only spoken of.
+/// Bytes of commands that are read to look at the end of one line. What is beyond is reported, unread.
+const COMMAND_BYTES_MAX: usize = 32 * 1024;
+/// What a look at a command costs besides its bytes, in bytes; and a byte of the line that it is taken from.
+const COMMAND_COST: usize = 64;
+const LINE_COST_DIVISOR: usize = 8;
+/// What the confidence is multiplied with where a command is only spoken of, or was not read.
 const MENTION_CONFIDENCE: f64 = 0.6;
 
 /// Every rule about streams, compiled.
@@ -58,6 +62,7 @@ impl Signs {
 
 /// A place where a command may stand, and the most that it can mean.
 struct Trigger {
+    rule: u32,
     range: Range<usize>,
     severity: Severity,
 }
@@ -173,7 +178,7 @@ impl StreamRules {
                 let (severity, confidence) = (compiled.info.severity, compiled.info.confidence);
                 found.push(Found { rule, range, severity, confidence });
             } else if with_commands && range.end > first {
-                triggers.push(Trigger { range, severity: compiled.info.severity });
+                triggers.push(Trigger { rule, range, severity: compiled.info.severity });
             }
         }
         if !triggers.is_empty() {
@@ -186,33 +191,76 @@ impl StreamRules {
         // Of those at one place the one that may count most.
         triggers.sort_by_key(|trigger| (trigger.range.start, std::cmp::Reverse(trigger.severity)));
         let mut seen: Vec<Range<usize>> = Vec::new();
-        for Trigger { range: trigger, severity } in triggers {
-            if seen.len() >= COMMANDS_MAX {
-                break;
-            }
+        let mut unread: Vec<u32> = Vec::new();
+        let mut spent = 0;
+        for Trigger { rule, range: trigger, severity } in triggers {
             if seen.iter().any(|range| range.contains(&trigger.start)) {
                 continue;
             }
+            if spent >= COMMAND_BYTES_MAX {
+                self.unread(rule, trigger, &mut unread, found);
+                continue;
+            }
+            spent += text.len() / LINE_COST_DIVISOR;
             let Some(one) = command::around(text, line, trigger.clone()) else { continue };
-            // What is only spoken of counts when it is critical: nothing to look at otherwise.
-            if one.form == Form::Mention && severity < Severity::Critical {
+            if one.form == Form::Mention {
+                // What is only spoken of counts when it is critical: nothing to look at otherwise. Others may be spoken
+                // of behind it.
+                if severity == Severity::Critical {
+                    spent += self.look_at(&one, found).0;
+                }
                 continue;
             }
             let one = Command { trigger: trigger.start.saturating_sub(one.range.start), ..one };
             seen.push(one.range.clone());
-            let place = Place { cwd: "", home: "", os: Os::Linux };
-            let analysis = shell::analyse(&one.text, place, &shell::limits::Limits::default());
-            let context = GuardContext { place, workspace_roots: &[] };
-            for hit in self.commands.judge(&analysis, &context) {
-                let index = self.commands.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
-                let streams = index.and_then(|index| self.by_command.get(index)).map_or(&[][..], |of| &**of);
-                let certainty = (hit.rule.severity, hit.rule.confidence);
-                self.command_found(streams, certainty, &one, &analysis.effects[hit.effect].span, found);
-            }
-            for effect in &analysis.effects {
-                self.look_at_path(effect, &place, &one, found);
+            let (cost, problem) = self.look_at(&one, found);
+            spent += cost;
+            match problem {
+                Some(cause) if cause.is_limit() => self.unread(rule, trigger, &mut unread, found),
+                // No shell would take all of it: then what begins here.
+                Some(UnresolvedCause::Syntax) if severity == Severity::Critical => {
+                    spent += self
+                        .look_at(
+                            &command::mention(text, trigger.start..one.range.end.max(trigger.start)),
+                            found,
+                        )
+                        .0;
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Reports a command that was not read, once for a rule.
+    fn unread(&self, rule: u32, range: Range<usize>, unread: &mut Vec<u32>, found: &mut Vec<Found>) {
+        if unread.contains(&rule) {
+            return;
+        }
+        unread.push(rule);
+        let info = &self.set.rules()[rule as usize].info;
+        let (severity, confidence) =
+            (info.severity.min(Severity::High), info.confidence * MENTION_CONFIDENCE);
+        found.push(Found { rule, range, severity, confidence });
+    }
+
+    /// What rules say about one command; what it cost, and the worst that kept it from being read.
+    fn look_at(&self, one: &Command<'_>, found: &mut Vec<Found>) -> (usize, Option<UnresolvedCause>) {
+        let place = Place { cwd: "", home: "", os: Os::Linux };
+        let analysis = shell::analyse(&one.text, place, &shell::limits::Limits::default());
+        let context = GuardContext { place, workspace_roots: &[] };
+        for hit in self.commands.judge(&analysis, &context) {
+            let index = self.commands.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
+            let streams = index.and_then(|index| self.by_command.get(index)).map_or(&[][..], |of| &**of);
+            let certainty = (hit.rule.severity, hit.rule.confidence);
+            self.command_found(streams, certainty, one, &analysis.effects[hit.effect].span, found);
+        }
+        for effect in &analysis.effects {
+            self.look_at_path(effect, &place, one, found);
+        }
+        let causes = || analysis.unresolved.iter().map(|one| one.cause);
+        let problem = causes().find(|cause| cause.is_limit());
+        let problem = problem.or_else(|| causes().find(|cause| *cause == UnresolvedCause::Syntax));
+        (one.text.len() + COMMAND_COST, problem)
     }
 
     fn look_at_path(&self, effect: &Effect, place: &Place<'_>, one: &Command<'_>, found: &mut Vec<Found>) {
@@ -255,14 +303,20 @@ impl StreamRules {
                 continue;
             }
             let info = &rule.info;
-            let severity = severity.min(info.severity);
+            let mut severity = severity.min(info.severity);
             let mut confidence = info.confidence * confidence;
-            if one.form == Form::Mention {
+            match one.form {
+                Form::Run => {}
+                // A line of a script that is shown; only what nobody writes into one is certain.
+                Form::Bare if confidence >= 1.0 => {}
+                Form::Bare => severity = severity.min(Severity::High),
                 // Who speaks of a command names it first; what follows may be prose.
-                if severity < Severity::Critical || span.start > 0 {
-                    continue;
+                Form::Mention if severity < Severity::Critical || span.start > 0 => continue,
+                // No more than a question for the judge.
+                Form::Doubtful | Form::Mention => {
+                    severity = severity.min(Severity::High);
+                    confidence *= MENTION_CONFIDENCE;
                 }
-                confidence *= MENTION_CONFIDENCE;
             }
             found.push(Found { rule: *stream, range: one.place_of(span), severity, confidence });
         }

@@ -43,6 +43,71 @@ fn without_a_judge_the_policy_decides_by_severity() {
     assert_eq!(mild.summary().and_then(|summary| summary.worst), Some(VerdictKind::Safe));
 }
 
+/// What was run, so that it is certain.
+const KILLS: &[&str] = &[
+    "$ rm -rf /",
+    "# rm -rf /",
+    "> rm -rf /",
+    "rm -rf /",
+    "root@box:~# rm -rf / now",
+    "me@box ~> rm -rf /",
+    "➜  ~ rm -rf /",
+    "+ rm -rf /",
+    "Running: rm -rf /",
+    "Bash(rm -rf /)",
+    "Bash(command=\"rm -rf /\")",
+    "{\"command\":\"rm -rf /\"}",
+    "{\"command\":[\"rm\",\"-rf\",\"/\"]}",
+    "$ r''m -rf /",
+    "sudo: me : PWD=/ ; COMMAND=/bin/rm -rf /",
+    "$ find / -not -name abc -delete",
+];
+
+/// The same commands, spoken of or shown. None of it is certain, with a judge or without one.
+const SPOKEN_OF: &[&str] = &[
+    "# rm -rf / is dangerous",
+    "    # rm -rf / is dangerous",
+    "> rm -rf / is what he typed",
+    "# dd if=/dev/zero of=/dev/sda destroys the disk",
+    "rm -rf / removes everything",
+    "  1 | rm -rf /",
+    "    12\trm -rf /",
+    "- rm -rf /",
+    "BLOCKED: rm -rf /",
+    "permission denied: rm -rf /",
+    "\"deny\": [\"Bash(rm -rf /)\"]",
+    "\"deny\": [[\"rm\", \"-rf\", \"/\"]]",
+    "assert judge(\"rm -rf /\") == BLOCK",
+    "This rule blocks rm -rf / commands",
+    "    && echo \"$USERNAME ALL=(root) NOPASSWD:ALL\" > /etc/sudoers.d/$USERNAME",
+    "echo \"$USERNAME ALL=(root) NOPASSWD:ALL\" > /etc/sudoers.d/$USERNAME",
+];
+
+#[test]
+fn only_what_was_run_is_certain() {
+    let mut wrong = String::new();
+    for (lines, wanted) in [(KILLS, true), (SPOKEN_OF, false)] {
+        for line in lines {
+            for has_judge in [false, true] {
+                let mut driven = Driven::with(plan(""), has_judge, Limits::default());
+                driven.out(&format!("{line}\n"));
+                let kills = driven.verdicts().iter().any(|verdict| verdict.starts_with("KILL"));
+                if kills != wanted {
+                    wrong.push_str(&format!("{line:?} with a judge {has_judge}: {:?}\n", driven.verdicts()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn what_is_certain_and_of_little_harm_kills_nobody() {
+    let mut driven = Driven::with(plan("  families: [pii]\n  kill_from: 0.5\n"), true, Limits::default());
+    driven.out("mail bob@example.org\n");
+    assert_eq!((driven.incidents().len(), driven.verdicts().len()), (1, 0), "the judge is asked");
+}
+
 #[test]
 fn a_certain_rule_kills_at_once_and_the_judge_cannot_take_that_back() {
     let mut driven = Driven::judged();
