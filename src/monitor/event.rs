@@ -192,8 +192,10 @@ pub struct Limits {
     pub close_wait: Duration,
     /// Incidents that are reported at most; what goes beyond is counted.
     pub incidents_max: u64,
-    /// How long a line without an end may stand before it is looked at as it is.
+    /// How long a line without an end may stand before it is looked at as far as further bytes cannot change it.
     pub line_wait: Duration,
+    /// How long it may stand before all of it is looked at, with no more than suspicion.
+    pub quiet_wait: Duration,
 }
 
 impl Default for Limits {
@@ -206,6 +208,7 @@ impl Default for Limits {
             close_wait: Duration::from_millis(500),
             incidents_max: 10_000,
             line_wait: Duration::from_millis(200),
+            quiet_wait: Duration::from_secs(3),
         }
     }
 }

@@ -230,6 +230,11 @@ impl Line {
     /// Hands the line over as it stands.
     pub fn show(&mut self, end: End, lines: &mut dyn Lines) {
         self.dirty = false;
+        self.glance(end, lines);
+    }
+
+    /// Hands the line over, and takes no note of that: it is shown again before it changes.
+    pub fn glance(&self, end: End, lines: &mut dyn Lines) {
         match &self.cells {
             None => lines.line(&self.text, end),
             Some(cells) => lines.line(&mapped(cells, self.base), end),

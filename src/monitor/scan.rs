@@ -16,7 +16,7 @@ use super::mapped::{Mapped, last_chars};
 use super::plan::Plan;
 use super::rules::{Signs, StreamRules};
 use super::terminal::{End, LINE_BYTES_MAX, Lines, Terminal, plain_len};
-use crate::decision::Severity;
+use crate::decision::{Severity, VerdictKind};
 use crate::detect::Request;
 use crate::rules::{Budget, MetaInfo, Role, Surface};
 
@@ -30,6 +30,8 @@ const LINES_AFTER: u8 = 6;
 const SEAM_BYTES: usize = 32;
 /// Bytes at the end of a part of a line that are left to the look at the next part.
 const CUT_MARGIN: usize = 64;
+/// What the confidence is multiplied with while the line has no end.
+const UNFINISHED_CONFIDENCE: f64 = 0.6;
 /// Text that is read at once.
 const BLOCK_BYTES: usize = 32 * 1024;
 /// Bytes of recent text at which it is cut back: it must hold [`EXCERPT_CHARS`] characters.
@@ -52,6 +54,16 @@ pub(super) struct Hit {
     pub matched: String,
     /// The last 2,000 characters up to the end of the line of the match, not masked.
     pub excerpt: String,
+}
+
+/// How long nothing came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// So long that whoever writes without line ends may be waiting. Only what no further byte of the last word can
+    /// change is looked at, and no command.
+    Short,
+    /// So long that the line may never end. Everything is looked at, and nothing is certain.
+    Long,
 }
 
 /// What is known of a stream besides the line that the terminal stands in.
@@ -87,6 +99,17 @@ struct Remembered {
     info: Arc<MetaInfo>,
     first: u64,
     last: u64,
+    /// Whether it killed at once, and what it leads to where nobody is asked.
+    outcome: (bool, VerdictKind),
+}
+
+/// How bad a match is when certain, and how certain it is.
+type Certainty = (Severity, f64);
+
+/// The most that a match counts for in a line that has no end: more bytes may turn it into something else, and no shell
+/// runs a command before its line has ended.
+fn unfinished((severity, confidence): Certainty) -> Certainty {
+    (severity.min(Severity::High), confidence * UNFINISHED_CONFIDENCE)
 }
 
 /// The state of one stream.
@@ -125,9 +148,13 @@ impl StreamScan {
         self.terminal.is_unfinished()
     }
 
-    /// Looks at what stands there without an end.
-    pub fn pause(&mut self, plan: &Plan, hits: &mut Vec<Hit>) {
-        self.terminal.glance(&mut Look { past: &mut self.past, plan, hits });
+    /// Looks at what stands there without an end, since nothing more came.
+    pub fn pause(&mut self, pause: Pause, plan: &Plan, hits: &mut Vec<Hit>) {
+        let end = match pause {
+            Pause::Short => End::Paused,
+            Pause::Long => End::Quiet,
+        };
+        self.terminal.glance(end, &mut Look { past: &mut self.past, plan, hits });
     }
 
     /// Looks at what is left: no byte follows.
@@ -309,6 +336,7 @@ impl Past {
     /// Looks at a line.
     fn look(&mut self, line: &Mapped, end: End, reason: Reason, plan: &Plan, hits: &mut Vec<Hit>) {
         let Reason { is_due, joins, wrapped } = reason;
+        let end_of_line = end;
         let mut window = Mapped::default();
         let context = if joins || plan.families() != 0 { CONTEXT_BYTES } else { 0 };
         let start = self.recent.tail_start(context);
@@ -320,17 +348,19 @@ impl Past {
         let from = if self.after_cut { before(line_start) } else { line_start };
         let to = if end == End::Cut { before(window.len()) } else { window.len() };
         if plan.families() != 0 {
-            self.look_with_families(&window, from..to, line, plan, hits);
+            self.look_with_families(&window, from..to, end, line, plan, hits);
         }
         if !is_due {
             return;
         }
-        let with_commands = end != End::Edited;
+        let with_commands = !matches!(end, End::Edited | End::Paused);
         let info = |rule: u32| &plan.rules.rules()[rule as usize].info;
         for found in plan.rules.find(window.as_str(), from, with_commands) {
-            if found.range.end > from && found.range.end <= to {
-                let certainty = (found.severity, found.confidence);
-                self.hit(&window, found.range, info(found.rule), certainty, line, hits);
+            if found.range.end > from
+                && found.range.end <= to
+                && let Some(certainty) = counts(end, (found.severity, found.confidence), &found.range, to)
+            {
+                self.hit(&window, found.range, info(found.rule), certainty, line, plan, hits);
             }
         }
         if joins && window.as_str().contains("\r\n") {
@@ -349,8 +379,13 @@ impl Past {
                 let is_known = |known: &Remembered| {
                     Arc::ptr_eq(&known.info, info) && known.first <= end && first <= known.last
                 };
-                if crosses && range.end > last && !self.remembered.iter().any(is_known) {
-                    self.hit(&joined, range, info, (found.severity, found.confidence), line, hits);
+                if crosses
+                    && range.end > last
+                    && !self.remembered.iter().any(is_known)
+                    && let Some(certainty) =
+                        counts(end_of_line, (found.severity, found.confidence), &range, joined.len())
+                {
+                    self.hit(&joined, range, info, certainty, line, plan, hits);
                 }
             }
         }
@@ -361,6 +396,7 @@ impl Past {
         &mut self,
         window: &Mapped,
         new: Range<usize>,
+        end: End,
         line: &Mapped,
         plan: &Plan,
         hits: &mut Vec<Hit>,
@@ -373,9 +409,12 @@ impl Past {
         };
         let Ok(scanned) = plan.scanner.scan(request, &Budget::UNLIMITED) else { return };
         for found in scanned.findings {
-            if found.range.end > new.start && found.range.end <= new.end {
-                let certainty = (found.info.severity, found.info.confidence);
-                self.hit(window, found.range, &found.info, certainty, line, hits);
+            let certainty = (found.info.severity, found.info.confidence);
+            if found.range.end > new.start
+                && found.range.end <= new.end
+                && let Some(certainty) = counts(end, certainty, &found.range, new.end)
+            {
+                self.hit(window, found.range, &found.info, certainty, line, plan, hits);
             }
         }
     }
@@ -385,17 +424,26 @@ impl Past {
         window: &Mapped,
         range: Range<usize>,
         info: &Arc<MetaInfo>,
-        (severity, confidence): (Severity, f64),
+        (severity, confidence): Certainty,
         line: &Mapped,
+        plan: &Plan,
         hits: &mut Vec<Hit>,
     ) {
         let matched = &window.as_str()[range.clone()];
         let offset = window.raw_of(range.end - matched.trim_start().len());
         let matched = matched.trim().replace('\r', "");
-        if self.remembered.iter().any(|known| known.first == offset && Arc::ptr_eq(&known.info, info)) {
+        // What was told while the line had no end is told again when it turns out to be worse.
+        let outcome = (plan.is_certain(confidence), plan.verdict_of(severity));
+        let is_known = |known: &Remembered| {
+            known.first == offset
+                && Arc::ptr_eq(&known.info, info)
+                && outcome.0 <= known.outcome.0
+                && outcome.1 <= known.outcome.1
+        };
+        if self.remembered.iter().any(is_known) {
             return;
         }
-        let key = Remembered { info: info.clone(), first: offset, last: window.raw_of(range.end - 1) };
+        let key = Remembered { info: info.clone(), first: offset, last: window.raw_of(range.end - 1), outcome };
         match self.remembered.get_mut(self.next_remembered) {
             Some(slot) => *slot = key,
             None => self.remembered.push(key),
@@ -405,6 +453,17 @@ impl Past {
         let before = self.recent.last_chars(EXCERPT_CHARS - own.chars().count());
         let excerpt = format!("{before}{own}").replace('\r', "");
         hits.push(Hit { info: info.clone(), offset, severity, confidence, matched, excerpt });
+    }
+}
+
+/// What a match counts for in a line that ends like this, in a text that is looked at up to byte `to`; `None` where that
+/// cannot be said yet.
+fn counts(end: End, certainty: Certainty, range: &Range<usize>, to: usize) -> Option<Certainty> {
+    match end {
+        // What follows the match shows that its last word is over.
+        End::Paused => (range.end < to).then_some(certainty),
+        End::Quiet => Some(unfinished(certainty)),
+        _ => Some(certainty),
     }
 }
 

@@ -10,7 +10,7 @@ use super::cases::Cases;
 use super::event::{Attachment, Effect, Event, Ids, Limits, SessionError, Time};
 use super::incident::Summary;
 use super::plan::Plan;
-use super::scan::{Hit, StreamScan};
+use super::scan::{Hit, Pause, StreamScan};
 use crate::decision::{OutputStream, Reason};
 
 /// The state of one session.
@@ -23,7 +23,7 @@ pub struct Session {
     next_seq: Option<u64>,
     streams: [Option<Box<StreamScan>>; 2],
     /// When each stream's unfinished line is looked at as it stands.
-    pauses: [Option<Duration>; 2],
+    pauses: [Option<(Duration, Pause)>; 2],
     cases: Cases,
     bytes: u64,
     chunks: u64,
@@ -125,7 +125,8 @@ impl Session {
             Phase::Detached { until } | Phase::Closed { until } => Some(until),
             Phase::Ended => return None,
         };
-        phase.into_iter().chain(self.pauses.into_iter().flatten()).chain(self.cases.next_deadline()).min()
+        let pauses = self.pauses.into_iter().flatten().map(|(due, _)| due);
+        phase.into_iter().chain(pauses).chain(self.cases.next_deadline()).min()
     }
 
     /// Whether the session is over.
@@ -170,20 +171,23 @@ impl Session {
         let mut hits = Vec::new();
         let scan = self.streams[stream as usize].get_or_insert_default();
         scan.feed(data, &self.plan, &mut hits);
-        self.pauses[stream as usize] = scan.is_unfinished().then(|| now.monotonic + self.limits.line_wait);
+        self.pauses[stream as usize] =
+            scan.is_unfinished().then(|| (now.monotonic + self.limits.line_wait, Pause::Short));
         self.cases.hits(stream, &mut hits, now, effects);
     }
 
     fn timer(&mut self, now: Time, effects: &mut Vec<Effect>) {
         for stream in OutputStream::ALL {
-            if self.pauses[stream as usize].is_some_and(|due| due <= now.monotonic) {
-                self.pauses[stream as usize] = None;
-                let mut hits = Vec::new();
-                if let Some(scan) = &mut self.streams[stream as usize] {
-                    scan.pause(&self.plan, &mut hits);
-                }
-                self.cases.hits(stream, &mut hits, now, effects);
+            let Some((due, pause)) = self.pauses[stream as usize].filter(|(due, _)| *due <= now.monotonic) else {
+                continue;
+            };
+            let more = self.limits.quiet_wait.saturating_sub(self.limits.line_wait);
+            self.pauses[stream as usize] = (pause == Pause::Short).then_some((due + more, Pause::Long));
+            let mut hits = Vec::new();
+            if let Some(scan) = &mut self.streams[stream as usize] {
+                scan.pause(pause, &self.plan, &mut hits);
             }
+            self.cases.hits(stream, &mut hits, now, effects);
         }
         self.cases.timer(now, effects);
         match self.phase {

@@ -37,6 +37,10 @@ pub(super) enum End {
     Edited,
     /// Text that stood elsewhere: in another place of the screen, or in a string for the terminal.
     Aside,
+    /// Nothing came for a moment. The last word may go on.
+    Paused,
+    /// Nothing came for long. Whoever types may still be about to go on.
+    Quiet,
 }
 
 impl End {
@@ -123,16 +127,17 @@ impl Terminal {
         }
     }
 
-    /// Hands over what stands there without an end, and goes on as if nothing had been looked at.
-    pub fn glance(&mut self, lines: &mut dyn Lines) {
+    /// Hands over what stands there without an end, because nothing more came, and goes on as if nothing had been looked
+    /// at.
+    pub fn glance(&self, end: End, lines: &mut dyn Lines) {
         if self.line.is_dirty() {
-            self.line.show(End::Redrawn, lines);
+            self.line.glance(end, lines);
         }
-        if let Some(aside) = self.aside.as_mut().filter(|aside| aside.is_dirty()) {
-            aside.show(End::Aside, lines);
+        if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dirty()) {
+            aside.glance(end, lines);
         }
         if !self.string.is_empty() {
-            lines.line(&self.string, End::Aside);
+            lines.line(&self.string, end);
         }
     }
 
