@@ -10,6 +10,15 @@ use super::terminal::{End, LINE_BYTES_MAX, Lines};
 const SLIP_CHARS_MAX: usize = 3;
 /// Most cells of a row.
 const CELLS_MAX: usize = LINE_BYTES_MAX;
+/// Columns of no terminal: what is pushed this far is gone from the row.
+const COLUMNS_MAX: usize = 1024;
+/// Blanks in a row that are handed over; more say no more, and cost nothing to write.
+const BLANKS_MAX: usize = 8;
+/// Characters that a line may be handed over again for each one that is written and each change. A line that is redrawn
+/// more often at so little cost goes on as another one.
+const SHOWN_FACTOR: usize = 32;
+/// Characters that may be handed over again whatever was written.
+const SHOWN_FREE: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 struct Cell {
@@ -36,6 +45,10 @@ pub(super) struct Line {
     steps_back: usize,
     /// Whether it went back by more than steps.
     jumped: bool,
+    /// Characters that were written, and changes that were made.
+    written: usize,
+    /// Characters that were handed over before changes.
+    shown: usize,
 }
 
 impl Line {
@@ -82,6 +95,7 @@ impl Line {
             return;
         }
         let mut at = 0;
+        self.written += text.len();
         while at < text.len() {
             let fits = (LINE_BYTES_MAX - self.text.len()).min(text.len() - at);
             self.text.push(&text[at..at + fits], raw + at as u64);
@@ -96,6 +110,7 @@ impl Line {
 
     /// Writes a character at the cursor.
     pub fn write_char(&mut self, c: char, raw: u64, lines: &mut dyn Lines) {
+        self.written += 1;
         if self.cells.is_none() && self.cursor == self.columns {
             if self.text.len() + c.len_utf8() > LINE_BYTES_MAX {
                 self.end(End::Cut, lines);
@@ -165,6 +180,9 @@ impl Line {
         }
         self.jumped = true;
         self.show_before_change(lines);
+        if self.is_empty() {
+            return;
+        }
         let cursor = self.cursor;
         self.cell_base(0);
         let cells = self.cells();
@@ -193,6 +211,9 @@ impl Line {
     /// Makes room at the cursor.
     pub fn insert(&mut self, count: usize, lines: &mut dyn Lines) {
         self.change(lines, |cells, cursor| {
+            if count >= COLUMNS_MAX {
+                return cells.truncate(cursor);
+            }
             let room = count.min(CELLS_MAX.saturating_sub(cells.len()));
             let raw = cells[cursor].raw;
             cells.splice(cursor..cursor, std::iter::repeat_n(Cell { c: ' ', raw }, room));
@@ -204,6 +225,9 @@ impl Line {
             return;
         }
         self.show_before_change(lines);
+        if self.cursor >= self.len() {
+            return;
+        }
         let cursor = self.cursor;
         self.cell_base(0);
         act(self.cells(), cursor);
@@ -223,6 +247,14 @@ impl Line {
     fn show_before_change(&mut self, lines: &mut dyn Lines) {
         if self.dirty {
             let slip = !self.jumped && self.steps_back <= SLIP_CHARS_MAX;
+            self.written += 1;
+            self.shown += self.len();
+            if self.shown > SHOWN_FREE + SHOWN_FACTOR * self.written {
+                let cursor = self.cursor;
+                self.end(End::Moved, lines);
+                self.cursor = cursor;
+                return;
+            }
             self.show(if slip { End::Edited } else { End::Redrawn }, lines);
         }
     }
@@ -251,12 +283,19 @@ impl Line {
         self.columns = 0;
         self.steps_back = 0;
         self.jumped = false;
+        self.written = 0;
+        self.shown = 0;
     }
 }
 
 fn mapped(cells: &[Cell], base: u64) -> Mapped {
     let mut out = Mapped::default();
+    let mut blanks = 0;
     for cell in cells {
+        blanks = if cell.c == ' ' { blanks + 1 } else { 0 };
+        if blanks > BLANKS_MAX {
+            continue;
+        }
         out.push_char(cell.c, base + u64::from(cell.raw));
     }
     out

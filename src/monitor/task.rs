@@ -24,8 +24,12 @@ use crate::decision::{Decision, OutputStream, Reason, VerdictKind, VerdictSource
 use crate::judge::Judge;
 use crate::telemetry::Metrics;
 
-/// Bytes that are scanned before others get their turn.
+/// Bytes that are scanned at once at most, and before others get their turn.
 const PIECE_BYTES: usize = 32 * 1024;
+/// Bytes that are scanned at once at least.
+const PIECE_BYTES_MIN: usize = 256;
+/// Work after which others get their turn. What costs more than usual is scanned in smaller pieces.
+const TURN: Duration = Duration::from_millis(4);
 /// What one message costs besides its bytes, in bytes.
 const MESSAGE_COST: usize = 512;
 /// How long records of incidents wait, so that their threads do not take the processor from those that carry verdicts to
@@ -131,6 +135,8 @@ where
         effects,
         held_ack: None,
         untold: HashSet::new(),
+        piece: PIECE_BYTES_MIN,
+        worked: Duration::ZERO,
         record_at: None,
         is_recording: false,
         received: Instant::now(),
@@ -208,8 +214,9 @@ where
                         driver.feed(Event::Broken).await;
                     }
                 }
-                if cost > PIECE_BYTES {
+                if cost > PIECE_BYTES || driver.worked >= TURN {
                     cost = 0;
+                    driver.worked = Duration::ZERO;
                     // A client that never pauses does not keep records from being made.
                     if driver.is_recording {
                         driver.record_some().await;
@@ -259,6 +266,10 @@ struct Driver<'a, X> {
     held_ack: Option<Message>,
     /// Incidents whose verdict the client could not be told.
     untold: HashSet<Arc<str>>,
+    /// Bytes of the next piece, by what the last ones cost.
+    piece: usize,
+    /// Work since others had their turn.
+    worked: Duration,
     /// When what is told about incidents is recorded, if any waits for that.
     record_at: Option<Instant>,
     /// Whether that time has come, and the client is slower than the recording.
@@ -279,21 +290,36 @@ impl<X> Driver<'_, X> {
 
     /// Scans one chunk, in pieces if it is long. Answers what of it was not yet paid for by yielding.
     async fn scan(&mut self, stream: OutputStream, data: &[u8], seq: u64) -> usize {
-        let (first, mut rest) = data.split_at(data.len().min(PIECE_BYTES));
+        let (first, mut rest) = data.split_at(data.len().min(self.piece));
+        let started = Instant::now();
         self.session.on(Event::Chunk { stream, data: first, seq }, now(), &mut self.effects);
+        self.measure(first.len(), started);
         self.metrics.count_monitored(stream, first.len() as u64);
         self.perform_of_chunk(rest.is_empty()).await;
         let mut unpaid = first.len();
         while !rest.is_empty() && self.ending.is_none() {
-            tokio::task::yield_now().await;
-            let (piece, after) = rest.split_at(rest.len().min(PIECE_BYTES));
+            if unpaid >= PIECE_BYTES || self.worked >= TURN {
+                tokio::task::yield_now().await;
+                self.worked = Duration::ZERO;
+                unpaid = 0;
+            }
+            let (piece, after) = rest.split_at(rest.len().min(self.piece));
             rest = after;
+            let started = Instant::now();
             self.session.on(Event::More { stream, data: piece }, now(), &mut self.effects);
+            self.measure(piece.len(), started);
             self.metrics.count_monitored(stream, piece.len() as u64);
             self.perform_of_chunk(rest.is_empty()).await;
-            unpaid = piece.len();
+            unpaid += piece.len();
         }
         unpaid
+    }
+
+    /// Takes note of what a piece of `bytes` cost, and makes the next one as long as a part of a turn allows.
+    fn measure(&mut self, bytes: usize, started: Instant) {
+        let elapsed = started.elapsed();
+        self.worked += elapsed;
+        self.piece = next_piece(self.piece, bytes, elapsed);
     }
 
     /// Performs what came of a piece; the acknowledgement of the chunk follows its last piece.
@@ -389,6 +415,17 @@ impl<X> Driver<'_, X> {
     }
 }
 
+/// Bytes of the next piece, after one of `bytes` bytes took `elapsed` and could have had `piece`: at most twice as many,
+/// and at most what fits half a turn at this price.
+fn next_piece(piece: usize, bytes: usize, elapsed: Duration) -> usize {
+    let half = TURN.as_nanos() / 2;
+    let fits = (bytes as u128 * half).checked_div(elapsed.as_nanos()).unwrap_or(u128::MAX);
+    let fits = usize::try_from(fits).unwrap_or(usize::MAX);
+    // A short piece that was quick says little about long ones.
+    let longest = if bytes >= piece || fits < piece { piece.saturating_mul(2) } else { piece };
+    fits.min(longest).clamp(PIECE_BYTES_MIN, PIECE_BYTES)
+}
+
 /// Turn of effects that can wait until the client was told.
 const LATER: u8 = 2;
 
@@ -421,4 +458,23 @@ async fn ask(judge: Option<Arc<dyn Judge>>, request: Box<JudgeRequest>) -> Judge
         }
     };
     Judged { incident: request.incident.id.clone(), result, elapsed: started.elapsed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_as_long_as_their_price_allows() {
+        let (quick, slow) = (Duration::from_micros(1), Duration::from_millis(20));
+        let mut piece = PIECE_BYTES_MIN;
+        for _ in 0..10 {
+            piece = next_piece(piece, piece, quick);
+        }
+        assert_eq!(piece, PIECE_BYTES);
+        assert_eq!(next_piece(piece, piece, slow), PIECE_BYTES / 10);
+        assert_eq!(next_piece(1_000, 1_000, Duration::from_secs(1)), PIECE_BYTES_MIN);
+        assert_eq!(next_piece(1_000, 10, quick), 1_000, "a short piece says little");
+        assert_eq!(next_piece(1_000, 0, Duration::ZERO), 1_000);
+    }
 }

@@ -5,20 +5,24 @@
 //! them; what moves to another line ends this one. Whatever is about to be overwritten or erased is handed over first,
 //! so nothing that was ever printed goes unread; so is the text inside of titles and other strings for the terminal.
 //!
+//! Sequences end where ECMA-48 and xterm end them, however long they are. A program that reads the same bytes sees the
+//! text inside a string for the terminal, which a terminal hides until the string ends: so its lines are handed over as
+//! lines, and the line that it stands in goes on behind it. Neither view hides anything from the other.
+//!
 //! Where a line is handed over depends on the bytes alone, never on where they were cut. Memory is bounded: a line is
-//! cut after [`LINE_BYTES_MAX`], a string for the terminal ends after [`STRING_BYTES_MAX`] or with its line.
+//! cut after [`LINE_BYTES_MAX`], a string for the terminal is handed over in parts of [`STRING_BYTES_MAX`].
 
 use super::line::Line;
 use super::mapped::Mapped;
 
 /// Longest line, in bytes of text; the rest goes on as another part of it.
 pub(super) const LINE_BYTES_MAX: usize = 2048;
-/// Longest string for the terminal, such as a title. A real one would swallow all that follows; here nothing hides.
+/// Most of a string for the terminal, such as a title, that is handed over at once.
 pub(super) const STRING_BYTES_MAX: usize = 1024;
+/// Bytes of such a part that the next one begins with.
+const STRING_OVERLAP: usize = 256;
 /// Most bytes of parameters that are kept of a control sequence.
 const PARAMETERS_MAX: usize = 32;
-/// Longest control sequence; a longer one is none.
-const SEQUENCE_MAX: usize = 256;
 
 /// Why a line is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +90,14 @@ pub(super) struct Terminal {
     partial_raw: u64,
     parameters: [u8; PARAMETERS_MAX],
     parameters_len: u8,
-    sequence_len: u16,
     /// Text of a string for the terminal.
     string: Mapped,
+    /// A carriage return in it that may yet be the first half of a line end.
+    string_return: bool,
+    /// Bytes at its beginning that were handed over.
+    string_shown: usize,
+    /// Row of the screen where the line stands, since the cursor was sent there.
+    row: Option<usize>,
 }
 
 impl Terminal {
@@ -107,7 +116,7 @@ impl Terminal {
     pub fn is_unfinished(&self) -> bool {
         self.line.is_dirty()
             || self.aside.as_ref().is_some_and(|aside| aside.is_dirty())
-            || !self.string.is_empty()
+            || self.string.len() > self.string_shown
     }
 
     /// Reads bytes, of which the first is the raw byte `raw` of the stream.
@@ -136,14 +145,14 @@ impl Terminal {
         if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dirty()) {
             aside.glance(end, lines);
         }
-        if !self.string.is_empty() {
+        if self.string.len() > self.string_shown {
             lines.line(&self.string, end);
         }
     }
 
     /// Ends what has begun: no byte follows.
     pub fn finish(&mut self, lines: &mut dyn Lines) {
-        if self.partial_len > 0 {
+        if self.partial_len > 0 && !matches!(self.state, State::Text | State::TextEscape) {
             self.replace_partial(lines);
         }
         self.end_string(lines);
@@ -170,13 +179,10 @@ impl Terminal {
             },
             State::Sequence => return self.sequence(byte, raw, lines),
             State::Text => match byte {
-                0x07 | 0x9c | 0x18 | 0x1a => self.end_string(lines),
+                0x07 | 0x18 | 0x1a => self.end_string(lines),
+                // Inside of a character it is a part of that.
+                0x9c if self.partial_len == 0 => self.end_string(lines),
                 0x1b => self.state = State::TextEscape,
-                // Nobody writes a line end into a title: it was never closed.
-                b'\n' | b'\r' => {
-                    self.end_string(lines);
-                    return false;
-                }
                 _ => self.string_byte(byte, raw, lines),
             },
             State::TextEscape => {
@@ -196,19 +202,94 @@ impl Terminal {
     }
 
     fn string_byte(&mut self, byte: u8, raw: u64, lines: &mut dyn Lines) {
-        // Titles are looked at for phrases; what is not ASCII only parts them.
-        let c = if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '\u{fffd}' };
-        self.string.push_char(c, raw);
+        if self.partial_len > 0 {
+            let len = usize::from(self.partial_len);
+            self.partial[len] = byte;
+            self.partial_len += 1;
+            match std::str::from_utf8(&self.partial[..=len]) {
+                Ok(text) => {
+                    let c = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
+                    self.partial_len = 0;
+                    self.string.push_char(c, self.partial_raw);
+                    return self.bound_string(lines);
+                }
+                Err(error) if error.error_len().is_none() => return,
+                Err(_) => self.end_string_character(),
+            }
+            // It was no part of the character.
+            if byte & 0xc0 == 0x80 {
+                return;
+            }
+        }
+        match byte {
+            b'\r' => {
+                self.string_return = true;
+                return;
+            }
+            b'\n' => {
+                // Who reads the bytes sees the line end here.
+                if self.line.is_dirty() {
+                    self.line.show(End::Redrawn, lines);
+                }
+                let end = if self.string_return { End::CarriageReturn } else { End::Newline };
+                lines.line(&self.string, end);
+                self.clear_string();
+                return;
+            }
+            _ => {}
+        }
+        if std::mem::take(&mut self.string_return) {
+            self.show_string(lines);
+            self.clear_string();
+        }
+        match byte {
+            0xc2..=0xf4 => {
+                self.partial[0] = byte;
+                self.partial_len = 1;
+                self.partial_raw = raw;
+                return;
+            }
+            0x20..=0x7e | b'\t' => self.string.push(ascii(&[byte]), raw),
+            // Other control characters show nothing, and what is no text parts words.
+            0x00..=0x1f => return,
+            _ => self.string.push_char(char::REPLACEMENT_CHARACTER, raw),
+        }
+        self.bound_string(lines);
+    }
+
+    /// Hands over a part of a long string, and keeps of it what the next part is to begin with.
+    fn bound_string(&mut self, lines: &mut dyn Lines) {
         if self.string.len() >= STRING_BYTES_MAX {
-            self.end_string(lines);
+            self.show_string(lines);
+            let from = self.string.tail_start(STRING_OVERLAP);
+            self.string.cut_front(from);
+            self.string_shown = self.string.len();
         }
     }
 
-    fn end_string(&mut self, lines: &mut dyn Lines) {
-        if !self.string.is_empty() {
+    fn end_string_character(&mut self) {
+        self.partial_len = 0;
+        self.string.push_char(char::REPLACEMENT_CHARACTER, self.partial_raw);
+    }
+
+    fn show_string(&mut self, lines: &mut dyn Lines) {
+        if self.string.len() > self.string_shown {
             lines.line(&self.string, End::Aside);
-            self.string.reset(0);
         }
+    }
+
+    fn clear_string(&mut self) {
+        self.string.reset(0);
+        self.string_return = false;
+        self.string_shown = 0;
+    }
+
+    fn end_string(&mut self, lines: &mut dyn Lines) {
+        if self.partial_len > 0 {
+            self.end_string_character();
+        }
+        self.show_string(lines);
+        self.clear_string();
         self.state = State::Ground;
     }
 
@@ -287,7 +368,6 @@ impl Terminal {
             b'[' => {
                 self.state = State::Sequence;
                 self.parameters_len = 0;
-                self.sequence_len = 0;
             }
             b']' | b'P' | b'X' | b'^' | b'_' => self.state = State::Text,
             0x20..=0x2f => self.state = State::Intermediate,
@@ -302,9 +382,9 @@ impl Terminal {
     }
 
     fn sequence(&mut self, byte: u8, raw: u64, lines: &mut dyn Lines) -> bool {
-        self.sequence_len += 1;
         match byte {
-            0x20..=0x3f if usize::from(self.sequence_len) <= SEQUENCE_MAX => {
+            // However many there are, they are no text: only as many are kept as any sequence needs.
+            0x20..=0x3f => {
                 if let Some(slot) = self.parameters.get_mut(usize::from(self.parameters_len)) {
                     *slot = byte;
                     self.parameters_len += 1;
@@ -369,7 +449,15 @@ impl Terminal {
             b's' => self.save(),
             b'u' => self.restore(lines),
             // Lines up and down, places on the screen, erasing and moving whole lines.
-            b'A' | b'B' | b'E' | b'F' | b'H' | b'J' | b'L' | b'M' | b'S' | b'T' | b'd' | b'e' | b'f' => {
+            b'H' | b'f' => {
+                let (row, column) = (count, self.parameter(1, 1));
+                if self.row != Some(row) {
+                    self.move_away(lines);
+                    self.row = Some(row);
+                }
+                self.on_line(|line| line.go_to_column(column - 1));
+            }
+            b'A' | b'B' | b'E' | b'F' | b'J' | b'L' | b'M' | b'S' | b'T' | b'd' | b'e' => {
                 self.move_away(lines);
             }
             _ => {}
@@ -410,11 +498,13 @@ impl Terminal {
         if self.aside.is_none() {
             self.settle_return();
             self.saved = Some(self.line.column());
+            self.row = None;
         }
     }
 
     fn restore(&mut self, lines: &mut dyn Lines) {
         self.carriage_return = false;
+        self.row = None;
         if let Some(mut aside) = self.aside.take() {
             aside.end(End::Aside, lines);
         }
@@ -426,6 +516,7 @@ impl Terminal {
     /// The cursor goes to another line. With a saved cursor it is expected back.
     fn move_away(&mut self, lines: &mut dyn Lines) {
         self.carriage_return = false;
+        self.row = None;
         match (&mut self.aside, self.saved) {
             (Some(aside), _) => aside.end(End::Aside, lines),
             (None, Some(_)) => self.aside = Some(Box::default()),
@@ -436,6 +527,7 @@ impl Terminal {
     fn end_line(&mut self, end: End, lines: &mut dyn Lines) {
         self.carriage_return = false;
         self.saved = None;
+        self.row = None;
         // The way back is cut off: what was printed elsewhere is a line of its own.
         if let Some(mut aside) = self.aside.take() {
             self.line.end(End::Moved, lines);
