@@ -133,10 +133,11 @@ impl Mapped {
         }
     }
 
-    /// The text without the line ends `\r\n`, and where in it they stood.
-    pub fn unwrapped(&self) -> (Self, Vec<usize>) {
+    /// The text without its last `count` line ends `\r\n`, and where in it they stood.
+    pub fn unwrapped(&self, count: usize) -> (Self, Vec<usize>) {
         let (mut out, mut seams, mut at) = (Self::default(), Vec::new(), 0);
-        for (end, separator) in self.text.match_indices("\r\n") {
+        let skip = self.text.matches("\r\n").count().saturating_sub(count);
+        for (end, separator) in self.text.match_indices("\r\n").skip(skip) {
             out.push_from(self, at..end);
             seams.push(out.len());
             at = end + separator.len();
@@ -179,9 +180,10 @@ mod tests {
         text.push("yz", 40);
         assert_eq!(text.runs.len(), 3);
         assert_eq!([0, 5, 6, 9, 12].map(|at| text.raw_of(at)), [10, 15, 16, 17, 40]);
-        let (joined, seams) = text.unwrapped();
+        let (joined, seams) = text.unwrapped(9);
         assert_eq!((joined.as_str(), &*seams), ("abcdef\u{fffd}xyz", &[10][..]));
         assert_eq!([9, 10, 11].map(|at| joined.raw_of(at)), [17, 40, 41]);
+        assert_eq!(text.unwrapped(0), (text.clone(), vec![]));
         text.cut_front(4);
         assert_eq!([0, 2, 5, 8].map(|at| text.raw_of(at)), [14, 16, 17, 40]);
         let mut copy = Mapped::default();

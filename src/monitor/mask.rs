@@ -1,15 +1,21 @@
 //! Credentials and personal data taken out of what is told about a match.
 
-use super::scan::Hit;
+use std::ops::Range;
+
+use super::mapped::last_chars;
+use super::scan::{EXCERPT_CHARS, Hit, MASK_MARGIN_CHARS};
 use crate::decision::{Category, WorkContext};
 use crate::detect::Scanner;
 use crate::detect::redact::{Placeholders, redact_plain};
-use crate::rules::Surface;
+use crate::detect::{Request, SECRETS, Scanner};
+use crate::rules::{Budget, Surface};
 
 /// Longest matched text that is told, in characters.
 const MATCHED_CHARS_MAX: usize = 300;
 /// Shortest value that is looked for in an excerpt because a rule about credentials matched it.
 const VALUE_BYTES_MIN: usize = 6;
+/// What stands for a credential that no rule has a placeholder for.
+const SECRET: &str = "[SECRET]";
 
 /// What may be told of a hit.
 pub(super) struct Masked {
@@ -17,22 +23,117 @@ pub(super) struct Masked {
     pub excerpt: String,
 }
 
-/// Masks a hit. The same value has the same placeholder in both texts.
+/// Masks a hit. The same value has the same placeholder in both texts. The excerpt is cut to its length when it is
+/// masked, so that no credential is cut before it is known as one.
 pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked {
     let mut placeholders = Placeholders::default();
+    let text = without_stumps(&hit.text);
+    let wrapped = wrapped(scanner, text);
     // What a rule about credentials matched is one, whatever other rules think of it.
     let value = category.is_within("credential_access").then(|| value_of(&hit.matched)).flatten();
     let hidden = |text: &str| match value {
-        Some(value) => text.replace(value, "[SECRET]"),
+        Some(value) => text.replace(value, SECRET),
         None => text.to_owned(),
     };
-    let whole = hidden(&hit.excerpt);
-    let excerpt = redact(scanner, &whole, &mut placeholders);
-    let matched = hidden(&hit.matched);
+    let mut parts: Vec<&str> = wrapped.iter().flat_map(|range| text[range.clone()].split("\r\n")).collect();
+    parts.retain(|part| part.len() >= VALUE_BYTES_MIN);
+    let mut whole = String::with_capacity(text.len());
+    let mut at = 0;
+    for range in wrapped {
+        whole.push_str(&text[at..range.start]);
+        whole.push_str(SECRET);
+        at = range.end;
+    }
+    whole.push_str(&text[at..]);
+    let whole = hidden(&whole.replace('\r', ""));
+    let masked = redact(scanner, &whole, &mut placeholders);
+    let mut matched = hidden(&hit.matched);
+    for part in parts {
+        matched = matched.replace(part, SECRET);
+    }
     // Where nothing is hidden of the excerpt, nothing would be by hiding a part of it.
-    let is_told = excerpt == whole && excerpt.contains(&matched);
+    let is_told = masked == whole && masked.contains(&matched);
     let matched = if is_told { matched } else { redact(scanner, &matched, &mut placeholders) };
-    Masked { matched: shortened(matched), excerpt }
+    Masked { matched: shortened(matched), excerpt: last_chars(&masked, EXCERPT_CHARS).to_owned() }
+}
+
+/// Which line ends are taken out together, as every how many and how many of those: a credential that was wrapped stands
+/// over one line end or a few, and what follows it in the next line is no part of it.
+const JOINS: &[(usize, usize)] = &[(2, 1), (3, 2), (1, 1)];
+
+/// Credentials that a program wrapped, so that they stand over a line end `\r\n`, in order.
+fn wrapped(scanner: &Scanner, text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    if text.contains("\r\n") {
+        for (every, count) in JOINS {
+            for first in 0..*every {
+                find_wrapped(scanner, text, |seam| (seam + first) % every < *count, &mut found);
+            }
+        }
+    }
+    found.sort_by_key(|range| range.start);
+    found.dedup_by(|next, first| {
+        let overlaps = next.start < first.end;
+        if overlaps {
+            first.end = first.end.max(next.end);
+        }
+        overlaps
+    });
+    found
+}
+
+fn find_wrapped(
+    scanner: &Scanner,
+    text: &str,
+    is_joined: impl Fn(usize) -> bool,
+    found: &mut Vec<Range<usize>>,
+) {
+    // Where each line stands in the joined text and in the text.
+    let (mut joined, mut places, mut at) = (String::with_capacity(text.len()), Vec::new(), 0);
+    for (nth, part) in text.split("\r\n").enumerate() {
+        if nth > 0 && !is_joined(nth - 1) {
+            joined.push('\n');
+        }
+        places.push((joined.len(), at));
+        joined.push_str(part);
+        at += part.len() + 2;
+    }
+    let plugins = scanner.rules().plugin_bits([SECRETS]);
+    let request = Request { text: &joined, plugins, role: None, surface: Some(Surface::Stream) };
+    let Ok(scanned) = scanner.scan(request, &Budget::UNLIMITED) else { return };
+    let place = |byte: usize| {
+        let (first, at) = places[places.partition_point(|(first, _)| *first <= byte) - 1];
+        at + (byte - first)
+    };
+    for secret in scanned.findings.iter().map(|found| found.range.clone()).filter(|range| !range.is_empty()) {
+        let range = place(secret.start)..place(secret.end - 1) + 1;
+        let has_space = joined[secret.clone()].contains([' ', '\t', '\n']);
+        if range.len() > secret.len() && !has_space && text.is_char_boundary(range.end) {
+            found.push(range);
+        }
+    }
+}
+
+/// The text without what may be the rest of a credential that begins before it.
+fn without_stumps(text: &str) -> &str {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "+/=_-.~".contains(c);
+    let mut start = 0;
+    if text.chars().nth(EXCERPT_CHARS + MASK_MARGIN_CHARS - 1).is_some() {
+        let first = text.find(|c: char| !is_token(c)).unwrap_or(text.len());
+        if first > MASK_MARGIN_CHARS {
+            start = first;
+        }
+    }
+    // A private key whose beginning is gone: the lines of its body before its end.
+    if let Some(end) = text.find("-----END ").filter(|end| !text[..*end].contains("-----BEGIN ")) {
+        let after = &text[end + 9..];
+        let close = after.find("-----").filter(|close| after[..*close].ends_with("PRIVATE KEY"));
+        let body = text[..end].lines().all(|line| line.trim().chars().all(is_token));
+        if let Some(close) = close.filter(|_| body) {
+            start = start.max(end + 9 + close + 5);
+        }
+    }
+    &text[start..]
 }
 
 /// Masks a text that others wrote, such as the reason of a judge.

@@ -34,8 +34,12 @@ const CUT_MARGIN: usize = 64;
 const UNFINISHED_CONFIDENCE: f64 = 0.6;
 /// Text that is read at once.
 const BLOCK_BYTES: usize = 32 * 1024;
-/// Bytes of recent text at which it is cut back: it must hold [`EXCERPT_CHARS`] characters.
-const RECENT_BYTES: usize = 4096;
+/// Characters before an excerpt that are masked with it: a credential may begin there.
+pub(super) const MASK_MARGIN_CHARS: usize = 1024;
+/// Characters of text that are kept for an excerpt.
+const KEPT_CHARS: usize = EXCERPT_CHARS + MASK_MARGIN_CHARS;
+/// Bytes of recent text at which it is cut back: it must hold [`KEPT_CHARS`] characters.
+const RECENT_BYTES: usize = 2 * KEPT_CHARS;
 /// Hits that are remembered, so that a second look at the same bytes does not report them again.
 const REMEMBERED_MAX: usize = 32;
 
@@ -52,8 +56,9 @@ pub(super) struct Hit {
     pub confidence: f64,
     /// What was matched, not masked.
     pub matched: String,
-    /// The last 2,000 characters up to the end of the line of the match, not masked.
-    pub excerpt: String,
+    /// What the excerpt is made of: the last characters up to the end of the line of the match, not masked, more than an
+    /// excerpt has, with `\r\n` where the program wrapped lines.
+    pub text: String,
 }
 
 /// How long nothing came.
@@ -99,9 +104,11 @@ struct Remembered {
     info: Arc<MetaInfo>,
     first: u64,
     last: u64,
-    /// Whether it killed at once, and what it leads to where nobody is asked.
-    outcome: (bool, VerdictKind),
+    outcome: Outcome,
 }
+
+/// Whether a match kills at once, and what it leads to where nobody is asked.
+type Outcome = (bool, VerdictKind);
 
 /// How bad a match is when certain, and how certain it is.
 type Certainty = (Severity, f64);
@@ -327,7 +334,7 @@ impl Past {
         // Only what a line is looked at with needs to know where it came from.
         self.recent.forget_origin(self.recent.tail_start(CONTEXT_BYTES));
         if self.recent.len() > RECENT_BYTES {
-            let keep = self.recent.last_chars(EXCERPT_CHARS).len().max(CONTEXT_BYTES);
+            let keep = self.recent.last_chars(KEPT_CHARS).len().max(CONTEXT_BYTES);
             let from = self.recent.tail_start(keep);
             self.recent.cut_front(from);
         }
@@ -336,7 +343,6 @@ impl Past {
     /// Looks at a line.
     fn look(&mut self, line: &Mapped, end: End, reason: Reason, plan: &Plan, hits: &mut Vec<Hit>) {
         let Reason { is_due, joins, wrapped } = reason;
-        let end_of_line = end;
         let mut window = Mapped::default();
         let context = if joins || plan.families() != 0 { CONTEXT_BYTES } else { 0 };
         let start = self.recent.tail_start(context);
@@ -363,30 +369,59 @@ impl Past {
                 self.hit(&window, found.range, info(found.rule), certainty, line, plan, hits);
             }
         }
-        if joins && window.as_str().contains("\r\n") {
-            let (joined, seams) = window.unwrapped();
-            let last = seams.last().copied().unwrap_or_default();
-            // A command is wrapped once or twice, not over all of what came before.
-            let first = seams.iter().rev().nth(2).copied().unwrap_or_default();
-            for found in
-                plan.rules.find(joined.as_str(), first, with_commands && (self.after_command || wrapped))
+        if joins {
+            // Where every line ends like this, what was wrapped is one word or a few, and what stands before it is not
+            // a part of it. So the last line end is taken out alone as well, and the last two.
+            let seams = window.as_str().matches("\r\n").count();
+            let mut counts = [1, 2, seams].to_vec();
+            counts.retain(|count| (1..=seams).contains(count));
+            counts.dedup();
+            let with_commands = with_commands && (self.after_command || wrapped);
+            for count in counts {
+                self.look_joined(&window, count, end, with_commands, line, plan, hits);
+            }
+        }
+    }
+
+    /// Looks at the text without its last `count` line ends `\r\n`.
+    #[expect(clippy::too_many_arguments, reason = "a part of one look, which knows all of this")]
+    fn look_joined(
+        &mut self,
+        window: &Mapped,
+        count: usize,
+        end_of_line: End,
+        with_commands: bool,
+        line: &Mapped,
+        plan: &Plan,
+        hits: &mut Vec<Hit>,
+    ) {
+        let (joined, seams) = window.unwrapped(count);
+        let last = seams.last().copied().unwrap_or_default();
+        // A command is wrapped once or twice, not over all of what came before.
+        let first = seams.iter().rev().nth(2).copied();
+        let before = joined.as_str()[..seams.first().copied().unwrap_or_default()].rfind('\n');
+        let first = first.unwrap_or_else(|| before.map_or(0, |newline| newline + 1));
+        for found in plan.rules.find(joined.as_str(), first, with_commands) {
+            let range = found.range;
+            let crosses = seams.iter().any(|seam| range.start < *seam && *seam < range.end);
+            let (first, end) = (joined.raw_of(range.start), joined.raw_of(range.end - 1));
+            let info = &plan.rules.rules()[found.rule as usize].info;
+            // What was found without joining lines says more.
+            let is_known = |known: &Remembered| {
+                Arc::ptr_eq(&known.info, info)
+                    && known.first <= end
+                    && first <= known.last
+                    && (end_of_line == End::Paused
+                        || end_of_line == End::Quiet
+                        || known.outcome >= outcome_of((found.severity, found.confidence), plan))
+            };
+            if crosses
+                && range.end > last
+                && !self.remembered.iter().any(is_known)
+                && let Some(certainty) =
+                    counts(end_of_line, (found.severity, found.confidence), &range, joined.len())
             {
-                let range = found.range;
-                let crosses = seams.iter().any(|seam| range.start < *seam && *seam < range.end);
-                let (first, end) = (joined.raw_of(range.start), joined.raw_of(range.end - 1));
-                let info = info(found.rule);
-                // What was found without joining lines says more.
-                let is_known = |known: &Remembered| {
-                    Arc::ptr_eq(&known.info, info) && known.first <= end && first <= known.last
-                };
-                if crosses
-                    && range.end > last
-                    && !self.remembered.iter().any(is_known)
-                    && let Some(certainty) =
-                        counts(end_of_line, (found.severity, found.confidence), &range, joined.len())
-                {
-                    self.hit(&joined, range, info, certainty, line, plan, hits);
-                }
+                self.hit(&joined, range, info, certainty, line, plan, hits);
             }
         }
     }
@@ -433,27 +468,29 @@ impl Past {
         let offset = window.raw_of(range.end - matched.trim_start().len());
         let matched = matched.trim().replace('\r', "");
         // What was told while the line had no end is told again when it turns out to be worse.
-        let outcome = (plan.is_certain(confidence), plan.verdict_of(severity));
+        let outcome = outcome_of((severity, confidence), plan);
         let is_known = |known: &Remembered| {
-            known.first == offset
-                && Arc::ptr_eq(&known.info, info)
-                && outcome.0 <= known.outcome.0
-                && outcome.1 <= known.outcome.1
+            known.first == offset && Arc::ptr_eq(&known.info, info) && known.outcome >= outcome
         };
         if self.remembered.iter().any(is_known) {
             return;
         }
-        let key = Remembered { info: info.clone(), first: offset, last: window.raw_of(range.end - 1), outcome };
+        let key =
+            Remembered { info: info.clone(), first: offset, last: window.raw_of(range.end - 1), outcome };
         match self.remembered.get_mut(self.next_remembered) {
             Some(slot) => *slot = key,
             None => self.remembered.push(key),
         }
         self.next_remembered = (self.next_remembered + 1) % REMEMBERED_MAX;
-        let own = last_chars(line.as_str(), EXCERPT_CHARS);
-        let before = self.recent.last_chars(EXCERPT_CHARS - own.chars().count());
-        let excerpt = format!("{before}{own}").replace('\r', "");
-        hits.push(Hit { info: info.clone(), offset, severity, confidence, matched, excerpt });
+        let own = last_chars(line.as_str(), KEPT_CHARS);
+        let before = self.recent.last_chars(KEPT_CHARS - own.chars().count());
+        let text = format!("{before}{own}");
+        hits.push(Hit { info: info.clone(), offset, severity, confidence, matched, text });
     }
+}
+
+fn outcome_of((severity, confidence): Certainty, plan: &Plan) -> Outcome {
+    (plan.is_certain(confidence), plan.verdict_of(severity))
 }
 
 /// What a match counts for in a line that ends like this, in a text that is looked at up to byte `to`; `None` where that
