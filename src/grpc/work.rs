@@ -113,7 +113,8 @@ impl Work {
     /// The right to decide on a thread that reads, if nobody has to wait for that.
     fn here(&self) -> Option<Here> {
         let mut state = self.queue.locked();
-        if state.handed_over > 0 || state.here >= self.here_most {
+        // Who lets calls wait without bound has none of them change threads.
+        if state.wait_max.is_some() && (state.handed_over > 0 || state.here >= self.here_most) {
             return None;
         }
         state.here += 1;
@@ -134,7 +135,7 @@ impl Work {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let is_at_once = ticket.came.elapsed() < AT_ONCE;
+        let is_at_once = self.queue.locked().wait_max.is_none() || ticket.came.elapsed() < AT_ONCE;
         if let Some(_here) = is_at_once.then(|| self.here()).flatten() {
             let waited = ticket.begin().map_err(|Crowded| Failed::Crowded)?;
             return Ok(work(waited).await);

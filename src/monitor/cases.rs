@@ -91,6 +91,7 @@ pub(super) struct Cases {
     total: u64,
     worst: Option<VerdictKind>,
     unjudged: Vec<Unjudged>,
+    unjudged_times: Vec<u64>,
     is_gone: bool,
     /// The work context with credentials and personal data masked, once an incident needs it.
     told_work: Option<Arc<WorkContext>>,
@@ -108,6 +109,7 @@ impl Cases {
             total: 0,
             worst: None,
             unjudged: Vec::new(),
+            unjudged_times: Vec::new(),
             is_gone: false,
             told_work: None,
         }
@@ -202,7 +204,7 @@ impl Cases {
                 Some((VerdictKind::Kill, VerdictSource::Rule, hit.info.description.to_string()))
             }
             None if !asks => {
-                let reason = format!("{} ({} by policy)", hit.info.description, hit.severity);
+                let reason = format!("{} ({})", hit.info.description, hit.severity);
                 Some((plan.verdict_of(hit.severity), VerdictSource::Policy, reason))
             }
             None => None,
@@ -380,8 +382,16 @@ impl Cases {
             fail_mode: if is_judge { self.plan.fail_mode(severity) } else { FailMode::Ask },
             shadow: false,
         };
-        if self.unjudged.len() < UNJUDGED_MAX && !self.unjudged.contains(&one) {
-            self.unjudged.push(one);
+        // Each counts, also where the list has no room for another way of saying it.
+        let alike = |known: &&Unjudged| known.plugin == one.plugin && known.fail_mode == one.fail_mode;
+        let known = self.unjudged.iter().position(|known| *known == one);
+        let is_full = self.unjudged.len() >= UNJUDGED_MAX;
+        match known.or_else(|| self.unjudged.iter().position(|known| alike(&known)).filter(|_| is_full)) {
+            Some(at) => self.unjudged_times[at] += 1,
+            None => {
+                self.unjudged.push(one);
+                self.unjudged_times.push(1);
+            }
         }
     }
 
@@ -398,13 +408,19 @@ impl Cases {
         let is_gone = self.is_gone;
         let kept = self.kept.iter_mut().rev().find(|kept| kept.incident.id == *id)?;
         let since = kept.since;
+        let passed = self.ids.passed(now.monotonic);
         kept.is_changed = true;
         let incident = Arc::make_mut(&mut kept.incident);
         if incident.verdict.is_none_or(|known| kind > known) {
             incident.verdict = Some(kind);
             incident.reason = reason.clone();
             incident.source = Some(source);
-            incident.latency = Some(now.monotonic.saturating_sub(since));
+            // Rules and the policy answer while the chunk is looked at, whose time is that of its receipt.
+            let scanning = match source {
+                VerdictSource::Rule | VerdictSource::Policy => passed,
+                VerdictSource::Judge | VerdictSource::FailMode => Duration::ZERO,
+            };
+            incident.latency = Some(now.monotonic.saturating_sub(since) + scanning);
             incident.action = Some(match kind {
                 _ if incident.shadow => IncidentAction::None,
                 VerdictKind::Safe => IncidentAction::None,
@@ -412,6 +428,9 @@ impl Cases {
                 VerdictKind::Warn => IncidentAction::Warned,
                 VerdictKind::Kill => IncidentAction::KillAdvised,
             });
+        } else if source == VerdictSource::Judge {
+            // The stronger one stands, and who reads of it learns what the judge thought.
+            incident.reason = format!("{} (the judge said {kind}: {reason})", incident.reason);
         }
         if incident.shadow {
             return None;
@@ -468,6 +487,7 @@ impl Cases {
             incidents_total: self.total,
             worst: self.worst,
             unjudged: self.unjudged.clone(),
+            unjudged_times: self.unjudged_times.clone(),
             policy_revision: self.attachment.policy_revision.clone(),
         }
     }

@@ -21,6 +21,12 @@ pub struct Time {
 pub trait Ids: Send {
     /// An id that was never given before.
     fn next(&mut self) -> Arc<str>;
+
+    /// How much time has passed since a moment that an event came with, by the driver's clock. Where nothing is timed,
+    /// none.
+    fn passed(&self, _since: Duration) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What a session begins with.

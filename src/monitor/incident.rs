@@ -52,6 +52,8 @@ pub struct Summary {
     pub worst: Option<VerdictKind>,
     /// Every check that did not run to its end.
     pub unjudged: Vec<Unjudged>,
+    /// How often each of them happened, in the same order.
+    pub unjudged_times: Vec<u64>,
     /// Revision of the policy.
     pub policy_revision: Arc<str>,
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::mapped::last_chars;
 use super::scan::{EXCERPT_CHARS, Hit, MASK_MARGIN_CHARS};
 use crate::decision::{Category, WorkContext};
-use crate::detect::Scanner;
 use crate::detect::redact::{Placeholders, redact_plain};
 use crate::detect::{Request, SECRETS, Scanner};
 use crate::rules::{Budget, Surface};

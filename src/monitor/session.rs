@@ -178,7 +178,8 @@ impl Session {
 
     fn timer(&mut self, now: Time, effects: &mut Vec<Effect>) {
         for stream in OutputStream::ALL {
-            let Some((due, pause)) = self.pauses[stream as usize].filter(|(due, _)| *due <= now.monotonic) else {
+            let Some((due, pause)) = self.pauses[stream as usize].filter(|(due, _)| *due <= now.monotonic)
+            else {
                 continue;
             };
             let more = self.limits.quiet_wait.saturating_sub(self.limits.line_wait);

@@ -495,6 +495,8 @@ pub struct SessionEnded<'a> {
     pub incidents: u64,
     /// Every check that did not run to its end.
     pub unjudged: &'a [Unjudged],
+    /// How often each of them happened, in the same order.
+    pub unjudged_times: &'a [u64],
     /// How long it was open.
     pub elapsed: Duration,
 }
@@ -505,6 +507,16 @@ impl SessionEnded<'_> {
     pub fn emit(self, metrics: &Metrics) {
         metrics.decided(Rpc::StreamMonitor, self.decision).increment(1);
         count_unjudged(self.unjudged, metrics);
+        // Once each is counted.
+        for (unjudged, times) in self.unjudged.iter().zip(self.unjudged_times) {
+            let more = times.saturating_sub(1);
+            metrics.with_plugin(&unjudged.plugin, |series| {
+                series.unjudged(unjudged.reason).increment(more);
+                if unjudged.failed_open() {
+                    series.fail_open.increment(more);
+                }
+            });
+        }
         debug!(
             decision = self.decision.as_str(),
             chunks = self.chunks,

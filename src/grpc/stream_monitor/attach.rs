@@ -1,6 +1,7 @@
 //! The first message of a session: who attaches, under which policy, to watch what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prost::Message as _;
 use uuid::Uuid;
@@ -24,6 +25,10 @@ struct NewIds;
 impl Ids for NewIds {
     fn next(&mut self) -> Arc<str> {
         Uuid::now_v7().to_string().into()
+    }
+
+    fn passed(&self, since: Duration) -> Duration {
+        crate::monitor::now().monotonic.saturating_sub(since)
     }
 }
 

@@ -71,6 +71,9 @@ impl Monitor {
     ) -> Self {
         let places = Arc::new(Semaphore::new(config.sessions_max));
         let draining = watch::Sender::new(false);
+        // What could not be judged is counted under these names.
+        metrics.declare_plugin("judge", []);
+        metrics.declare_plugin("monitor", []);
         Self { config, live, metrics, audit, incidents, judge, request_bytes_max, places, draining }
     }
 
@@ -168,6 +171,7 @@ async fn run(
                 bytes: summary.bytes,
                 incidents: summary.incidents_total,
                 unjudged: &summary.unjudged,
+                unjudged_times: &summary.unjudged_times,
                 elapsed: started.elapsed(),
             }
             .emit(&monitor.metrics);
