@@ -1,6 +1,6 @@
 //! The bytes of a submission, as the service packs them.
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
@@ -29,7 +29,7 @@ async fn made(visitor: &Visitor, submission_id: String) -> Result<Response, Refu
         _ => return Err(Refusal::internal()),
     };
     let chunks = answers.map(|answer| match answer {
-        Ok(v1::DownloadBundleResponse { kind: Some(Kind::Chunk(chunk)) }) => Ok(Bytes::from(chunk)),
+        Ok(v1::DownloadBundleResponse { kind: Some(Kind::Chunk(chunk)) }) => Ok(chunk),
         Ok(_) => Err(std::io::Error::other("a download went on with something else")),
         Err(refusal) => Err(std::io::Error::other(refusal)),
     });

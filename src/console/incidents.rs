@@ -80,6 +80,7 @@ struct DetailPage {
     matched: String,
     after: String,
     session: String,
+    agent: String,
     decision_id: String,
     is_false: bool,
     false_reason: String,
@@ -252,6 +253,7 @@ async fn detailed(
         before,
         matched,
         after,
+        agent: incident.context.map(|context| context.agent_id).unwrap_or_default(),
         work: incident.work.map(|work| {
             let mut labels: Vec<(String, String)> = work.labels.into_iter().collect();
             labels.sort_unstable();

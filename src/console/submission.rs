@@ -518,6 +518,9 @@ async fn move_entity(
     action: &str,
     reason: String,
 ) -> Result<&'static str, Refusal> {
+    let rpc = if action == "archive" { "ArchiveEntity" } else { "RestoreEntity" };
+    // Who lacks the role is told so before anything is looked up.
+    visitor.calls().check_role(&visitor.identity, &format!("EntityService/{rpc}"))?;
     let request =
         v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Basic.into() };
     let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;

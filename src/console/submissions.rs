@@ -243,7 +243,7 @@ fn chips(query: &Fields) -> Vec<Chip> {
         let word = view::status(status.into());
         chips.push(chip(view::spoken(&word), &word, "", chosen == Some(status)));
     }
-    chips.push(chip("Archived".to_owned(), "", "true", is_archived));
+    chips.push(chip("archived".to_owned(), "", "true", is_archived));
     chips
 }
 

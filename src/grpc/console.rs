@@ -10,6 +10,7 @@ use super::{Identity, RequestError};
 use crate::audit::Remembered;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
+use crate::identity::needs;
 use crate::pb::v1;
 use crate::policy::{PastReload, Snapshot, Sources};
 use crate::rules::MetaInfo;
@@ -32,6 +33,18 @@ impl LocalCalls {
     ) -> Result<Vec<FileLines>, Refusal> {
         let submissions = &self.shared().submissions;
         submissions.lines(&identity.actor(""), submission_id, paths).await.map_err(|e| refused(e.into()))
+    }
+
+    /// Refuses a caller who lacks the role that an RPC such as `EntityService/RestoreEntity` needs.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn check_role(&self, identity: &Identity, rpc: &str) -> Result<(), Refusal> {
+        let roles = needs(&format!("/portcullis.v1.{rpc}")).unwrap_or_default();
+        if roles.iter().any(|role| identity.has(*role)) {
+            return Ok(());
+        }
+        Err(refused(RequestError::NeedsRole { roles, has: identity.roles }))
     }
 
     /// What an administrator could do with a submission as it stands.

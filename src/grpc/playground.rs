@@ -16,7 +16,6 @@ use crate::audit::Run;
 use crate::decision::{Category, Decision, Finding, Mode as RuleMode, Unjudged};
 use crate::detect::concepts::RULE_ID;
 use crate::detect::{INJECTION, Reported, Request};
-use crate::identity::needs;
 use crate::messages::{CheckRequest, parse_role};
 use crate::pb::v1;
 use crate::policy::{Policy, Snapshot};
@@ -127,10 +126,7 @@ impl LocalCalls {
             TrialText::Tool { .. } => "InterceptTool",
             TrialText::Bundle { .. } => "ReviewBundle",
         };
-        let roles = needs(&format!("/portcullis.v1.PolicyDecisionService/{rpc}")).unwrap_or_default();
-        if !roles.iter().any(|role| identity.has(*role)) {
-            return Err(refused(RequestError::NeedsRole { roles, has: identity.roles }));
-        }
+        self.check_role(identity, &format!("PolicyDecisionService/{rpc}"))?;
         let shared = self.shared();
         let Ok(_permit) = shared.in_flight.clone().try_acquire_owned() else {
             return Err(refused(RequestError::Overloaded));

@@ -25,6 +25,8 @@ CREATE INDEX submission_of_verdict ON submission (tenant, status, create_time_us
 CREATE INDEX submission_of_kind ON submission (tenant, kind, create_time_us, id);
 -- What a count of a filtered list looks at stands in the index itself.
 CREATE INDEX submission_for_counts ON submission (tenant, status, entity_id, kind, submitter);
+-- A search looks through this instead of the rows. PostgreSQL cannot keep values of such length in an index.
+CREATE INDEX submission_searched ON submission (tenant, create_time_us, id, folded, status, entity_id, submitter, kind);
 CREATE INDEX submission_of_entity ON submission (entity_id, tenant, status, kind, submitter);
 DROP INDEX submission_by_entity;
 CREATE INDEX entity_by_visibility ON entity (tenant, visibility, id);
