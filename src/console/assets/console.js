@@ -46,14 +46,7 @@
     });
   };
   let kept = null;
-  const answers = new Map();
-  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    const { path, verb } = detail.requestConfig;
-    // Nothing has changed: what somebody has selected stays selected.
-    if (verb === "get" && answers.get(path) === detail.serverResponse) detail.shouldSwap = false;
-    answers.set(path, detail.serverResponse);
-    kept = detail.shouldSwap ? remember(detail.target) : null;
-  });
+  document.addEventListener("htmx:beforeSwap", (event) => (kept = remember(event.detail.target)));
   document.addEventListener("htmx:afterSettle", () => {
     if (kept) restore(kept);
     kept = null;
@@ -83,17 +76,15 @@
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       // The page may have been updated behind the dialog; then the new one has a form of its own.
-      close.remove();
       if (details.isConnected) details.append(form);
       dialog.remove();
       const again = details.isConnected ? summary : document.querySelector(place(summary) ?? "main");
       again?.focus();
     });
-    form.append(close);
-    dialog.append(title, form);
+    dialog.append(title, form, close);
     document.body.append(dialog);
     dialog.showModal();
-    form.querySelector("input:not([type=hidden]), textarea, button").focus();
+    form.querySelector("input:not([type=hidden]), textarea, button")?.focus();
   });
 
   // A file that is dropped beside its field is put into it.
@@ -110,12 +101,6 @@
       field.dispatchEvent(new Event("change", { bubbles: true }));
     });
   }
-
-  // A file is sent only where one is asked about, not with each letter of a text.
-  document.addEventListener("htmx:configRequest", ({ detail }) => {
-    const kind = detail.formData.get("kind");
-    if (kind !== null && kind !== "bundle") detail.formData.delete("file");
-  });
 
   // Who is no longer logged in gets the page that asks for it; who cannot be answered is told.
   const away = document.createElement("p");
