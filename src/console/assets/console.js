@@ -76,15 +76,17 @@
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       // The page may have been updated behind the dialog; then the new one has a form of its own.
+      close.remove();
       if (details.isConnected) details.append(form);
       dialog.remove();
       const again = details.isConnected ? summary : document.querySelector(place(summary) ?? "main");
       again?.focus();
     });
-    dialog.append(title, form, close);
+    form.append(close);
+    dialog.append(title, form);
     document.body.append(dialog);
     dialog.showModal();
-    form.querySelector("input:not([type=hidden]), textarea, button")?.focus();
+    form.querySelector("input:not([type=hidden]), textarea, button").focus();
   });
 
   // A file that is dropped beside its field is put into it.
