@@ -69,7 +69,7 @@ test("a blocked upload is found, read, and published with a reason", async () =>
   assert.match(await finding.innerText(), /scripts\/run\.py:5/);
   const hit = finding.locator(".source .line.hit");
   assert.equal(await hit.getAttribute("data-line"), "5");
-  assert.equal(await hit.textContent(), `    exec(base64.b64decode("cHJpbnQoMSk="))`);
+  assert.equal((await hit.textContent()).trimEnd(), `    exec(base64.b64decode("cHJpbnQoMSk="))`);
   const around = await finding.locator(".source .line").evaluateAll((lines) => lines.map((line) => line.dataset.line));
   assert.ok(around.includes("4") && around.includes("6"), around.join());
   // What was scanned by what.
@@ -198,12 +198,13 @@ test("rescan, retry, archive, restore, download and delete", async () => {
   assert.equal((await submission(id)).visibility, "VISIBILITY_APPROVED");
 
   const downloading = page.waitForEvent("download");
-  await page.locator("#actions").getByRole("link", { name: /download/i }).or(page.locator("#actions").getByRole("button", { name: /download/i })).click();
+  await (await confirming("Download")).getByRole("button", { name: "Download" }).click();
   const download = await downloading;
   assert.match(download.suggestedFilename(), /^moving-notes[\w.-]*\.zip$/);
   assert.equal(readFileSync(await download.path()).subarray(0, 4).toString("latin1"), "PK\x03\x04");
 
   await page.goto(`/console/submissions/${id}`);
+  assert.match(await page.locator("#timeline").innerText(), /download/i, "it is recorded");
   await act("Delete", { reason: "No longer needed." });
   assert.equal((await submission(id)).status, "SUBMISSION_STATUS_DELETED");
   await page.goto(`/console/submissions/${id}`);

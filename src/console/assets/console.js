@@ -46,7 +46,14 @@
     });
   };
   let kept = null;
-  document.addEventListener("htmx:beforeSwap", (event) => (kept = remember(event.detail.target)));
+  const answers = new Map();
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const { path, verb } = detail.requestConfig;
+    // Nothing has changed: what somebody has selected stays selected.
+    if (verb === "get" && answers.get(path) === detail.serverResponse) detail.shouldSwap = false;
+    answers.set(path, detail.serverResponse);
+    kept = detail.shouldSwap ? remember(detail.target) : null;
+  });
   document.addEventListener("htmx:afterSettle", () => {
     if (kept) restore(kept);
     kept = null;

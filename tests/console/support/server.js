@@ -75,6 +75,14 @@ export async function startServer({ settings = {}, policies = {}, people, before
       policyFolder,
       dataFolder: join(folder, "data"),
       ...services,
+      /** Resolves once nothing more happens to a submission by itself. */
+      settled: (id) => {
+        const as = { token: tokens.admin ?? tokens.root };
+        const rests = async () =>
+          (await services.call("SubmissionService", "GetSubmission", { submission_id: id }, as)).submission.status !==
+          "SUBMISSION_STATUS_PENDING_LLM";
+        return eventually(rests, `submission ${id} is decided`);
+      },
       /** Takes a token off the list; resolves once it opens nothing. */
       revoke: (name) => {
         revoke(name);
