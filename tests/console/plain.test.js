@@ -29,7 +29,7 @@ describe("without JavaScript", () => {
     const visitor = await browser.visitor(server, { javaScriptEnabled: false });
     const { page } = visitor;
     await visitor.login(server.tokens.admin);
-    await page.getByLabel("Text").fill("plain");
+    await page.getByLabel("Text", { exact: true }).fill("plain");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.locator("#submissions tbody tr", { hasText: "plain-notes" }).getByRole("link").first().click();
     const override = page.locator("#confirm-override");

@@ -24,9 +24,8 @@ before(async () => {
 
 after(async () => {
   await browser?.stop();
-  model?.release();
-  assert.equal(await server?.stop(), 0, "SIGTERM ends the server in good order");
   await model?.stop();
+  assert.equal(await server?.stop(), 0, "SIGTERM ends the server in good order");
 });
 
 beforeEach(async () => {
@@ -156,15 +155,16 @@ test("the page of one submission updates itself, behind an open dialog too", asy
 test("what cannot be done now is switched off, and says why", async () => {
   const { submission_id: id } = await server.upload(blocked({ name: "stuck-notes" }), { submitter: "ada" });
   await page.goto(`/console/submissions/${id}`);
-  for (const name of ["Retry", "Archive", "Restore"]) {
-    const button = page.locator("#actions button:disabled", { hasText: name });
-    if ((await button.count()) === 0) {
-      assert.equal(await page.locator("#actions").getByText(name).count(), 0, `${name} is neither absent nor switched off`);
-      continue;
+  const actions = page.locator("#actions");
+  for (const name of ["Retry", "Restore"]) {
+    assert.equal(await actions.locator("summary", { hasText: name }).count(), 0, `${name} can be opened`);
+    const button = actions.getByRole("button", { name: new RegExp(name), disabled: true });
+    for (const one of await button.all()) {
+      const why = await one.getAttribute("aria-describedby");
+      assert.ok((await page.locator(`#${why}`).innerText()).length > 10, `${name} says why`);
     }
-    const why = await button.getAttribute("aria-describedby");
-    assert.ok((await page.locator(`#${why}`).innerText()).length > 10, `${name} says why`);
   }
+  assert.ok((await actions.getByRole("button", { disabled: true }).count()) > 0, "something is switched off");
   assert.equal(await page.locator("#actions summary", { hasText: "Override" }).count(), 1);
 });
 
@@ -212,25 +212,25 @@ test("rescan, retry, archive, restore, download and delete", async () => {
 });
 
 test("lists are sorted, searched and paged by links that can be kept", async () => {
-  for (const name of ["alpha", "beta", "gamma"]) {
-    await server.upload(blocked({ name: `paged-${name}` }), { submitter: `sam-${name}` });
-  }
-  const names = () => page.locator("#submissions tbody tr").evaluateAll((rows) => rows.map((row) => /paged-\w+/.exec(row.textContent)?.[0]));
+  const wanted = Array.from({ length: 12 }, (_, at) => `paged-${String(at).padStart(2, "0")}`);
+  for (const name of wanted) await server.upload(blocked({ name }), { submitter: `sam-${name}` });
+  const names = () => page.locator("#submissions tbody tr").evaluateAll((rows) => rows.map((row) => /paged-\d+/.exec(row.textContent)?.[0]));
   await page.goto("/console/submissions?text=paged&sort=name&order=asc");
-  assert.deepEqual(await names(), ["paged-alpha", "paged-beta", "paged-gamma"]);
+  assert.deepEqual(await names(), wanted);
   const head = page.locator("#submissions th[aria-sort]");
   assert.equal(await head.getAttribute("aria-sort"), "ascending");
   await head.getByRole("link").click();
-  assert.deepEqual(await names(), ["paged-gamma", "paged-beta", "paged-alpha"]);
-  assert.equal(await page.locator("#submissions th[aria-sort]").getAttribute("aria-sort"), "descending");
+  assert.deepEqual(await names(), [...wanted].reverse());
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
 
-  await page.goto("/console/submissions?text=paged&sort=name&order=asc&page_size=2");
-  assert.deepEqual(await names(), ["paged-alpha", "paged-beta"]);
+  await page.goto("/console/submissions?text=paged&sort=name&order=asc&page_size=10");
+  assert.deepEqual(await names(), wanted.slice(0, 10));
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /next/i }).click();
-  assert.deepEqual(await names(), ["paged-gamma"]);
+  assert.deepEqual(await names(), wanted.slice(10));
+  assert.match(await page.locator("#submissions .pager").innerText(), /12/);
 
-  await page.goto("/console/submissions?text=paged&submitter=sam-beta");
-  assert.deepEqual(await names(), ["paged-beta"]);
+  await page.goto("/console/submissions?text=paged&submitter=sam-paged-07");
+  assert.deepEqual(await names(), ["paged-07"]);
   await page.goto("/console/submissions?text=nothing-is-called-this");
   assert.match(await page.locator(".empty").innerText(), /\w{3}/);
   assert.ok((await page.locator(".empty a").count()) > 0, "an empty list leads somewhere");

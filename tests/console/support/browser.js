@@ -23,7 +23,13 @@ export async function startBrowser() {
       const troubles = [];
       const page = await context.newPage();
       page.on("console", (message) => {
-        if (["error", "warning"].includes(message.type())) troubles.push(`${page.url()}: ${message.text()}`);
+        // The browser reports every refusal; those of what a page loads are counted below.
+        const isRefusal = message.text().startsWith("Failed to load resource: the server responded with a status of 4");
+        if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(`${page.url()}: ${message.text()}`);
+      });
+      page.on("response", (response) => {
+        const isPage = response.request().isNavigationRequest();
+        if (response.status() >= (isPage ? 500 : 400)) troubles.push(`${page.url()}: ${response.status()} for ${response.url()}`);
       });
       page.on("pageerror", (error) => troubles.push(`${page.url()}: ${error}`));
       page.on("request", (request) => {

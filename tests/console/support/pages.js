@@ -3,7 +3,7 @@
 /** Pages that anybody with a role may see something on; ids come from what the test has put into the service. */
 export const pages = ({ submission, decision, incident, rule }) => [
   "/console/submissions",
-  "/console/submissions?status=blocked_inline&sort=name&order=asc&page_size=1",
+  "/console/submissions?status=blocked_inline&sort=name&order=asc&page_size=10",
   "/console/submissions?text=nothing-is-called-this",
   ...(submission ? [`/console/submissions/${submission}`] : []),
   "/console/decisions",
