@@ -95,11 +95,13 @@ describe("uploads", () => {
         verdict({
           risk_level: "medium",
           summary: `Summary ${payload}`,
-          findings: [{ file: payload, line: 3, category: payload, severity: "medium", reason: `Reason ${payload}`, fix_hint: `Hint ${payload}` }],
+          // A category may not be longer.
+          findings: [{ file: payload, line: 3, category: payload.slice(0, 60), severity: "medium", reason: `Reason ${payload}`, fix_hint: `Hint ${payload}` }],
         }),
       );
       const front = JSON.stringify(payload);
-      const document = `---\nname: ${front}\nversion: ${front}\ndescription: ${front}\n---\n\n# ${payload}\n\nSort the notes {{${payload}}}. Write one paragraph for each of the topics, in plain words, and keep names.\n`;
+      // A longer name blocks, and no model is asked.
+      const document = `---\nname: ${JSON.stringify(payload.slice(0, 64))}\nversion: ${front}\ndescription: ${front}\n---\n\n# ${payload}\n\nSort the notes {{${payload}}}. Write one paragraph for each of the topics, in plain words, and keep names.\n`;
       const code = `import base64\n# before ${payload}\nexec(base64.b64decode("cHJpbnQoMSk=")) # at ${payload}\n# after ${payload}\n`;
       // Names that the gate lets pass, and one that it does not.
       const name = payload.replace(/[<>:"|?*\\/\u0000-\u001f\u200b-\u202e]/g, "_").slice(0, 60);
@@ -116,24 +118,23 @@ describe("uploads", () => {
       const [asked, read, refused, plugin] = uploads.map(({ submission_id }) => `/console/submissions/${submission_id}`);
       for (const { submission_id } of uploads) await server.settled(submission_id);
       const texts = plain(payload);
-      await assertTame(read, [...texts, ...texts.map((text) => `# at ${text}`)]);
+      // What an administrator types is no better.
+      await server.call("SubmissionService", "OverrideSubmission", { submission_id: uploads[1].submission_id, reason: `because ${payload}` }, { token: server.tokens.admin });
+      await assertTame(read, texts.flatMap((text) => [text, `# at ${text}`, `because ${text}`]));
       await assertTame(asked, texts.flatMap((text) => [`Summary ${text}`, `Reason ${text}`, `Hint ${text}`]));
       await assertTame(refused);
       await assertTame(plugin, texts);
-      // What an administrator types is no better.
-      await page.goto(read);
-      await page.locator("#actions summary", { hasText: "Override" }).click();
-      await page.getByRole("dialog").getByLabel(/reason/i).fill(`because ${payload}`);
-      await page.getByRole("dialog").getByRole("button", { name: /override|publish/i }).click();
-      await page.locator("#submission .badge", { hasText: "overridden" }).first().waitFor();
-      await assertTame(read, texts.map((text) => `because ${text}`));
-      await assertTame("/console/submissions", texts);
-      await assertTame(`/console/submissions?${new URLSearchParams({ text: payload, submitter })}`);
-      await assertTame(`/console/submissions?${new URLSearchParams({ status: payload, sort: payload, order: payload, kind: payload, page_size: payload })}`);
-      // No token of a page: refused, by a page that is as tame.
-      await assertTame(`/console/submissions?${new URLSearchParams({ page_token: payload })}`);
+      // What stands in the address comes back in fields and links.
+      await assertTame(`/console/submissions?${new URLSearchParams({ text: payload, submitter, status: payload, sort: payload, order: payload, kind: payload, page_size: payload })}`);
     });
   }
+});
+
+test("lists, and tokens of pages that are none", async () => {
+  const texts = PAYLOADS.flatMap(plain);
+  await assertTame("/console/submissions?page_size=50");
+  for (const text of texts) await assertTame(`/console/submissions?${new URLSearchParams({ submitter: text.trim() })}`, [text]);
+  for (const payload of PAYLOADS.slice(0, 3)) await assertTame(`/console/submissions?${new URLSearchParams({ page_token: payload })}`);
 });
 
 test("names that a manifest gives do no harm in the headers of a download", async () => {
