@@ -33,6 +33,13 @@ export const form = (fields) => ({
   body: new URLSearchParams(fields).toString(),
 });
 
+/** The body of a form with a file field, as browsers send it. */
+export function multipart(fields) {
+  const boundary = "----------------boundary-of-the-parts";
+  const parts = Object.entries(fields).map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
+  return { body: `${parts.join("")}--${boundary}--\r\n`, type: `multipart/form-data; boundary=${boundary}` };
+}
+
 /** Logs in; the visitor sends the cookie and, with forms, the token that belongs to it. */
 export async function login(base, token) {
   const answer = await send(base, "/console/login", form({ token }));
