@@ -111,6 +111,12 @@
     });
   }
 
+  // A file is sent only where one is asked about, not with each letter of a text.
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    const kind = detail.formData.get("kind");
+    if (kind !== null && kind !== "bundle") detail.formData.delete("file");
+  });
+
   // Who is no longer logged in gets the page that asks for it; who cannot be answered is told.
   const away = document.createElement("p");
   away.className = "caution away";
