@@ -73,7 +73,13 @@ test("a reload that is rejected says where and why, and the last good policy sta
 test("every rule with its examples and its counts", async () => {
   await page.goto("/console/rules");
   const rules = page.locator("#rules");
-  const { rules: all } = await server.call("PolicyService", "ListRules", { page_size: 1000 }, { token: server.tokens.admin });
+  const all = [];
+  let page_token = "";
+  do {
+    const listed = await server.call("PolicyService", "ListRules", { page_size: 1000, page_token }, { token: server.tokens.admin });
+    all.push(...listed.rules);
+    page_token = listed.next_page_token;
+  } while (page_token !== "");
   assert.match(await rules.locator(".pager").innerText(), new RegExp(`\\b${all.length}\\b`), "all of them are there");
   await page.getByRole("searchbox").fill("injection.extract-system-prompt");
   await page.getByRole("button", { name: "Filter" }).click();
