@@ -9,6 +9,7 @@ import { pages } from "./support/pages.js";
 import { fillWithExamples, startExamples } from "./support/examples.js";
 
 const THEMES = ["light", "dark"];
+const WIDE = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
 let model;
@@ -31,26 +32,26 @@ after(async () => {
 
 for (const colorScheme of THEMES) {
   describe(colorScheme, () => {
-    for (const [name, options] of [
-      ["wide", { colorScheme }],
-      ["on a phone", { colorScheme, viewport: PHONE, hasTouch: true }],
-    ]) {
-      test(`every page, ${name}`, async () => {
-        const visitor = await browser.visitor(server, options);
-        const { page } = visitor;
-        await page.goto("/console/login");
-        const found = (await violations(page)).map((line) => `login: ${line}`);
-        await visitor.login(server.tokens.admin);
-        for (const path of [...pages(paths), `/console/submissions/${paths.approved}`, `/console/submissions/${paths.waiting}`, "/console/nothing"]) {
-          await page.goto(path);
-          await assertFits(page, path);
-          found.push(...(await violations(page)).map((line) => `${path}: ${line}`));
-        }
-        assert.deepEqual(found, []);
-        assert.deepEqual(visitor.troubles, []);
-        await visitor.close();
-      });
-    }
+    test("every page", async () => {
+      const visitor = await browser.visitor(server, { colorScheme });
+      const { page } = visitor;
+      const found = [];
+      const look = async (path) => {
+        await page.goto(path);
+        await page.setViewportSize(PHONE);
+        await assertFits(page, `${path} on a phone`);
+        await page.setViewportSize(WIDE);
+        await assertFits(page, path);
+        found.push(...(await violations(page)).map((line) => `${path}: ${line}`));
+      };
+      await look("/console/login");
+      await visitor.login(server.tokens.admin);
+      const all = [...pages(paths), `/console/submissions/${paths.approved}`, `/console/submissions/${paths.waiting}`, "/console/nothing"];
+      for (const path of all) await look(path);
+      assert.deepEqual(found, []);
+      assert.deepEqual(visitor.troubles, []);
+      await visitor.close();
+    });
 
     test("a dialog, an answer of the playground and a refusal", async () => {
       const visitor = await browser.visitor(server, { colorScheme });
@@ -74,6 +75,21 @@ for (const colorScheme of THEMES) {
     });
   });
 }
+
+test("a phone shows what a finger can use", async () => {
+  const visitor = await browser.visitor(server, { viewport: PHONE, hasTouch: true, isMobile: true });
+  const { page } = visitor;
+  await visitor.login(server.tokens.admin);
+  for (const path of [`/console/submissions/${paths.submission}`, "/console/playground", `/console/incidents/${paths.incident}`]) {
+    await page.goto(path);
+    assert.deepEqual(await violations(page), [], path);
+  }
+  // A table scrolls in its box, by the keyboard as well.
+  await page.goto("/console/submissions");
+  const box = page.locator("#submissions .scroll");
+  assert.ok(await box.evaluate((el) => el.scrollWidth > el.clientWidth && el.tabIndex === 0), "the box scrolls");
+  await visitor.close();
+});
 
 test("badges, marks and lines can be told apart without colours", async () => {
   const visitor = await browser.visitor(server);

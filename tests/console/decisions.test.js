@@ -74,7 +74,7 @@ test("a tool call tells which interceptor said what", async () => {
   const text = await page.locator("#decision").innerText();
   assert.match(text, /block/i);
   assert.ok(text.includes(answer.tool_name));
-  const [blocking] = answer.events.filter(({ outcome }) => outcome === "INTERCEPTOR_OUTCOME_BLOCK");
+  const [blocking] = answer.events.filter(({ outcome }) => outcome === "INTERCEPTOR_OUTCOME_BLOCKED");
   assert.match(await page.locator("#decision tr", { hasText: blocking.interceptor_id }).innerText(), /block[\s\S]*\d (µs|ms)/);
 });
 
