@@ -1,7 +1,7 @@
 // Every page is quick with 100,000 submissions and as many incidents.
 //
-// A page tells the time that it took in the server (`server-timing`). A debug build on a machine that does other things as
-// well is slow and uneven, so the quickest of some loads counts, and the probe tells how uneven the machine is.
+// What is timed is a whole answer, over the loopback. The machine may do other things as well, and the build is one for
+// debugging, so the quickest of some loads counts; what the way there and back takes, as a probe tells, is left out.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -14,9 +14,9 @@ import { startServer } from "./support/server.js";
 import { blocked, good } from "./support/skills.js";
 
 const ROWS = 100_000;
-// What a page may take in the server.
+// What a page may take.
 const PAGE_MS = 50;
-const LOADS = 5;
+const LOADS = 8;
 const FILL = fileURLToPath(new URL("support/fill.py", import.meta.url));
 
 let server;
@@ -53,7 +53,7 @@ const PATHS = [
   ["the second page", async () => {
     const { text } = await visitor.get("/console/submissions?page_size=50");
     const next = /href="([^"]*page_token=[^"]+)"/.exec(text.slice(text.indexOf('aria-label="Pages"')));
-    return next[1].replaceAll("&amp;", "&");
+    return next[1].replaceAll("&#38;", "&").replaceAll("&amp;", "&");
   }],
   ["one submission", () => `/console/submissions/${submission}`],
   ["decisions", () => "/console/decisions"],
@@ -66,27 +66,26 @@ const PATHS = [
   ["rules", () => "/console/rules"],
 ];
 
-/** Milliseconds in the server, as the answer tells. */
-function serverTime({ headers }) {
-  const told = /\bdur=([0-9.]+)/.exec(headers["server-timing"] ?? "");
-  assert.ok(told, `no time in ${headers["server-timing"]}`);
-  return Number(told[1]);
+/** How long an answer takes, in milliseconds. */
+async function timed(ask) {
+  const from = performance.now();
+  const answer = await ask();
+  const took = performance.now() - from;
+  assert.equal(answer.status, 200);
+  return took;
 }
 
 for (const [name, path] of PATHS) {
-  test(`${name} takes less than ${PAGE_MS} ms`, async (t) => {
+  test(`${name}, in less than ${PAGE_MS} ms`, async (t) => {
     const at = await path();
     const times = [];
+    const probes = [];
     for (let load = 0; load < LOADS; load += 1) {
-      const answer = await visitor.get(at);
-      assert.equal(answer.status, 200, at);
-      times.push(serverTime(answer));
+      probes.push(await timed(() => send(server.url, "/livez")));
+      times.push(await timed(() => visitor.get(at)));
     }
-    const quickest = Math.min(...times);
-    t.diagnostic(`${at}: ${quickest} ms`);
-    const from = performance.now();
-    await send(server.url, "/livez");
-    const probe = performance.now() - from;
-    assert.ok(quickest < PAGE_MS, `${at} took ${times.join(", ")} ms; the probe ${probe.toFixed(1)} ms`);
+    const took = Math.min(...times) - Math.min(...probes);
+    t.diagnostic(`${at}: ${took.toFixed(1)} ms`);
+    assert.ok(took < PAGE_MS, `${at} took ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
   });
 }
