@@ -45,7 +45,7 @@ export async function startBrowser() {
           await page.goto("/console/login");
           await page.getByLabel("Token").fill(token);
           await page.getByRole("button", { name: "Log in" }).click();
-          await page.locator("h1", { hasText: "Submissions" }).waitFor();
+          await page.locator("h1", { hasText: /submissions/i }).waitFor();
         },
       };
     },
