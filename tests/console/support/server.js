@@ -57,7 +57,7 @@ export async function startServer({ settings = {}, policies = {}, people, before
     binary,
     [
       ...["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"],
-      ...["--data-dir", join(folder, "data"), "--set", `policy.path=${policyFolder}`],
+      ...["--data-dir", join(folder, "data"), "--set", "policy.path=policies"],
     ],
     { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
