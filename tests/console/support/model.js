@@ -18,11 +18,11 @@ export async function startModel() {
   let held = false;
   let said = verdict();
 
-  const answer = (response, content) => {
+  const answer = ({ response, model }, content) => {
     response.setHeader("content-type", "application/json");
     response.end(
       JSON.stringify({
-        model: "m",
+        model,
         created_at: "2026-01-01T00:00:00Z",
         message: { role: "assistant", content: JSON.stringify(content) },
         done: true,
@@ -34,15 +34,20 @@ export async function startModel() {
     );
   };
   const server = createServer((request, response) => {
-    request.resume().on("end", () => {
+    const parts = [];
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
       if (request.url !== "/api/chat") {
         response.statusCode = 404;
         response.end('{"error":"no such endpoint"}');
-      } else if (held) {
-        waiting.push(response);
+        return;
+      }
+      const question = { response, model: JSON.parse(Buffer.concat(parts).toString()).model };
+      if (held) {
+        waiting.push(question);
         for (const told of watchers.splice(0)) told();
       } else {
-        answer(response, said);
+        answer(question, said);
       }
     });
   });
@@ -65,7 +70,7 @@ export async function startModel() {
     release(content = said) {
       held = false;
       said = content;
-      for (const response of waiting.splice(0)) answer(response, content);
+      for (const question of waiting.splice(0)) answer(question, content);
     },
     stop() {
       server.closeAllConnections();
