@@ -71,6 +71,7 @@ async fn play(form: &Form, path: PathBuf) -> bool {
         "--listen=127.0.0.1:0",
         "--http-listen=127.0.0.1:0",
         "--set=cache.enabled=false",
+        "--set=server.queue_wait_max=5ms",
     ]));
     let grpc = server.address.clone();
     let client = Client::connect(&grpc, traffic::kinds(&grpc)).await;

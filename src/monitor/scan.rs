@@ -490,7 +490,7 @@ impl Past {
 }
 
 fn outcome_of((severity, confidence): Certainty, plan: &Plan) -> Outcome {
-    (plan.is_certain(confidence), plan.verdict_of(severity))
+    (plan.is_certain(severity, confidence), plan.verdict_of(severity))
 }
 
 /// What a match counts for in a line that ends like this, in a text that is looked at up to byte `to`; `None` where that

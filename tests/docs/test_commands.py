@@ -196,10 +196,12 @@ def test_words_of_exceptions_occur():
 
 
 def test_the_first_blocked_message(work):
-    first, build, start, ask = steps("README.md", "The first blocked message")
+    first, build, start, wait, ask = steps("README.md", "The first blocked message")
     assert first.startswith("git clone") and build == "cargo build --release"
     assert start == "target/release/portcullis serve 2> portcullis.log &"
-    result = work.run(ask.replace("target/release/portcullis", "portcullis"))
+    installed = [command.replace("target/release/portcullis", "portcullis") for command in (wait, ask)]
+    assert work.run(installed[0]).returncode == 0
+    result = work.run(installed[1])
     assert result.returncode == 2 and "BLOCK" in result.stdout, result.stdout + result.stderr
 
 

@@ -120,7 +120,7 @@ async fn without_a_bound_all_wait() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_wait_counts_in_the_duration() {
-    let server = Setup::new().settings("server: {queue_wait_max: off}\ncache: {enabled: false}\n").start();
+    let server = Setup::new().settings("server: {queue_wait_max: 10s}\ncache: {enabled: false}\n").start();
     let client = server.client().await;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let callers = (16 * processors).min(200);
