@@ -287,7 +287,7 @@ mod tests {
         for at in 0..all.len() {
             let mut changed = all.clone();
             changed[at] ^= 1;
-            let end = report(&[all.clone()], None).end;
+            let end = report(std::slice::from_ref(&all), None).end;
             assert!(report(&[changed], Some(&end)).broken.is_some(), "byte {at}");
         }
     }
@@ -296,7 +296,7 @@ mod tests {
     fn lines_taken_out_put_in_swapped_or_cut_off_break_it() {
         let all = chained(5);
         let l = lines(&all);
-        let known = report(&[all.clone()], None).end;
+        let known = report(std::slice::from_ref(&all), None).end;
         for (what, files, line) in [
             ("taken out", vec![[l[0], l[1], l[3], l[4]].concat()], 3),
             ("put in", vec![[l[0], b"{\"n\":7}\n", l[1]].concat()], 2),

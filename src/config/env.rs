@@ -69,8 +69,7 @@ impl Environment {
 
     /// Lays the variables over the settings, foreign names first.
     pub(super) fn overlay(&self, layers: &mut Layers) {
-        // Templates of deployments leave a variable empty that has no value.
-        for (name, value) in self.variables.iter().filter(|(_, value)| !value.is_empty()) {
+        for (name, value) in &self.variables {
             if let Some((_, key)) = FOREIGN.iter().find(|(foreign, _)| foreign == name) {
                 layers.set_text(key, value, Source::Env { name: name.clone() });
             }

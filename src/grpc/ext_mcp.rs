@@ -202,7 +202,7 @@ impl Guarding {
 
 /// Who calls, and how long it waits.
 fn caller<T>(request: &Request<T>) -> LocalCaller {
-    let left = deadline::of(&request).map(|at| at.saturating_duration_since(Instant::now()));
+    let left = deadline::of(request).map(|at| at.saturating_duration_since(Instant::now()));
     let headers = request.metadata().clone().into_headers();
     LocalCaller::new(&headers, left.unwrap_or(TIMEOUT)).with_peer(request.extensions().get().cloned())
 }

@@ -366,7 +366,7 @@ impl Past {
                 && found.range.end <= to
                 && let Some(certainty) = counts(end, (found.severity, found.confidence), &found.range, to)
             {
-                self.hit(&window, found.range, info(found.rule), certainty, line, plan, hits);
+                self.hit((&window, found.range), info(found.rule), certainty, line, plan, hits);
             }
         }
         if joins {
@@ -421,7 +421,7 @@ impl Past {
                 && let Some(certainty) =
                     counts(end_of_line, (found.severity, found.confidence), &range, joined.len())
             {
-                self.hit(&joined, range, info, certainty, line, plan, hits);
+                self.hit((&joined, range), info, certainty, line, plan, hits);
             }
         }
     }
@@ -449,15 +449,14 @@ impl Past {
                 && found.range.end <= new.end
                 && let Some(certainty) = counts(end, certainty, &found.range, new.end)
             {
-                self.hit(window, found.range, &found.info, certainty, line, plan, hits);
+                self.hit((window, found.range), &found.info, certainty, line, plan, hits);
             }
         }
     }
 
     fn hit(
         &mut self,
-        window: &Mapped,
-        range: Range<usize>,
+        (window, range): (&Mapped, Range<usize>),
         info: &Arc<MetaInfo>,
         (severity, confidence): Certainty,
         line: &Mapped,

@@ -28,6 +28,7 @@ const ENGINE_BASE: &[&str] = &[
     "telemetry",
     "store",
     "setting",
+    "outbound",
 ];
 
 /// Each module and the modules it may name, besides itself.
