@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::setting::Problem;
 
@@ -19,6 +20,7 @@ const SESSION_LONGEST: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub struct Config {
     /// Whether pages are served. Absent: where `http.listen` is a loopback address, `http.allowed_hosts` is empty and
     /// the store is the embedded one.
+    #[serde(deserialize_with = "switch")]
     pub enabled: Option<bool>,
     /// A session nobody uses ends after this time.
     #[serde(with = "crate::setting::duration")]
@@ -32,6 +34,17 @@ pub struct Config {
     /// Recent decisions that are remembered, masked, in memory, of each tenant; 0 remembers none.
     #[serde(with = "crate::setting::count")]
     pub decisions_max: usize,
+}
+
+/// A switch that may be absent. Flags and the environment bring it as text.
+fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    match Option::<serde_json::Value>::deserialize(deserializer)? {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(serde_json::Value::Bool(is_on)) => Ok(Some(is_on)),
+        Some(serde_json::Value::String(text)) if text == "true" => Ok(Some(true)),
+        Some(serde_json::Value::String(text)) if text == "false" => Ok(Some(false)),
+        Some(_) => Err(Error::custom("must be true or false, or left out")),
+    }
 }
 
 impl Default for Config {
