@@ -146,16 +146,19 @@ async fn upload(channel: Channel, noted: Rc<RefCell<Noted>>, is_over: Rc<Cell<bo
         let messages = messages.map(|kind| v1::ReviewBundleRequest { kind: Some(kind) });
         let sent = Instant::now();
         let answer = client.review_bundle(tokio_stream::iter(messages)).await;
-        let mut noted_now = noted.borrow_mut();
-        match answer {
-            Ok(_) => noted_now.uploads.push(sent.elapsed().as_secs_f32() * 1e3),
-            Err(status) if matches!(status.code(), Code::Unavailable | Code::ResourceExhausted) => {
-                noted_now.uploads_refused += 1;
-            }
-            Err(status) => noted_now.faults.push(format!("upload: {status}")),
-        }
-        drop(noted_now);
+        note_upload(&mut noted.borrow_mut(), sent.elapsed(), answer.err());
         sleep(UPLOAD_PAUSE).await;
+    }
+}
+
+/// Takes note of how an upload ended.
+fn note_upload(noted: &mut Noted, elapsed: Duration, error: Option<tonic::Status>) {
+    match error {
+        None => noted.uploads.push(elapsed.as_secs_f32() * 1e3),
+        Some(status) if matches!(status.code(), Code::Unavailable | Code::ResourceExhausted) => {
+            noted.uploads_refused += 1;
+        }
+        Some(status) => noted.faults.push(format!("upload: {status}")),
     }
 }
 

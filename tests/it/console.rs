@@ -13,6 +13,9 @@ use super::server::{Client, Server, Setup, user};
 
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 
+/// Names and values of headers or fields of a form.
+type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
 /// What came back.
 struct Answer {
     status: u16,
@@ -299,7 +302,7 @@ async fn forms_of_others_do_nothing() {
     let path = format!("/console/submissions/{id}/delete");
     let own = ("csrf", admin.csrf.as_str());
     let host = format!("http://{}", server.http);
-    let cases: [(&str, Vec<(&str, &str)>, Vec<(&str, &str)>); 6] = [
+    let cases: [(&str, Pairs<'_>, Pairs<'_>); 6] = [
         ("no word", vec![], vec![]),
         ("a wrong word", vec![], vec![("csrf", "0")]),
         ("the word of another session", vec![], vec![("csrf", other.csrf.as_str())]),
@@ -388,7 +391,7 @@ async fn a_login_leads_nowhere_else() {
         assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 1, "{next:?}");
         let encoded: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         let page = send(&server, "GET", &format!("/console/login?next={encoded}"), &[], &[]).await.text();
-        assert_eq!(page.contains("evil.example"), false, "{page}");
+        assert!(!page.contains("evil.example"), "{page}");
     }
 }
 
@@ -397,7 +400,7 @@ async fn every_answer_has_the_headers_that_browsers_obey() {
     let server = Server::shared();
     let admin = Visitor::login(&server, &server.admin_token()).await;
     let cookie = ("cookie", admin.cookie.as_str());
-    let cases: [(&str, &str, Vec<(&str, &str)>, u16); 14] = [
+    let cases: [(&str, &str, Pairs<'_>, u16); 14] = [
         ("GET", "/console", vec![], 303),
         ("GET", "/console/login", vec![], 200),
         ("GET", "/console/submissions", vec![], 303),

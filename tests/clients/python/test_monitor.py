@@ -111,13 +111,13 @@ def test_a_flood_of_short_lines_slows_its_senders_and_ends_no_session(channel):
     monitor = policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
 
     def said():
-        yield monitor_pb2.StreamMonitorRequest(attach=monitor_pb2.Attach())
+        yield policy_decision_service_pb2.StreamMonitorRequest(attach=monitor_pb2.Attach())
         for number in range(count):
             chunk = monitor_pb2.Chunk(
                 stream=monitor_pb2.OUTPUT_STREAM_STDOUT, data=lines[number % 2], seq=number + 1
             )
-            yield monitor_pb2.StreamMonitorRequest(chunk=chunk)
-        yield monitor_pb2.StreamMonitorRequest(detach=monitor_pb2.Detach())
+            yield policy_decision_service_pb2.StreamMonitorRequest(chunk=chunk)
+        yield policy_decision_service_pb2.StreamMonitorRequest(detach=monitor_pb2.Detach())
 
     with concurrent.futures.ThreadPoolExecutor(sessions) as pool:
         ended = list(
