@@ -18,6 +18,8 @@ import { blocked, good } from "./support/skills.js";
 const ROWS = 100_000;
 // What a page may take.
 const PAGE_MS = /[\\/]release[\\/]/.test(process.env.TEST_SERVER ?? "") ? 50 : 150;
+// A search for a part of a text reads one entry of an index for each submission, which a debug build does slowly.
+const SEARCH_MS = PAGE_MS === 50 ? 50 : 600;
 const LOADS = 8;
 const FILL = fileURLToPath(new URL("support/fill.py", import.meta.url));
 
@@ -78,7 +80,8 @@ async function timed(ask) {
 }
 
 for (const [name, path] of PATHS) {
-  test(`${name}, in less than ${PAGE_MS} ms`, async (t) => {
+  const most = name.startsWith("a search") ? SEARCH_MS : PAGE_MS;
+  test(`${name}, in less than ${most} ms`, async (t) => {
     const at = await path();
     const times = [];
     const probes = [];
@@ -88,6 +91,6 @@ for (const [name, path] of PATHS) {
     }
     const took = Math.min(...times) - Math.min(...probes);
     t.diagnostic(`${at}: ${took.toFixed(1)} ms`);
-    assert.ok(took < PAGE_MS, `${at} took ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
+    assert.ok(took < most, `${at} took ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
   });
 }

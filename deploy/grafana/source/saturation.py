@@ -89,6 +89,18 @@ DASHBOARD = dashboard(
         unit="reqps",
     ),
     lines(
+        "Refused for overload, by replica and reason",
+        Query(
+            "sum by (instance, reason) (rate(portcullis_shed_total{@}[$__rate_interval]))",
+            "{{instance}} {{reason}}",
+        ),
+        shows="Calls, sessions and uploads a second that were turned away: no place was free, or too many waited for a processor.",
+        normal="0.",
+        act="`places`: what holds them, an extension, a model, or too few places? `wait`: more replicas or processors.",
+        runbook="portcullissheddingload",
+        unit="reqps",
+    ),
+    lines(
         "Time to a decision by RPC, p95",
         Query(quantile(0.95, "portcullis_request_duration_seconds", "rpc"), "{{rpc}}"),
         shows="Time within which 95 of 100 answers are ready.",
