@@ -74,7 +74,7 @@ def running_server(folder: pathlib.Path, settings: str = "", policies: pathlib.P
         heard.wait(WAIT_S)
         assert serving, "the server did not start:\n" + "".join(log)
         token = (folder / "data" / "admin-token").read_text().strip()
-        yield SimpleNamespace(**serving, admin_token=token)
+        yield SimpleNamespace(**serving, admin_token=token, pid=process.pid)
         metrics = metrics_of(serving)
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0, "SIGTERM ends the server in good order:\n" + "".join(log)

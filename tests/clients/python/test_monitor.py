@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -104,23 +105,28 @@ def test_a_chunk_before_attach_is_a_precondition(channel):
     assert [violation.type for violation in failure.violations] == ["NOT_ATTACHED"]
 
 
-def test_a_flood_of_short_lines_slows_its_senders_and_ends_no_session(channel):
-    """gRPC sends each of these in a frame of its own; all wait on one connection while the server scans."""
+def test_a_flood_of_short_lines_slows_its_senders_and_ends_no_session(server, channel):
+    """gRPC sends each of these in a frame of its own; all wait on one connection while the server does not run."""
     lines = [b'src/a.py:12: password = get("x")\n', b"find . -name x\n"]
     sessions, count = 8, 1_500
     monitor = policy_decision_service_pb2_grpc.PolicyDecisionServiceStub(channel)
 
     def said():
-        yield policy_decision_service_pb2.StreamMonitorRequest(attach=monitor_pb2.Attach())
+        yield policy_decision_service_pb2.StreamMonitorRequest(attach=policy_decision_service_pb2.Attach())
         for number in range(count):
-            chunk = monitor_pb2.Chunk(
+            chunk = policy_decision_service_pb2.Chunk(
                 stream=monitor_pb2.OUTPUT_STREAM_STDOUT, data=lines[number % 2], seq=number + 1
             )
             yield policy_decision_service_pb2.StreamMonitorRequest(chunk=chunk)
-        yield policy_decision_service_pb2.StreamMonitorRequest(detach=monitor_pb2.Detach())
+        yield policy_decision_service_pb2.StreamMonitorRequest(detach=policy_decision_service_pb2.Detach())
 
     with concurrent.futures.ThreadPoolExecutor(sessions) as pool:
-        ended = list(
-            pool.map(lambda _: list(monitor.StreamMonitor(said(), timeout=60))[-1], range(sessions))
-        )
+        streams = [monitor.StreamMonitor(said(), timeout=60) for _ in range(sessions)]
+        for stream in streams:
+            assert next(stream).attached.session_id
+        # A busy machine, only more so: everything that is sent meanwhile waits unread.
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(0.7)
+        os.kill(server.pid, signal.SIGCONT)
+        ended = list(pool.map(lambda stream: list(stream)[-1], streams))
     assert [last.summary.chunks for last in ended] == [count] * sessions
