@@ -32,6 +32,13 @@ const CONTEXT_BYTES: usize = 64;
 const LINE_BYTES: usize = 4 * 1024;
 /// Bytes to which a match that fills its window is followed.
 const FOLLOW_BYTES_MAX: usize = 16 * 1024;
+/// Rejected matches that are retried one byte later, of one rule: so many in any text, and one more for so many bytes of it.
+const RETRIES_MIN: usize = 64;
+const RETRY_EVERY_BYTES: usize = 64;
+/// Bytes of rejected matches that are looked at again, of one rule: so many in any text, and so many times the bytes of it.
+/// What is rejected may be 16 KiB long, begin at every word, and be read by every check of the rule.
+const RETRIED_BYTES_MIN: usize = 16 * 1024;
+const RETRIED_FACTOR_MAX: usize = 4;
 /// What work costs, in nanoseconds of one processor, about; measured without link-time optimisation. Counted rather than
 /// timed, so that a text always costs the same: for each byte of a window that a pattern is asked about, for each byte that
 /// its exact form reads after the relaxed one said yes, more by a byte for so many bytes of the pattern; for each byte of the
@@ -42,8 +49,9 @@ const EXACT_SIZE: u64 = 32;
 const POINT_COST: u64 = 10;
 const POINT_BYTES: usize = 64;
 const LOOK_COST: u64 = 300;
-/// The same for a match and what is asked about it.
+/// The same for a match and what is asked about it, and for each byte of it.
 const MATCH_COST: u64 = 2_000;
+const MATCH_BYTE_COST: u64 = 20;
 /// The same for a literal of a rule, for the first word of a phrase, and for a place of digits, tokens or separators and each
 /// byte of it.
 const LITERAL_COST: u64 = 30;
@@ -263,7 +271,8 @@ impl RuleSet {
                     text,
                     cache,
                     budget,
-                    retries: 64 + text.len() / 64,
+                    retries: RETRIES_MIN + text.len() / RETRY_EVERY_BYTES,
+                    retried_bytes: RETRIED_BYTES_MIN + text.len().saturating_mul(RETRIED_FACTOR_MAX),
                     cost: 0,
                 };
                 let result = match candidates.anchored {
@@ -391,6 +400,8 @@ struct Search<'s, 't> {
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
     retries: usize,
+    /// How many bytes of rejected matches may still be retried.
+    retried_bytes: usize,
     /// What it cost so far.
     cost: u64,
 }
@@ -402,9 +413,8 @@ impl Search<'_, '_> {
             if point.start < done {
                 continue;
             }
-            if let Some(found) = self.find(point.clone(), Anchored::Yes)
-                && self.accept(&found, matches)
-            {
+            let Some(found) = self.find(point.clone(), Anchored::Yes) else { continue };
+            if self.accept(&found, matches) || !self.may_retry(&found) {
                 done = found.end;
             }
         }
@@ -416,7 +426,7 @@ impl Search<'_, '_> {
             let mut at = window.start;
             while at < window.end {
                 let Some(found) = self.find(at..window.end, Anchored::No) else { break };
-                if self.accept(&found, matches) || self.retries == 0 {
+                if self.accept(&found, matches) || self.retries == 0 || !self.may_retry(&found) {
                     at = found.end;
                 } else {
                     self.retries -= 1;
@@ -428,6 +438,13 @@ impl Search<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the bytes of a rejected match may be looked at again; they are counted.
+    fn may_retry(&mut self, rejected: &Range<usize>) -> bool {
+        let left = self.retried_bytes.checked_sub(rejected.len());
+        self.retried_bytes = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// The next match in `window`, followed to its real end where the window cut it.
@@ -465,7 +482,7 @@ impl Search<'_, '_> {
 
     /// Pushes the match unless the rule's own conditions reject it.
     fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
-        self.cost += MATCH_COST;
+        self.cost += MATCH_COST + MATCH_BYTE_COST * whole.len() as u64;
         let Some((value, span)) = self.value_of(whole) else { return false };
         let value = on_boundaries(self.text, value);
         let rule = self.rule;

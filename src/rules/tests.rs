@@ -52,6 +52,25 @@ fn built_in_rules_pass_their_self_check() {
 }
 
 #[test]
+fn rejected_matches_are_not_read_again_from_every_word() {
+    let rules = builtin().rules();
+    let cost = |words: usize| {
+        // Every word begins a value that goes on to the end of the text, and is rejected there.
+        let text = "name:secret".repeat(words);
+        rules.with_scratch(|scratch| {
+            scratch.take_cost();
+            let mut matches = Vec::new();
+            rules
+                .scan(&text, EVERYTHING, None, scratch, &Budget::UNLIMITED, &mut matches)
+                .expect("no budget");
+            scratch.take_cost()
+        })
+    };
+    let (short, long) = (cost(1_500), cost(6_000));
+    assert!(long < 5 * short, "four times the text costs {long} after {short}");
+}
+
+#[test]
 fn what_a_rule_finds_alone_it_finds_among_others() {
     let rules = builtin().rules();
     for (index, rule) in rules.rules().iter().enumerate() {
