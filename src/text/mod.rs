@@ -23,6 +23,7 @@ mod layer;
 mod phrase;
 mod rewrite;
 mod span;
+pub mod strict_json;
 mod view;
 mod views;
 mod window;

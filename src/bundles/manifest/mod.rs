@@ -5,7 +5,6 @@
 
 mod agent;
 mod frontmatter;
-mod json;
 mod plugin;
 mod skill;
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) fn is_primary(path: &str) -> bool {
 
 /// Reads the JSON.
 pub(super) fn read(text: &str) -> Result<Map<String, Value>, (u32, String)> {
-    match super::json::read(text) {
+    match crate::text::strict_json::read(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err((1, "it is no object".to_owned())),
         Err(error) => Err((error.line() as u32, error.to_string())),

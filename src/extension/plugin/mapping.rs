@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::config::{AnswerMapping, RequestMapping, is_category};
 use super::found::{Place, Seen, byte_range};
-use super::strict::Strict;
 use crate::decision::{Direction, Reason, Severity};
 use crate::extension::convert::presentable;
 use crate::extension::failure::Failure;
 use crate::rules::Role;
+use crate::text::strict_json;
 
 /// What a finding says that does not say anything.
 const GENERAL: &str = "An external check found this unsafe.";
@@ -87,7 +87,7 @@ pub(super) fn read(
     body: &[u8],
     text: Option<&str>,
 ) -> Result<(Vec<Seen>, Option<Failure>), Failure> {
-    let Strict(answer) = serde_json::from_slice(body).map_err(|error| {
+    let answer = strict_json::read_bytes(body).map_err(|error| {
         // The text of the error could quote the answer.
         let place = format!("line {}, column {}", error.line(), error.column());
         bad(&format!("is no JSON that can be relied upon ({place})"))

@@ -8,7 +8,6 @@ mod check;
 mod config;
 mod found;
 mod mapping;
-mod strict;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! JSON whose objects have every key once.
 //!
-//! RFC 8259 leaves open which of two equal keys counts (section 4), and readers differ: what is reviewed must be what is
-//! installed, so such a document is refused.
+//! RFC 8259 leaves open which of two equal keys counts (section 4), and readers differ: what is judged here must be what
+//! somebody else acts upon, so such a document is refused.
 
 use std::fmt;
 
@@ -12,8 +12,16 @@ use serde_json::{Map, Number, Value};
 ///
 /// # Errors
 /// It is no JSON, or an object in it has two equal keys; with the place.
-pub(super) fn read(text: &str) -> serde_json::Result<Value> {
+pub fn read(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str::<Unique>(text).map(|unique| unique.0)
+}
+
+/// Reads a document of bytes, which must be UTF-8.
+///
+/// # Errors
+/// The same as of [`read`].
+pub fn read_bytes(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice::<Unique>(bytes).map(|unique| unique.0)
 }
 
 /// A value whose objects, at any depth, have every key once.
@@ -80,17 +88,20 @@ impl<'de> Visitor<'de> for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{read, read_bytes};
 
     #[test]
     fn values_are_those_of_any_reader() {
         for text in [
             r#"{"a": [1, -2, 3.5, 1e300, true, null, "\u00e9"], "b": {"a": {}}}"#,
+            r#"{"a": [1, -2, 0.5, 18446744073709551615, "x", null, true], "b": {"a": {}}}"#,
             "18446744073709551615",
             r#""text""#,
             "[]",
         ] {
-            assert_eq!(read(text).expect(text), serde_json::from_str::<serde_json::Value>(text).expect(text));
+            let plain = serde_json::from_str::<serde_json::Value>(text).expect(text);
+            assert_eq!(read(text).expect(text), plain);
+            assert_eq!(read_bytes(text.as_bytes()).expect(text), plain);
         }
         for text in ["", "{", "[1,]", "{\"a\":1e999}", &"[".repeat(200)] {
             assert!(read(text).is_err(), "{text}");
@@ -102,8 +113,11 @@ mod tests {
         for (text, place) in [
             (r#"{"name": "a", "name": "b"}"#, (1, 20)),
             (r#"{"a": {"x": 1, "\u0078": 2}}"#, (1, 23)),
+            (r#"{"b":{"a":1,"a":2}}"#, (1, 15)),
+            (r#"[{"a":1,"\u0061":2}]"#, (1, 17)),
             ("[{\"a\": 1,\n\"a\": 1}]", (2, 3)),
         ] {
+            assert!(read_bytes(text.as_bytes()).is_err(), "{text}");
             let error = read(text).expect_err(text);
             assert!(error.to_string().contains("stands twice"), "{error}");
             assert_eq!(error.line(), place.0, "{text}: {error}");
