@@ -278,6 +278,9 @@ impl Walk<'_> {
         let node = |nth: usize| nodes.get(nth).map(|argument| &argument.value);
         let value = |nth: usize| given.get(nth).map(|(_, value)| value.clone());
         let at = function.at;
+        if let Shape::Api(path) = &callee.shape {
+            self.define(path, nodes, given, at, scope);
+        }
         match &callee.shape {
             Shape::Api(path) => match &**path {
                 "builtins.setattr"
@@ -385,7 +388,7 @@ impl Walk<'_> {
         }
     }
 
-    fn put_all(&mut self, node: Option<&Node>, base: Value, members: Vec<Given>, at: u32, scope: usize) {
+    pub fn put_all(&mut self, node: Option<&Node>, base: Value, members: Vec<Given>, at: u32, scope: usize) {
         let mut base = base;
         for (name, value) in members.into_iter().take(MEMBERS_MAX) {
             let Some(name) = name else { continue };

@@ -38,7 +38,8 @@ impl Walk<'_> {
                 self.record(&format!("blind_hidden.{name}"), arguments, at, Taint::HIDDEN);
             }
             self.handed_over(arguments, at);
-        } else if words(name).any(|word| self.context.rules.has_word(WordKind::Running, &word)) {
+        } else if name == "$" || words(name).any(|word| self.context.rules.has_word(WordKind::Running, &word))
+        {
             self.handed_over(arguments, at);
         }
     }

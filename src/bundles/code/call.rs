@@ -30,7 +30,10 @@ impl Walk<'_> {
                 }
                 _ => Value::default(),
             },
-            Shape::Class(number) => self.instance(*number, arguments),
+            Shape::Class(number) => match self.called_class(*number, arguments, at) {
+                Some(value) => value,
+                None => self.instance(*number, arguments),
+            },
             Shape::Object(number)
                 if self.in_class(self.objects[*number].class, "__call__", 0).is_some() && self.calls < 8 =>
             {
@@ -120,6 +123,9 @@ impl Walk<'_> {
         if let Some(value) = self.over_elements(base, name, arguments, at) {
             return value;
         }
+        if let Some(value) = self.sent_into(base, name, arguments) {
+            return value;
+        }
         let taking = arguments.iter().any(|(_, value)| callback::may_be_called(value));
         if taking {
             self.pass_on(base.deep_taint(), Some(base), arguments, at);
@@ -142,6 +148,7 @@ impl Walk<'_> {
         }
         let full = format!("*.{name}");
         self.piped(name, base.deep_taint(), arguments, at);
+        self.saved(name, base.deep_taint(), arguments, at);
         self.record_method(&full, base, arguments, at);
         self.blind_method(base, name, taint, arguments, at);
         let given = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
@@ -240,7 +247,10 @@ impl Walk<'_> {
         {
             return value;
         }
+        self.printing = super::printed::Printed::default();
         self.piped(path, callee.taint, arguments, at);
+        self.saved(path, callee.taint, arguments, at);
+        self.packed(path, callee, arguments, at);
         self.told_to_shell(path, callee, arguments, at);
         self.declared(path, arguments);
         if matches!(&**path, "builtins.sorted" | "builtins.iter") {
@@ -257,12 +267,19 @@ impl Walk<'_> {
             self.blind_function(path, arguments, at);
         }
         self.record(path, arguments, at, callee.taint);
+        let printed = std::mem::take(&mut self.printing);
+        let handed = self.handed_out(path, returns, arguments);
+        let returns = returns | printed.taint | handed.taint;
+        if returns.meets(Taint::SCREEN) {
+            self.saved("save", returns, arguments, at);
+        }
         let given = self.pass_on(callee.taint | returns, None, arguments, at);
         self.event(path, arguments, at);
         self.named_members(path, arguments);
         let taint = if is_clean { returns } else { returns | given | callee.taint.without(Taint::HIDDEN) };
         let about = arguments.first().and_then(|(_, value)| value.as_text());
         let about = about.filter(|_| returns.meets(Taint::NETWORK)).or_else(|| callee.about.clone());
+        let about = handed.about.or(printed.about).or(about);
         let about = about.or_else(|| self.interpreter(path, arguments));
         let given_about = || arguments.iter().find_map(|(_, value)| value.about.clone());
         let about = if is_clean { about } else { about.or_else(given_about) };
@@ -295,6 +312,14 @@ impl Walk<'_> {
         }
         let taint = arguments.iter().fold(from, |all, (_, value)| all | value.deep_taint());
         let is_file = |value: &Value| value.api_name().is_some_and(|name| &**name == "file()");
+        // The input of a shell that was started.
+        let is_shell = |value: &Value| {
+            value.about.as_deref() == Some("sh")
+                && value.api_name().is_some_and(|name| name.ends_with(".stdin") || name.ends_with(".spawn()"))
+        };
+        if taint.meets(Taint::NETWORK) && arguments.iter().any(|(_, value)| is_shell(value)) {
+            self.record("file.run_downloaded", &[(None, Value::unknown(taint))], at, Taint::NONE);
+        }
         let files: Vec<_> =
             arguments.iter().filter(|(_, v)| is_file(v)).filter_map(|(_, v)| v.about.clone()).collect();
         for file in files {

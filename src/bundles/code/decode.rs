@@ -102,6 +102,39 @@ pub(super) fn rot13(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
+/// Escapes of literals: `\\xHH`, `\\uHHHH`, `\\UHHHHHHHH` and octal ones.
+pub(super) fn escapes(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let (skip, digits, radix) = match after.as_bytes().first() {
+            Some(b'x') => (1, 2, 16),
+            Some(b'u') => (1, 4, 16),
+            Some(b'U') => (1, 8, 16),
+            Some(b'0'..=b'7') => {
+                let octal = after.bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                (0, octal, 8)
+            }
+            _ => (0, 0, 16),
+        };
+        let number =
+            after.get(skip..skip + digits).and_then(|digits| u32::from_str_radix(digits, radix).ok());
+        match number.and_then(char::from_u32).filter(|_| digits > 0) {
+            Some(c) => {
+                out.push(c);
+                rest = &after[skip + digits..];
+            }
+            None => {
+                out.push('\\');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Percent signs and `%uXXXX`.
 pub(super) fn percent(text: &str) -> String {
     let bytes = text.as_bytes();

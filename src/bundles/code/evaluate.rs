@@ -58,7 +58,13 @@ impl Walk<'_> {
             Kind::Null => Value::of(Shape::Null),
             // A value with methods of its own: its `exec` runs no code.
             Kind::Pattern(text) => Value::api("RegExp()").about(Some(text.clone())),
-            Kind::Name(name) => self.name(name, scope),
+            Kind::Name(name) => {
+                // Escapes in a name (`\u0065val`) have no use but to hide it.
+                let is_escaped = self.language == Language::JavaScript
+                    && self.place.is_none()
+                    && self.text.as_bytes().get(node.at as usize) == Some(&b'\\');
+                self.name(name, scope).with(if is_escaped { Taint::HIDDEN } else { Taint::NONE })
+            }
             Kind::Member(base, name) if is_super(base) => {
                 self.at = node.at;
                 match self.of_parents(name, scope) {
@@ -160,7 +166,11 @@ impl Walk<'_> {
                 let value = inner.as_ref().map_or_else(Value::default, |inner| self.value(inner, scope));
                 let taint = value.deep_taint();
                 self.yields(value);
-                Value::unknown(taint)
+                self.sent().unwrap_or_else(|| Value::unknown(taint))
+            }
+            Kind::Delegate(inner) => {
+                let value = self.value(inner, scope);
+                self.delegate(&value, node.at)
             }
             // What an error tells of secrets is for whoever reads it.
             Kind::Raised => Value { taint: self.raised.taint & RAISED, ..self.raised.clone() },
@@ -366,6 +376,9 @@ impl Walk<'_> {
 
     /// Whether a literal that begins at `at` is written in escapes that nobody reads.
     fn is_escaped(&self, at: usize, bytes: usize) -> bool {
+        if self.place.is_some() {
+            return false;
+        }
         let source = self.text.as_bytes();
         let end = source.len().min(at + 4 + 6 * bytes.min(400));
         let Some(window) = source.get(at..end) else { return false };

@@ -409,6 +409,9 @@ fn bytes_method<'v>(
     let text = || std::str::from_utf8(bytes).ok().map(Value::text);
     Some(match name {
         "decode" | "toString" => match argument(0).and_then(Value::known_text).as_deref() {
+            Some("unicode_escape" | "unicode-escape" | "raw_unicode_escape") => {
+                Value::text(super::decode::escapes(std::str::from_utf8(bytes).ok()?)).with(Taint::HIDDEN)
+            }
             Some("hex") => {
                 let hex: String =
                     bytes.iter().take(TEXT_BYTES_MAX / 2).map(|byte| format!("{byte:02x}")).collect();

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::generator::Generator;
 use super::judge::Hit;
+use super::printed::Printed;
 use super::taint::Taint;
 use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
 use super::value::{ELEMENTS_MAX, Shape, Value};
@@ -40,12 +42,26 @@ pub(super) struct Scope {
 }
 
 /// A class of the file.
+#[derive(Default)]
 pub(super) struct ClassInfo {
     pub scope: usize,
     /// Classes of the file that it derives from.
     pub parents: Vec<usize>,
     /// Members that are given to it when an instance is made, in their order.
     pub fields: Vec<Rc<str>>,
+    /// The class of the file that made it.
+    pub maker: Option<usize>,
+}
+
+/// A function that is being entered.
+#[derive(Default)]
+struct Frame {
+    /// What it returned so far.
+    returned: Value,
+    /// What it gave before it ended.
+    yielded: Vec<Value>,
+    /// What it gets back for what it gives.
+    sent: Option<Value>,
 }
 
 /// An instance.
@@ -72,8 +88,8 @@ pub(super) struct Walk<'a> {
     /// Functions that were met and the scope they were made in, and how often each was entered.
     functions: Vec<(Rc<Function>, usize, Option<usize>)>,
     entries: HashMap<*const Function, (usize, Value)>,
-    /// Values that the functions being entered returned so far, and what they gave before they ended.
-    returned: Vec<(Value, Vec<Value>)>,
+    /// The functions being entered.
+    frames: Vec<Frame>,
     /// What was thrown.
     pub raised: Value,
     /// Members of libraries and modules that the file gave a value, by their canonical names.
@@ -97,8 +113,21 @@ pub(super) struct Walk<'a> {
     pub seen: BTreeSet<String>,
     pub hits: Vec<Hit>,
     pub capabilities: BTreeSet<Capability>,
-    /// Paths that something from the network was written to.
-    pub downloaded: HashSet<Rc<str>>,
+    /// Where what was written to files comes from, by their paths.
+    pub kept: HashMap<Rc<str>, Taint>,
+    /// What commands print that were judged before.
+    pub printed: HashMap<Rc<str>, Printed>,
+    /// What the command prints that is being judged.
+    pub printing: Printed,
+    /// Generators of the file that values may be sent into.
+    pub generators: Vec<Generator>,
+    /// Where the text stands that is run as code and whose names the file knows; `None` outside of such text.
+    pub place: Option<u32>,
+    /// Functions of such texts, and where those stand.
+    pub placed: HashMap<*const Function, u32>,
+    /// Such texts inside one another, and all of them so far.
+    pub defining: usize,
+    pub defined: usize,
     /// Texts that were written to files, by their paths.
     pub written: Vec<(Rc<str>, Rc<str>)>,
     /// Options of the command line that may be given several times.
@@ -127,7 +156,7 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         instances: HashMap::new(),
         functions: Vec::new(),
         entries: HashMap::new(),
-        returned: Vec::new(),
+        frames: Vec::new(),
         raised: Value::default(),
         patched: BTreeMap::new(),
         prototypes: HashMap::new(),
@@ -142,7 +171,14 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         seen: BTreeSet::new(),
         hits: Vec::new(),
         capabilities: BTreeSet::new(),
-        downloaded: HashSet::new(),
+        kept: HashMap::new(),
+        printed: HashMap::new(),
+        printing: Printed::default(),
+        generators: Vec::new(),
+        place: None,
+        placed: HashMap::new(),
+        defining: 0,
+        defined: 0,
         written: Vec::new(),
         listed: HashSet::new(),
         inner: Vec::new(),
@@ -228,11 +264,16 @@ impl Walk<'_> {
 
     /// Gives a value to whoever iterates over what the function being entered gives.
     pub fn yields(&mut self, value: Value) {
-        if let Some((_, yielded)) = self.returned.last_mut()
-            && yielded.len() < YIELDED_MAX
+        if let Some(frame) = self.frames.last_mut()
+            && frame.yielded.len() < YIELDED_MAX
         {
-            yielded.push(value);
+            frame.yielded.push(value);
         }
+    }
+
+    /// What whoever iterates sends back to the function being entered.
+    pub fn sent(&self) -> Option<Value> {
+        self.frames.last()?.sent.clone()
     }
 
     fn declare(&mut self, function: &Rc<Function>, scope: usize) {
@@ -246,6 +287,9 @@ impl Walk<'_> {
     pub fn function(&mut self, function: &Rc<Function>, scope: usize) -> Value {
         if !self.functions.iter().rev().take(64).any(|(known, _, _)| Rc::ptr_eq(known, function)) {
             self.functions.push((function.clone(), scope, None));
+        }
+        if let Some(place) = self.place {
+            self.placed.insert(Rc::as_ptr(function), place);
         }
         Value::of(Shape::Function(function.clone(), scope))
     }
@@ -296,8 +340,8 @@ impl Walk<'_> {
             }
             Statement::Return(node) => {
                 let value = node.as_ref().map_or_else(Value::default, |node| self.value(node, scope));
-                if let Some((returned, _)) = self.returned.last_mut() {
-                    *returned = std::mem::take(returned).or(value);
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.returned = std::mem::take(&mut frame.returned).or(value);
                 }
             }
             Statement::Raise(node) => {
@@ -444,7 +488,8 @@ impl Walk<'_> {
         let inner = self.scope(scope);
         let number = self.classes.len();
         self.derived_from(&bases);
-        self.classes.push(ClassInfo { scope: inner, parents, fields: class.fields.clone() });
+        let info = ClassInfo { scope: inner, parents, fields: class.fields.clone(), maker: None };
+        self.classes.push(info);
         let before = self.functions.len();
         self.block(&class.body, inner);
         // Methods of the class itself know it.
@@ -464,6 +509,8 @@ impl Walk<'_> {
                 *class = Some(number);
             }
         }
+        let name = class.name.clone().unwrap_or_default();
+        self.derived(number, &name, &class.keywords, scope);
         Value::of(Shape::Class(number))
     }
 
@@ -503,7 +550,7 @@ impl Walk<'_> {
         let inner = self.scope(scope);
         let maker = Value::of(Shape::Function(function.clone(), scope));
         self.scopes[inner].names.insert(Rc::from("constructor"), maker);
-        self.classes.push(ClassInfo { scope: inner, parents: Vec::new(), fields: Vec::new() });
+        self.classes.push(ClassInfo { scope: inner, ..ClassInfo::default() });
         self.prototypes.insert(Rc::as_ptr(function), self.classes.len() - 1);
         self.classes.len() - 1
     }
@@ -530,6 +577,18 @@ impl Walk<'_> {
         arguments: &[(Option<Rc<str>>, Value)],
         this: Option<Value>,
     ) -> Value {
+        self.enter_with(function, scope, arguments, this, None)
+    }
+
+    /// Enters a function of the file, to which `sent` is sent where it gives something before its end.
+    pub fn enter_with(
+        &mut self,
+        function: &Rc<Function>,
+        scope: usize,
+        arguments: &[(Option<Rc<str>>, Value)],
+        this: Option<Value>,
+        sent: Option<Value>,
+    ) -> Value {
         let key = Rc::as_ptr(function);
         let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
         let size = function.body.len().max(1) * 20;
@@ -541,17 +600,22 @@ impl Walk<'_> {
         }
         self.entries.insert(key, (entered + 1, last));
         let inner = self.scope(scope);
-        self.parameters(function, arguments, this, inner);
+        self.parameters(function, arguments, this.clone(), inner);
         self.calls += 1;
-        self.returned.push(Default::default());
+        self.frames.push(Frame { sent, ..Frame::default() });
         let (branches, doubled) = (std::mem::take(&mut self.branches), std::mem::take(&mut self.doubled));
+        let place = std::mem::replace(&mut self.place, self.placed.get(&key).copied());
         self.again += usize::from(entered > 0);
         self.block(&function.body, inner);
         self.again -= usize::from(entered > 0);
+        self.place = place;
         (self.branches, self.doubled) = (branches, doubled);
         self.calls -= 1;
-        let (value, yielded) = self.returned.pop().unwrap_or_default();
-        let value = if yielded.is_empty() { value } else { Value::list(yielded) };
+        let frame = self.frames.pop().unwrap_or_default();
+        let value = match frame.yielded.is_empty() {
+            true => frame.returned,
+            false => self.generator(frame.yielded, function, scope, arguments, this),
+        };
         self.entries.insert(key, (entered + 1, value.clone()));
         value
     }

@@ -415,6 +415,7 @@ impl Lower {
         Rc::new(Class {
             name: class.id.as_ref().map(|id| Rc::from(id.name.as_str())),
             bases,
+            keywords: Vec::new(),
             fields: Vec::new(),
             body,
         })

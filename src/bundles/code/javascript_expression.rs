@@ -44,9 +44,10 @@ impl Lower {
             Expression::ClassExpression(class) => Kind::Class(self.js_class(class)),
             Expression::AssignmentExpression(assignment) => self.js_assignment(assignment),
             Expression::AwaitExpression(awaited) => Kind::Await(self.js_boxed(&awaited.argument)),
-            Expression::YieldExpression(given) => {
-                Kind::Yield(given.argument.as_ref().map(|value| self.js_boxed(value)))
-            }
+            Expression::YieldExpression(given) => match &given.argument {
+                Some(value) if given.delegate => Kind::Delegate(self.js_boxed(value)),
+                value => Kind::Yield(value.as_ref().map(|value| self.js_boxed(value))),
+            },
             Expression::BinaryExpression(binary) => self.js_binary(binary),
             Expression::LogicalExpression(logical) => {
                 let (mut row, mut left) = (vec![self.js(&logical.right)], &logical.left);

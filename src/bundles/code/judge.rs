@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::call::Arguments;
 use super::follow::Walk;
 use super::taint::Taint;
-use super::value::{Shape, Value};
+use super::value::{HOLE, Shape, Value};
 use super::worker;
 use crate::bundles::rules::{CallCondition, Matcher};
 use crate::decision::{Capability, CheckFinding, Severity};
@@ -45,14 +45,20 @@ impl Walk<'_> {
         if classes.is_empty() {
             return;
         }
+        if classes.contains("load_code") || classes.contains("import_by_name") || classes.contains("evaluate")
+        {
+            self.load(arguments, at);
+        }
         if classes.contains("shell") || classes.contains("argv") {
             self.run_process(name, arguments, at);
         }
         if classes.contains("evaluate") {
-            let code = arguments.iter().rev().map(|(_, value)| value).find_map(Value::known_text);
-            if let Some(code) = code {
+            for code in codes(arguments) {
                 self.look_at_code(&code, at, "text that is run as code");
             }
+        }
+        if is_own_address(name, arguments) {
+            return;
         }
         let targets = std::iter::once(name).chain(classes.iter().copied());
         let mut wanted: Vec<usize> = targets.flat_map(|target| rules.rules_on(target)).copied().collect();
@@ -61,7 +67,7 @@ impl Walk<'_> {
         for index in wanted {
             let Matcher::Call(condition) = &rules.rules()[index].matcher else { continue };
             if self.holds(condition, arguments, callee) {
-                self.hits.push(Hit { at, rule: index });
+                self.hits.push(Hit { at: self.placed_at(at), rule: index });
             }
         }
     }
@@ -107,7 +113,7 @@ impl Walk<'_> {
         if condition.is_foreign_secret && !self.is_foreign(&looked) {
             return false;
         }
-        let taint = looked.iter().fold(Taint::NONE, |all, value| all | value.deep_taint());
+        let taint = looked.iter().fold(Taint::NONE, |all, value| all | data_taint(value));
         if !condition.taints.is_none() && (taint & condition.taints).count() < condition.taints_min.max(1) {
             return false;
         }
@@ -173,7 +179,7 @@ impl Walk<'_> {
         if self.context.depth > 0 {
             return 1;
         }
-        let at = (at as usize).min(self.text.len());
+        let at = (self.placed_at(at) as usize).min(self.text.len());
         u32::try_from(self.lines.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
 
@@ -232,7 +238,7 @@ impl Walk<'_> {
 
     /// The line in question.
     pub fn snippet(&self, at: u32) -> String {
-        let at = (at as usize).min(self.text.len());
+        let at = (self.placed_at(at) as usize).min(self.text.len());
         let at = (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let line = self.text[start..].lines().next().unwrap_or_default();
@@ -295,6 +301,44 @@ fn detail(kind: &str, name: &str, arguments: &Arguments) -> String {
 pub(super) fn lines(text: &str) -> Vec<usize> {
     debug_assert_eq!(line_of(text, 0), 1);
     std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1)).collect()
+}
+
+/// Whether a page asks the server that it came from: nothing goes to another machine.
+fn is_own_address(name: &str, arguments: &Arguments) -> bool {
+    let address = arguments.first().and_then(|(_, address)| address.as_text());
+    name == "fetch"
+        && address.is_some_and(|address| address.starts_with(['/', '.']) && !address.starts_with("//"))
+}
+
+/// Texts among arguments that may be code, what is not known in them standing as a name.
+fn codes(arguments: &Arguments) -> Vec<Rc<str>> {
+    /// Texts of one call.
+    const CODES_MAX: usize = 4;
+    let choices = arguments.iter().rev().flat_map(|(_, value)| match &value.shape {
+        Shape::Any(choices) => choices.iter().collect(),
+        _ => vec![value],
+    });
+    let texts = choices.filter_map(Value::as_text).filter(|text| text.chars().any(|c| c != HOLE));
+    texts.take(CODES_MAX).map(|text| Rc::from(text.replace(HOLE, "_"))).collect()
+}
+
+/// Addresses of services whose path holds the caller's own token: it says who sends, and is no data.
+const OWN_TOKENS: &[&str] = &[
+    "https://api.telegram.org/bot",
+    "https://discord.com/api/webhooks/",
+    "https://discordapp.com/api/webhooks/",
+    "https://hooks.slack.com/services/",
+];
+
+/// The taint of an argument as data: the token in the path of an address is none.
+fn data_taint(value: &Value) -> Taint {
+    let taint = value.deep_taint();
+    let Shape::Text(text) = &value.shape else { return taint };
+    let rest = OWN_TOKENS.iter().find_map(|start| text.strip_prefix(start));
+    match rest.is_some_and(|rest| rest.starts_with(HOLE) && !rest.contains('?')) {
+        true => taint.without(Taint::SECRET_VARIABLE | Taint::VARIABLE),
+        false => taint,
+    }
 }
 
 /// What the first parameters of functions that run, fetch or look up something are called.

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use super::Language;
 use super::call::Arguments;
 use super::decode;
 use super::follow::Walk;
-use super::name::PUT_TOGETHER;
 use super::taint::Taint;
-use super::value::{ELEMENTS_MAX, Shape, Value, join};
+use super::value::{ELEMENTS_MAX, Shape, Value};
 use crate::bundles::rules::BundleRules;
 
 /// Constants of libraries that names and paths are made of.
@@ -154,89 +152,14 @@ impl Walk<'_> {
         if let Some(value) = self.read_constant(path, callee, arguments) {
             return Some(value);
         }
+        let found = self
+            .module_function(path, callee, arguments, at)
+            .or_else(|| self.function_function(path, callee, arguments, at))
+            .or_else(|| self.file_function(path, callee, arguments, at));
+        if found.is_some() {
+            return found;
+        }
         Some(match &**path {
-            "builtins.getattr" | "Reflect.get" | "inspect.getattr_static" | "_.get" => {
-                let (base, name) = (first?, &arguments.get(1)?.1);
-                let how = name.taint & PUT_TOGETHER | Taint::ASSEMBLED;
-                match name.known_text() {
-                    Some(name) => {
-                        let member = self.member(base, &name, matches!(base.shape, Shape::Api(_)));
-                        if matches!(base.shape, Shape::Unknown) { member.with(how) } else { member }
-                    }
-                    // Any function of a module by a name that is not known.
-                    None => {
-                        let name = base.api_name().map(|module| format!("{module}.*"));
-                        name.map_or(Value::unknown(taint), Value::api).with(taint)
-                    }
-                }
-            }
-            "builtins.vars" | "inspect.getmembers" | "inspect.getmembers_static" if first.is_some() => {
-                let of = first?;
-                match &of.shape {
-                    Shape::Api(module) => Value::api(format!("{module}.__dict__")),
-                    Shape::Object(_) | Shape::Class(_) => of.clone(),
-                    _ => return None,
-                }
-            }
-            // A module by way of what knows where it is.
-            "importlib.util.find_spec" | "importlib.find_loader" | "pkgutil.find_loader" => {
-                Value::api("importlib.spec()").with(first?.taint & PUT_TOGETHER).about(first?.known_text())
-            }
-            "importlib.util.module_from_spec" => {
-                let name = first?.about.clone()?;
-                self.module(&name, at).with(Taint::HIDDEN)
-            }
-            "importlib.spec().loader.load_module" | "importlib.spec().load_module" => {
-                let name = callee.about.clone()?;
-                self.module(&name, at).with(Taint::HIDDEN)
-            }
-            "builtins.__loader__.load_module"
-            | "importlib.machinery.BuiltinImporter.load_module"
-            | "importlib._bootstrap._load"
-            | "zipimport.zipimporter().load_module" => {
-                let name = first?.known_text()?;
-                self.module(&name, at).with(Taint::HIDDEN)
-            }
-            "pydoc.locate" | "pkgutil.resolve_name" => {
-                let text = first?.known_text()?;
-                match super::callback::split_name(&text) {
-                    Some((module, name)) => {
-                        let module = self.module(module, at);
-                        self.member(&module, &name, true)
-                    }
-                    None => self.module(&text, at).with(Taint::HIDDEN),
-                }
-            }
-            "builtins.__import__"
-            | "importlib.import_module"
-            | "importlib.__import__"
-            | "require"
-            | "import"
-            | "builtins.reload"
-            | "importlib.reload"
-            | "createRequire()"
-            | "process.getBuiltinModule"
-            | "module.createRequire()" => {
-                let name = first?;
-                if let Some(module) = name.api_name() {
-                    return Some(Value::api(module.clone()));
-                }
-                let hidden = if name.taint.meets(PUT_TOGETHER) { Taint::HIDDEN } else { Taint::NONE };
-                self.record(path, arguments, at, callee.taint);
-                match name.known_text() {
-                    Some(module) => {
-                        // `__import__("a.b")` gives `a`.
-                        let full = self.module(&module, at);
-                        let head = module.split('.').next().unwrap_or_default();
-                        if &**path == "builtins.__import__" && arguments.len() == 1 {
-                            self.module(head, at).with(hidden)
-                        } else {
-                            full.with(hidden)
-                        }
-                    }
-                    None => Value::unknown(hidden | name.taint.without(PUT_TOGETHER)),
-                }
-            }
             "builtins.chr" | "builtins.unichr" | "String.fromCharCode" | "String.fromCodePoint" => {
                 let mut codes = Vec::new();
                 for (_, value) in arguments {
@@ -336,11 +259,7 @@ impl Walk<'_> {
                 let inner = self.scope(0);
                 let read = Value::of(Shape::Partial(Rc::new((get, vec![(None, target)]))));
                 self.scopes[inner].names.insert(Rc::from("__getattr__"), read);
-                self.classes.push(super::follow::ClassInfo {
-                    scope: inner,
-                    parents: Vec::new(),
-                    fields: Vec::new(),
-                });
+                self.classes.push(super::follow::ClassInfo { scope: inner, ..Default::default() });
                 self.instance(self.classes.len() - 1, &[])
             }
             "Object.getPrototypeOf" if matches!(first?.shape, Shape::Object(_)) => first?.clone(),
@@ -382,7 +301,7 @@ impl Walk<'_> {
                 object
             }
             // A class that is put together out of its members.
-            "builtins.type" if arguments.len() == 3 => {
+            "builtins.type" if arguments.iter().filter(|(name, _)| name.is_none()).count() == 3 => {
                 let inner = self.scope(0);
                 if let Shape::Map(entries) = &arguments[2].1.shape {
                     self.scopes[inner].names.extend(entries.iter().cloned());
@@ -393,8 +312,11 @@ impl Walk<'_> {
                     _ => None,
                 });
                 let parents = parents.collect();
-                self.classes.push(super::follow::ClassInfo { scope: inner, parents, fields: Vec::new() });
-                Value::of(Shape::Class(self.classes.len() - 1))
+                self.classes.push(super::follow::ClassInfo { scope: inner, parents, ..Default::default() });
+                let number = self.classes.len() - 1;
+                let keywords: Vec<_> = arguments.iter().filter(|(name, _)| name.is_some()).cloned().collect();
+                self.made_below(number, &keywords, at);
+                Value::of(Shape::Class(number))
             }
             "builtins.next" => {
                 let value = first?;
@@ -436,110 +358,6 @@ impl Walk<'_> {
                     |nth: usize| Value::list(columns.iter().map(|column| column[nth].clone()).collect());
                 Value::list((0..rows).map(row).collect())
             }
-            "builtins.map" | "builtins.filter" => {
-                let (function, list) = (first?.clone(), &arguments.get(1)?.1);
-                let name = if &**path == "builtins.map" { "map" } else { "filter" };
-                let Some(elements) = self.elements(list) else {
-                    let given = [(None, Value::unknown(list.deep_taint()).about(list.about.clone()))];
-                    let value = self.call(&function, &given, at, false);
-                    return Some(Value::unknown(value.deep_taint() | taint));
-                };
-                let method = Value::of(Shape::Method(Rc::new((Value::list(elements), Rc::from(name)))));
-                self.call(&method, &[(None, function)], at, false)
-            }
-            "functools.reduce" | "builtins.reduce" => {
-                let list = Value::list(self.elements(&arguments.get(1)?.1)?);
-                let mut given = vec![(None, first?.clone())];
-                given.extend(arguments.get(2).cloned());
-                let method = Value::of(Shape::Method(Rc::new((list, Rc::from("reduce")))));
-                self.call(&method, &given, at, false)
-            }
-            "functools.partial" | "functools.partialmethod" => {
-                let given = arguments.iter().skip(1).cloned().collect();
-                Value::of(Shape::Partial(Rc::new((first?.clone(), given))))
-            }
-            // A function that is no method, and one of which the first argument is the class.
-            "builtins.staticmethod" => Value::of(Shape::Partial(Rc::new((first?.clone(), Vec::new())))),
-            "builtins.classmethod" => {
-                let class = (None, Value::default());
-                Value::of(Shape::Partial(Rc::new((first?.clone(), vec![class]))))
-            }
-            "builtins.property" | "functools.cached_property" => {
-                let named = arguments.iter().find(|(name, _)| name.as_deref() == Some("fget"));
-                let getter = named.map(|(_, value)| value).or(first)?;
-                Value::of(Shape::Getter(Rc::new(getter.clone())))
-            }
-            "operator.attrgetter" | "operator.itemgetter" => {
-                let name = first?.clone();
-                let get = Value::api("operator.*getter()");
-                Value::of(Shape::Partial(Rc::new((get, vec![(None, name)]))))
-            }
-            "operator.methodcaller" => {
-                let get = Value::api("operator.methodcaller()");
-                Value::of(Shape::Partial(Rc::new((get, arguments.to_vec()))))
-            }
-            "operator.*getter()" => {
-                let name = first?.known_text()?;
-                let base = arguments.get(1)?.1.clone();
-                self.member(&base, &name, matches!(base.shape, Shape::Api(_)))
-            }
-            "operator.methodcaller()" => {
-                let name = first?.known_text()?;
-                let (_, base) = arguments.last()?;
-                let function = self.member(&base.clone(), &name, matches!(base.shape, Shape::Api(_)));
-                self.call(&function, &arguments[1..arguments.len() - 1], at, false)
-            }
-            // What takes a function and calls it with given arguments.
-            "threading.Thread"
-            | "multiprocessing.Process"
-            | "threading.Timer"
-            | "_thread.start_new_thread" => {
-                let named =
-                    |name: &str| arguments.iter().find(|(n, _)| n.as_deref() == Some(name)).map(|(_, v)| v);
-                let function =
-                    named("target").or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.is_callable()))?;
-                let list = named("args")
-                    .or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.as_list().is_some()));
-                let given = match list {
-                    Some(list) => self.elements(list).unwrap_or_default(),
-                    None => Vec::new(),
-                };
-                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
-                self.call(&function.clone(), &given, at, false);
-                Value::api(format!("{path}()"))
-            }
-            "asyncio.run"
-            | "asyncio.create_task"
-            | "asyncio.wait_for"
-            | "Promise.resolve"
-            | "builtins.anext"
-            | "util.promisify"
-            | "util.callbackify"
-            | "asyncio.get_event_loop().run_until_complete" => first?.clone(),
-            "asyncio.to_thread" | "Reflect.apply" | "atexit.register" | "_.partial" => {
-                let function = first?.clone();
-                match &**path {
-                    "Reflect.apply" => {
-                        return Some(self.call(
-                            &Value::of(Shape::Method(Rc::new((function, Rc::from("apply"))))),
-                            &arguments[1..],
-                            at,
-                            false,
-                        ));
-                    }
-                    _ => self.call(&function, &arguments[1..], at, false),
-                }
-            }
-            "Reflect.construct" => {
-                let given = self.elements(&arguments.get(1)?.1).unwrap_or_default();
-                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
-                self.call(&first?.clone(), &given, at, true)
-            }
-            // Text that was compiled is still that text.
-            "builtins.compile" => {
-                self.record(path, arguments, at, callee.taint);
-                first?.clone().with(taint)
-            }
             "builtins.type" | "builtins.super" | "builtins.object" => {
                 return Some(Value::unknown(Taint::NONE));
             }
@@ -578,137 +396,10 @@ impl Walk<'_> {
                 let method = Value::of(Shape::Method(Rc::new((first?.clone(), Rc::from("join")))));
                 self.call(&method, &arguments[1..], at, false)
             }
-            "os.path.join"
-            | "path.join"
-            | "path.resolve"
-            | "pathlib.Path"
-            | "pathlib.PurePath"
-            | "pathlib.PosixPath"
-            | "os.path.expanduser"
-            | "os.path.expandvars"
-            | "os.path.abspath"
-            | "os.path.realpath"
-            | "os.path.normpath"
-            | "path.normalize"
-            | "posixpath.join"
-            | "pathlib.WindowsPath"
-            | "ntpath.join"
-            | "path.posix.join" => {
-                let mut pieces = Vec::new();
-                for (_, value) in arguments {
-                    let piece = value.piece();
-                    if !pieces.is_empty() && !piece.starts_with('/') {
-                        pieces.push(Rc::from("/"));
-                    } else if !pieces.is_empty() {
-                        // An absolute part throws away what stands before; `path.join` of JavaScript does not.
-                        if self.language == Language::Python {
-                            pieces.clear();
-                        }
-                    }
-                    pieces.push(piece);
-                }
-                join(pieces).map_or(Value::unknown(taint), Value::text).with(taint | Taint::ASSEMBLED)
-            }
-            "pathlib.Path.home" | "os.homedir" => Value::text(HOME).with(Taint::HOST_USER),
-            "tempfile.gettempdir" | "os.tmpdir" | "tempfile.mkdtemp" => Value::text("/tmp"),
-            "tempfile.mktemp" | "tempfile.mkstemp" => Value::text("/tmp/\0"),
-            "pathlib.Path.cwd" | "os.getcwd" | "process.cwd" => Value::text("\0").with(Taint::HOST_FOLDER),
-            "os.path.dirname" | "path.dirname" | "os.path.basename" | "path.basename" => {
-                Value::text(first?.piece()).with(taint)
-            }
-            "builtins.open"
-            | "io.open"
-            | "codecs.open"
-            | "fs.createReadStream"
-            | "fs.openSync"
-            | "os.open"
-            | "fs.open"
-            | "aiofiles.open"
-            | "Deno.open"
-            | "gzip.open"
-            | "Bun.file" => {
-                let file = first?.piece();
-                return Some(self.open(&file, arguments, at));
-            }
-            "fs.createWriteStream" => {
-                let file = first?.piece();
-                let mode = (None, Value::text("w"));
-                return Some(self.open(&file, &[(None, first?.clone()), mode], at));
-            }
-            "os.walk"
-            | "os.listdir"
-            | "os.scandir"
-            | "glob.glob"
-            | "glob.iglob"
-            | "fs.readdirSync"
-            | "fs.readdir"
-            | "glob.sync"
-            | "fast-glob.sync"
-            | "fs.promises.readdir" => {
-                let folder = first?.piece();
-                let taint = self.walked(&folder, !matches!(&**path, "os.listdir" | "os.scandir"));
-                Value::unknown(taint).about(Some(folder))
-            }
-            "fs.readFileSync"
-            | "fs.readFile"
-            | "fs.promises.readFile"
-            | "Deno.readTextFile"
-            | "Deno.readTextFileSync"
-            | "Deno.readFile"
-            | "fs.readJsonSync"
-            | "fs.readJson"
-            | "linecache.getlines"
-            | "fs.promises.open" => {
-                let file = first?.piece();
-                let value = self.read(&file, at);
-                for (_, function) in arguments.iter().skip(1) {
-                    if function.is_callable() {
-                        let error = (None, Value::default());
-                        self.call(function, &[error, (None, value.clone())], at, false);
-                    }
-                }
-                value
-            }
-            "fs.writeFileSync"
-            | "fs.writeFile"
-            | "fs.promises.writeFile"
-            | "fs.appendFileSync"
-            | "fs.appendFile"
-            | "fs.promises.appendFile"
-            | "Deno.writeTextFile"
-            | "Deno.writeTextFileSync"
-            | "Deno.writeFile"
-            | "fs.outputFile"
-            | "fs.outputFileSync"
-            | "Bun.write"
-            | "fs.writeJsonSync"
-            | "fs.writeJson" => {
-                let data = arguments.get(1).map(|(_, value)| value.clone()).unwrap_or_default();
-                self.write(&first?.piece(), &data, at);
-                Value::default()
-            }
-            "shutil.copy" | "shutil.copyfile" | "shutil.copy2" | "shutil.move" | "os.rename"
-            | "os.replace" | "fs.copyFileSync" | "fs.copyFile" | "fs.renameSync" | "fs.rename"
-            | "shutil.copytree" | "fs.cpSync" | "os.symlink" | "fs.symlinkSync" | "os.link" => {
-                let data = self.read(&first?.piece(), at);
-                self.write(&arguments.get(1)?.1.piece(), &data, at);
-                Value::default()
-            }
-            "urllib.request.urlretrieve" | "wget.download" => {
+            "asyncio.open_connection" | "asyncio.open_unix_connection" => {
                 self.record(path, arguments, at, callee.taint);
-                let file = arguments.get(1).map_or_else(|| Rc::from("\0"), |(_, value)| value.piece());
-                self.write(&file, &Value::unknown(Taint::NETWORK), at);
-                Value::unknown(Taint::NETWORK)
-            }
-            "shutil.rmtree" | "os.remove" | "os.unlink" | "os.rmdir" | "fs.rmSync" | "fs.rm"
-            | "fs.unlinkSync" | "fs.rmdirSync" | "fs.unlink" | "fs.promises.rm" | "rimraf"
-            | "rimraf.sync" | "fs.removeSync" | "fs.remove" | "fs.promises.rmdir" | "del"
-            | "os.removedirs" | "fs.promises.unlink" | "fs.rmdir" | "fs.emptyDirSync" | "rimraf.rimraf"
-            | "rimraf.rimrafSync" => {
-                let is_tree = !path.contains("unlink") && !matches!(&**path, "os.remove" | "os.rmdir");
-                self.record(path, arguments, at, callee.taint);
-                self.delete(first?, is_tree, at);
-                Value::default()
+                let reader = Value::api("asyncio.StreamReader()").with(Taint::NETWORK);
+                Value::list(vec![reader, Value::api("asyncio.StreamWriter()")])
             }
             _ => return None,
         })

@@ -11,7 +11,7 @@
 //! Members of instances, classes, functions, modules and tables are followed, with getters, operators and decorators; so
 //! are functions that are given away, called with what stands beside them.
 //!
-//! Not caught: values that travel through other files or into coroutines, metaclasses, objects whose members have names
+//! Not caught: values that travel through other files, through queues between threads, objects whose members have names
 //! that are computed at run time, and what a library does inside.
 
 mod assign;
@@ -19,16 +19,23 @@ mod blind;
 mod call;
 mod callback;
 mod decode;
+mod define;
 mod evaluate;
 mod fold;
 mod follow;
+mod generator;
 mod javascript;
 mod javascript_expression;
 mod judge;
 mod library;
+mod library_files;
+mod library_functions;
+mod library_modules;
+mod making;
 mod name;
 mod origin;
 mod places;
+mod printed;
 mod process;
 mod python;
 mod python_expression;

@@ -354,6 +354,8 @@ impl Walk<'_> {
                 Value::list(vec![base.clone()])
             }
             Shape::Text(_) if &**name == "value" => base.clone(),
+            // An entry of a folder.
+            Shape::Text(_) if &**name == "path" => base.clone(),
             Shape::Text(text) if &**name == "length" => Value::of(Shape::Number(text.chars().count() as f64)),
             Shape::List(list) if &**name == "length" => Value::of(Shape::Number(list.len() as f64)),
             // Parts of a path.
@@ -434,6 +436,9 @@ impl Walk<'_> {
             ("globalThis", name) => name.to_owned(),
             // A module's only export is the module; a promise of a module gives it.
             (path, "default" | "exports") if self.language == Language::JavaScript => path.to_owned(),
+            ("file()" | "file.reader()", "name") if base.about.is_some() => {
+                return Value::text(base.about.clone().unwrap_or_default()).with(base.taint);
+            }
             ("object.__class__" | "Function", "constructor") => {
                 return Value::api("Function").with(base.taint | Taint::HIDDEN);
             }

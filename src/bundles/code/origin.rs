@@ -96,6 +96,13 @@ impl Walk<'_> {
                     let value = text.map_or(Value::unknown(taint), Value::text);
                     return Some(value.with(taint | Taint::DECODED | Taint::HIDDEN));
                 }
+                "unicode_escape" | "raw_unicode_escape" | "unicodeescape" => {
+                    let value = match bytes.as_deref().map(String::from_utf8_lossy) {
+                        Some(text) => Value::text(decode::escapes(&text)),
+                        None => Value::unknown(taint),
+                    };
+                    return Some(value.with(taint | Taint::DECODED | Taint::HIDDEN));
+                }
                 "hex" | "hex_codec" => given(&decode::hex),
                 "base64" | "base64_codec" => given(&decode::base64),
                 "zlib" | "zlib_codec" | "bz2" => given(&|bytes| decode::inflate(bytes).map(|b| b.to_vec())),

@@ -16,6 +16,21 @@ pub(super) const PLACE: Place<'static> =
 const WRITTEN_MAX: usize = 32;
 const WRITTEN_BYTES_MAX: usize = 8 << 10;
 
+/// Files whose origin is remembered.
+const KEPT_MAX: usize = 256;
+/// Where what is in a file may come from that matters when it is read again.
+pub(super) const KEPT: Taint = Taint::union(&[
+    Taint::NETWORK,
+    Taint::ENVIRONMENT,
+    Taint::CREDENTIALS,
+    Taint::KEYCHAIN,
+    Taint::CLIPBOARD,
+    Taint::KEYS,
+    Taint::SCREEN,
+    Taint::CHAT,
+    Taint::HOME_WALK,
+]);
+
 /// Categories of sensitive paths whose contents are a secret.
 const SECRET: &[&str] = &[
     "path.ssh_key",
@@ -35,8 +50,8 @@ const SECRET: &[&str] = &[
 
 impl Walk<'_> {
     /// What the contents of a file are tainted with, by its path.
-    fn contents(&self, file: &str) -> Taint {
-        let mut taint = Taint::FILE;
+    pub fn contents(&self, file: &str) -> Taint {
+        let mut taint = Taint::FILE | self.kept.get(file).copied().unwrap_or_default();
         let lower = file.to_ascii_lowercase();
         if self.context.rules.is_secret_place(&lower) {
             taint |= Taint::CREDENTIALS;
@@ -86,9 +101,7 @@ impl Walk<'_> {
 
     /// Writes to a file.
     pub fn write(&mut self, file: &Rc<str>, data: &Value, at: u32) {
-        if data.deep_taint().meets(Taint::NETWORK) {
-            self.downloaded.insert(file.clone());
-        }
+        self.keep_origin(file, data.deep_taint());
         if let Some(text) = data.as_text().filter(|text| text.len() <= WRITTEN_BYTES_MAX)
             && self.written.len() < WRITTEN_MAX
         {
@@ -102,6 +115,55 @@ impl Walk<'_> {
         );
     }
 
+    /// Remembers where what was written to a file comes from.
+    fn keep_origin(&mut self, file: &Rc<str>, taint: Taint) {
+        let is_named = file.chars().filter(|c| c.is_alphanumeric()).count() > 2;
+        let taint = taint & KEPT;
+        if is_named && !taint.is_none() && (self.kept.len() < KEPT_MAX || self.kept.contains_key(file)) {
+            *self.kept.entry(file.clone()).or_default() |= taint;
+        }
+    }
+
+    /// Something that is saved to a file by a method of its own.
+    pub fn saved(&mut self, name: &str, taint: Taint, arguments: &Arguments, at: u32) {
+        let name = name.rsplit('.').next().unwrap_or_default();
+        let is_saving = matches!(name, "save" | "to_csv" | "to_json" | "tofile" | "to_parquet" | "toFile");
+        if !is_saving || (taint & KEPT).is_none() {
+            return;
+        }
+        if let Some(file) = arguments.first().and_then(|(_, file)| file.as_text()) {
+            self.write(&file, &Value::unknown(taint), at);
+        }
+    }
+
+    /// What is put into an archive is in the archive's file.
+    pub fn packed(&mut self, path: &str, callee: &Value, arguments: &Arguments, at: u32) {
+        let Some((owner, name)) = path.rsplit_once('.') else { return };
+        let is_archive = matches!(owner, "zipfile.ZipFile()" | "tarfile.open()" | "tarfile.TarFile()");
+        if !is_archive || !matches!(name, "write" | "add" | "writestr" | "addfile") {
+            return;
+        }
+        let Some(archive) = callee.about.clone() else { return };
+        let taint = match arguments.first().and_then(|(_, file)| file.as_text()) {
+            Some(file) if name != "writestr" => self.read(&file, at).taint,
+            _ => arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint()),
+        };
+        let given = arguments.first().map_or(Taint::NONE, |(_, file)| file.taint & Taint::HOME_WALK);
+        self.keep_origin(&archive, taint | given);
+    }
+
+    /// A file that is loaded as code, where it came from the network.
+    pub fn load(&mut self, arguments: &Arguments, at: u32) {
+        let files: Vec<Rc<str>> = arguments.iter().filter_map(|(_, value)| value.known_text()).collect();
+        for file in files {
+            let bare = file.strip_prefix("file://").unwrap_or(&file);
+            let kept = self.kept.get(bare).copied().unwrap_or_default();
+            if kept.meets(Taint::NETWORK) {
+                self.record("file.run_downloaded", &[(None, Value::text(file.clone()))], at, Taint::NONE);
+            }
+        }
+    }
+
     /// Deletes a file or a tree.
     pub fn delete(&mut self, path: &Value, is_tree: bool, at: u32) {
         if let Shape::Any(choices) = &path.shape {
@@ -111,7 +173,13 @@ impl Walk<'_> {
         let file = &path.piece();
         let told = Value::text(file.clone()).with(path.deep_taint()).about(path.about.clone());
         self.record("file.delete", &[(None, told)], at, Taint::NONE);
-        if !file.contains('\0') {
+        if file.contains('*') && !file.contains('\0') {
+            // A name that stands for many is one that a shell would work out.
+            let parts: Vec<String> =
+                file.split('*').map(|part| format!("'{}'", part.replace('\'', "'\\''"))).collect();
+            let how = if is_tree { "-rf" } else { "-f" };
+            self.judge_command(&Rc::from(format!("rm {how} {}", parts.join("*"))), at);
+        } else if !file.contains('\0') {
             let words = if is_tree { vec!["rm", "-rf", file] } else { vec!["rm", file] };
             let words: Vec<Value> = words.into_iter().map(Value::text).collect();
             self.run_words(&words, at);
@@ -147,7 +215,7 @@ impl Walk<'_> {
                 Some(Value::default())
             }
             "read" | "readlines" | "readline" | "text" | "json" | "read_text" => {
-                Some(Value::unknown(base.taint).about(Some(file)))
+                Some(Value::unknown(base.taint | self.contents(&file) & KEPT).about(Some(file)))
             }
             _ => None,
         }

@@ -82,12 +82,16 @@ impl Walk<'_> {
         let function = name.rsplit('.').next().unwrap_or_default();
         let unnamed: Vec<&Value> =
             arguments.iter().filter(|(name, _)| name.is_none()).map(|(_, v)| v).collect();
-        let skip = match function {
+        let skip: usize = match function {
             "execl" | "execlp" | "execle" | "execlpe" | "execv" | "execvp" | "execve" | "execvpe" => 1,
             "posix_spawn" | "posix_spawnp" => 1,
             "spawnl" | "spawnlp" | "spawnle" | "spawnv" | "spawnvp" | "spawnve" => 2,
             _ => 0,
         };
+        // The program itself stands before the words that it is given.
+        if let Some(program) = skip.checked_sub(1).and_then(|nth| unnamed.get(nth)?.as_text()) {
+            self.note_downloaded(&program, at);
+        }
         let rest = unnamed.get(skip..).unwrap_or_default();
         let Some(first) = rest.first().copied().or_else(|| argument(arguments, 0)) else {
             return;
@@ -169,6 +173,27 @@ impl Walk<'_> {
         matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh").then(|| Rc::from("sh"))
     }
 
+    /// Whether a call starts an interpreter that reads its program from its input.
+    fn reads_program(&self, path: &str, arguments: &Arguments) -> bool {
+        if self.interpreter(path, arguments).is_some() {
+            return true;
+        }
+        if !self.context.rules.apis_of(path).any(|api| matches!(&*api.class, "shell" | "argv")) {
+            return false;
+        }
+        let Some(first) = argument(arguments, 0) else { return false };
+        let words: Vec<Rc<str>> = match first.as_list() {
+            Some(words) => words.iter().filter_map(Value::known_text).collect(),
+            None => first.known_text().iter().flat_map(|text| text.split(' ')).map(Rc::from).collect(),
+        };
+        let Some((program, rest)) = words.split_first() else { return false };
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        let name = name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_interpreter = ["python", "node", "perl", "ruby", "php", "deno", "bun", "powershell", "pwsh"];
+        is_interpreter.contains(&name)
+            && rest.iter().all(|word| &**word == "-" || matches!(&**word, "-u" | "-s" | "-i"))
+    }
+
     /// Text that is put into a shell which was started, or which is started with it.
     pub fn told_to_shell(&mut self, path: &str, callee: &Value, arguments: &Arguments, at: u32) {
         let name = path.rsplit('.').next().unwrap_or_default();
@@ -180,6 +205,18 @@ impl Walk<'_> {
             false if self.interpreter(path, arguments).is_some() => option(arguments, "input"),
             false => None,
         };
+        // What came from the network is read as a program.
+        let is_remote = |value: &Value| value.deep_taint().meets(Taint::NETWORK);
+        let is_fed = match is_put {
+            true => text.is_some_and(is_remote),
+            false => {
+                let given = ["input", "stdin"].iter().filter_map(|name| option(arguments, name));
+                given.into_iter().any(is_remote) && self.reads_program(path, arguments)
+            }
+        };
+        if is_fed {
+            self.record("file.run_downloaded", &[(None, Value::text("\0"))], at, Taint::NONE);
+        }
         let text = match text.map(|value| (value, value.as_list())) {
             Some((_, Some(lines))) => {
                 Some(Rc::from(lines.iter().map(Value::piece).collect::<Vec<_>>().join("\n")))
@@ -221,7 +258,8 @@ impl Walk<'_> {
         if is_runner || self.written.iter().any(|(file, _)| is_named(&file)) {
             self.run_written(command, at);
         }
-        if self.downloaded.iter().any(|file| is_named(&file)) {
+        let downloaded = self.kept.iter().filter(|(_, taint)| taint.meets(Taint::NETWORK));
+        if downloaded.map(|(file, _)| file).any(|file| is_named(&file)) {
             self.record("file.run_downloaded", &[(None, Value::text(command))], at, Taint::NONE);
         }
     }
@@ -266,8 +304,9 @@ impl Walk<'_> {
         if out.is_empty() { command.clone() } else { Rc::from(out + command) }
     }
 
-    fn judge_command(&mut self, command: &Rc<str>, at: u32) {
+    pub fn judge_command(&mut self, command: &Rc<str>, at: u32) {
         if self.looked_at.contains(&(command.clone(), false)) {
+            self.note_printed(command, None);
             return;
         }
         if command.len() > LIMITS.bytes_max || self.looked_at.len() >= TEXTS_MAX {
@@ -278,6 +317,8 @@ impl Walk<'_> {
         self.step(20 + command.len() / 8);
         let analysis = crate::shell::analyse(command, PLACE, &LIMITS);
         let context = GuardContext { place: PLACE, workspace_roots: &[] };
+        let printed = self.printed_by(&analysis);
+        self.note_printed(command, Some(printed));
         if !analysis.decoded.is_empty() {
             self.record("file.run_decoded", &[(None, Value::text(command.clone()))], at, Taint::NONE);
         }

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
@@ -100,6 +101,7 @@ impl Lower {
                 }
             }
             Stmt::AnnAssign(assign) => {
+                self.annotation(&assign.annotation, out);
                 let target = self.pattern(&assign.target);
                 if let Some(value) = &assign.value {
                     let value = self.expression(value);
@@ -217,6 +219,7 @@ impl Lower {
 
     fn function(&mut self, def: &ast::StmtFunctionDef, out: &mut Vec<Statement>) {
         let (parameters, rest) = self.parameters(&def.parameters);
+        self.annotations(def, out);
         let body = self.statements(&def.body);
         let name: Rc<str> = Rc::from(def.name.as_str());
         let at = def.range.start().to_u32();
@@ -237,6 +240,20 @@ impl Lower {
         let function = Function { name: Some(name.clone()), parameters, rest, body };
         out.push(Statement::Function(Rc::new(function)));
         self.decorated(&def.decorator_list, &name, at, out);
+    }
+
+    /// What stands as a type is worked out when the function is defined: calls in it are made.
+    fn annotations(&mut self, def: &ast::StmtFunctionDef, out: &mut Vec<Statement>) {
+        let parameters = def.parameters.iter().filter_map(|parameter| parameter.annotation());
+        for annotation in parameters.chain(def.returns.as_deref()) {
+            self.annotation(annotation, out);
+        }
+    }
+
+    fn annotation(&mut self, annotation: &Expr, out: &mut Vec<Statement>) {
+        if any_over_expr(annotation, Expr::is_call_expr) {
+            out.push(Statement::Expression(self.expression(annotation)));
+        }
     }
 
     /// `@decorate` is a call of `decorate` with what is defined, and what that gives is known by its name.
@@ -299,10 +316,13 @@ impl Lower {
     }
 
     fn class(&mut self, def: &ast::StmtClassDef, out: &mut Vec<Statement>) {
-        let bases = def.arguments.iter().flat_map(|arguments| {
-            arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value))
-        });
+        let bases = def.arguments.iter().flat_map(|arguments| &arguments.args);
         let bases: Vec<Node> = bases.map(|base| self.expression(base)).collect();
+        let keywords = def.arguments.iter().flat_map(|arguments| &arguments.keywords).map(|keyword| {
+            let name = keyword.arg.as_ref().map(|name| Rc::from(name.as_str()));
+            (name, self.expression(&keyword.value))
+        });
+        let keywords = keywords.collect();
         let fields = def.body.iter().filter_map(|statement| match statement {
             Stmt::AnnAssign(declared) => match &*declared.target {
                 Expr::Name(name) => Some(Rc::from(name.id.as_str())),
@@ -313,7 +333,8 @@ impl Lower {
         let fields = fields.collect();
         let body = self.statements(&def.body);
         let name: Rc<str> = Rc::from(def.name.as_str());
-        out.push(Statement::Class(Rc::new(Class { name: Some(name.clone()), bases, fields, body })));
+        let class = Class { name: Some(name.clone()), bases, keywords, fields, body };
+        out.push(Statement::Class(Rc::new(class)));
         self.decorated(&def.decorator_list, &name, def.range.start().to_u32(), out);
     }
 

@@ -164,7 +164,7 @@ impl Lower {
             }
             Expr::Await(awaited) => Kind::Await(self.boxed(&awaited.value)),
             Expr::Yield(given) => Kind::Yield(given.value.as_ref().map(|value| self.boxed(value))),
-            Expr::YieldFrom(given) => Kind::Await(self.boxed(&given.value)),
+            Expr::YieldFrom(given) => Kind::Delegate(self.boxed(&given.value)),
             Expr::Starred(starred) => Kind::Spread(self.boxed(&starred.value)),
             Expr::Named(named) => {
                 Kind::Assign(Box::new(self.pattern(&named.target)), self.boxed(&named.value))

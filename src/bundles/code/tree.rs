@@ -55,6 +55,8 @@ pub(super) enum Kind {
     Await(Box<Node>),
     /// A value that a generator gives.
     Yield(Option<Box<Node>>),
+    /// All values that another generator gives, and what it returns.
+    Delegate(Box<Node>),
     /// What was thrown last.
     Raised,
     /// A member that a function gives when it is read.
@@ -122,6 +124,8 @@ pub(super) struct Function {
 pub(super) struct Class {
     pub name: Option<Rc<str>>,
     pub bases: Vec<Node>,
+    /// Named arguments of the definition, which those that make classes get.
+    pub keywords: Vec<(Option<Rc<str>>, Node)>,
     /// Names that are declared with a type, in their order: what makes an instance may take their values.
     pub fields: Vec<Rc<str>>,
     pub body: Vec<Statement>,

@@ -47,6 +47,13 @@ pub(super) fn run(language: Language, text: &str, context: Context<'_>) -> Repor
     })
 }
 
+/// Whether a text inside of a file may be parsed on the stack of that file.
+pub(super) fn may_parse(language: Language, text: &str) -> bool {
+    /// Brackets in brackets, or signs in a row, of such a text.
+    const INNER_NESTING_MAX: usize = 100;
+    Shape::of(language, text).nesting <= INNER_NESTING_MAX
+}
+
 /// What is known of a text before it is parsed.
 #[derive(Debug, Default)]
 struct Shape {

@@ -1,0 +1,170 @@
+//! Functions of the languages and their libraries that take functions or make them: maps, partial functions, threads,
+//! decorators, codecs, and text that becomes a function.
+
+use std::rc::Rc;
+
+use super::call::Arguments;
+use super::follow::Walk;
+use super::taint::Taint;
+use super::value::{Shape, Value};
+
+impl Walk<'_> {
+    /// What a function gives that takes functions or makes them; `None` for other functions.
+    pub fn function_function(
+        &mut self,
+        path: &Rc<str>,
+        callee: &Value,
+        arguments: &Arguments,
+        at: u32,
+    ) -> Option<Value> {
+        let first = arguments.first().map(|(_, value)| value);
+        let taint = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+        Some(match &**path {
+            "builtins.map" | "builtins.filter" => {
+                let (function, list) = (first?.clone(), &arguments.get(1)?.1);
+                let name = if &**path == "builtins.map" { "map" } else { "filter" };
+                let Some(elements) = self.elements(list) else {
+                    let given = [(None, Value::unknown(list.deep_taint()).about(list.about.clone()))];
+                    let value = self.call(&function, &given, at, false);
+                    return Some(Value::unknown(value.deep_taint() | taint));
+                };
+                let method = Value::of(Shape::Method(Rc::new((Value::list(elements), Rc::from(name)))));
+                self.call(&method, &[(None, function)], at, false)
+            }
+            "functools.reduce" | "builtins.reduce" => {
+                let list = Value::list(self.elements(&arguments.get(1)?.1)?);
+                let mut given = vec![(None, first?.clone())];
+                given.extend(arguments.get(2).cloned());
+                let method = Value::of(Shape::Method(Rc::new((list, Rc::from("reduce")))));
+                self.call(&method, &given, at, false)
+            }
+            "functools.partial" | "functools.partialmethod" => {
+                let given = arguments.iter().skip(1).cloned().collect();
+                Value::of(Shape::Partial(Rc::new((first?.clone(), given))))
+            }
+            // A function that is no method, and one of which the first argument is the class.
+            "builtins.staticmethod" => Value::of(Shape::Partial(Rc::new((first?.clone(), Vec::new())))),
+            "builtins.classmethod" => {
+                let class = (None, Value::default());
+                Value::of(Shape::Partial(Rc::new((first?.clone(), vec![class]))))
+            }
+            "builtins.property" | "functools.cached_property" => {
+                let named = arguments.iter().find(|(name, _)| name.as_deref() == Some("fget"));
+                let getter = named.map(|(_, value)| value).or(first)?;
+                Value::of(Shape::Getter(Rc::new(getter.clone())))
+            }
+            "operator.attrgetter" | "operator.itemgetter" => {
+                let name = first?.clone();
+                let get = Value::api("operator.*getter()");
+                Value::of(Shape::Partial(Rc::new((get, vec![(None, name)]))))
+            }
+            "operator.methodcaller" => {
+                let get = Value::api("operator.methodcaller()");
+                Value::of(Shape::Partial(Rc::new((get, arguments.to_vec()))))
+            }
+            "operator.*getter()" => {
+                let name = first?.known_text()?;
+                let base = arguments.get(1)?.1.clone();
+                self.member(&base, &name, matches!(base.shape, Shape::Api(_)))
+            }
+            "operator.methodcaller()" => {
+                let name = first?.known_text()?;
+                let (_, base) = arguments.last()?;
+                let function = self.member(&base.clone(), &name, matches!(base.shape, Shape::Api(_)));
+                self.call(&function, &arguments[1..arguments.len() - 1], at, false)
+            }
+            // What takes a function and calls it with given arguments.
+            "threading.Thread"
+            | "multiprocessing.Process"
+            | "threading.Timer"
+            | "_thread.start_new_thread" => {
+                let named =
+                    |name: &str| arguments.iter().find(|(n, _)| n.as_deref() == Some(name)).map(|(_, v)| v);
+                let function =
+                    named("target").or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.is_callable()))?;
+                let list = named("args")
+                    .or_else(|| arguments.iter().map(|(_, v)| v).find(|v| v.as_list().is_some()));
+                let given = match list {
+                    Some(list) => self.elements(list).unwrap_or_default(),
+                    None => Vec::new(),
+                };
+                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                self.call(&function.clone(), &given, at, false);
+                Value::api(format!("{path}()"))
+            }
+            "asyncio.run"
+            | "asyncio.create_task"
+            | "asyncio.wait_for"
+            | "Promise.resolve"
+            | "builtins.anext"
+            | "util.promisify"
+            | "util.callbackify"
+            | "asyncio.get_event_loop().run_until_complete" => first?.clone(),
+            "asyncio.to_thread" | "Reflect.apply" | "atexit.register" | "_.partial" => {
+                let function = first?.clone();
+                match &**path {
+                    "Reflect.apply" => {
+                        return Some(self.call(
+                            &Value::of(Shape::Method(Rc::new((function, Rc::from("apply"))))),
+                            &arguments[1..],
+                            at,
+                            false,
+                        ));
+                    }
+                    _ => self.call(&function, &arguments[1..], at, false),
+                }
+            }
+            "Reflect.construct" => {
+                let given = self.elements(&arguments.get(1)?.1).unwrap_or_default();
+                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                self.call(&first?.clone(), &given, at, true)
+            }
+            // Text that was compiled is still that text.
+            "builtins.eval" if first?.known_text().is_some() => {
+                self.record(path, arguments, at, callee.taint);
+                let code = first?.known_text()?;
+                let hidden = callee.taint | Taint::HIDDEN;
+                return Some(self.value_of_text(&code, at)?.with(hidden));
+            }
+            "Function" => {
+                self.record(path, arguments, at, callee.taint);
+                self.function_of_text(arguments, at).unwrap_or_else(|| Value::unknown(taint))
+            }
+            "codecs.getdecoder" | "codecs.getencoder" => {
+                Value::of(Shape::Partial(Rc::new((Value::api("codecs.*pair"), vec![(None, first?.clone())]))))
+            }
+            "codecs.getincrementaldecoder" | "codecs.getincrementalencoder" => Value::of(Shape::Partial(
+                Rc::new((Value::api("codecs.*machine"), vec![(None, first?.clone())])),
+            )),
+            "codecs.lookup" | "codecs.CodecInfo" => {
+                let of = |api: &str| {
+                    let partial = (Value::api(api), vec![(None, first.cloned().unwrap_or_default())]);
+                    Value::of(Shape::Partial(Rc::new(partial)))
+                };
+                Value::of(Shape::Map(Rc::new(vec![
+                    (Rc::from("decode"), of("codecs.*pair")),
+                    (Rc::from("encode"), of("codecs.*pair")),
+                    (Rc::from("incrementaldecoder"), of("codecs.*machine")),
+                    (Rc::from("incrementalencoder"), of("codecs.*machine")),
+                ])))
+            }
+            "codecs.*machine" => {
+                let text = (Value::api("codecs.*text"), vec![(None, first?.clone())]);
+                let text = Value::of(Shape::Partial(Rc::new(text)));
+                let methods = vec![(Rc::from("decode"), text.clone()), (Rc::from("encode"), text)];
+                Value::of(Shape::Map(Rc::new(methods)))
+            }
+            "codecs.*pair" | "codecs.*text" => {
+                let given = [(None, arguments.get(1)?.1.clone()), (None, first?.clone())];
+                let decoded = self.decoder("codecs.decode", &given, taint);
+                let decoded = decoded.unwrap_or_else(|| arguments[1].1.clone().with(taint));
+                if &**path == "codecs.*text" { decoded } else { Value::list(vec![decoded, Value::default()]) }
+            }
+            "builtins.compile" => {
+                self.record(path, arguments, at, callee.taint);
+                first?.clone().with(taint)
+            }
+            _ => return None,
+        })
+    }
+}
