@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Rule, Source, Totals};
 use super::coverage::{Ledger, Unscanned};
 use super::files::{
-    Content, Opaque, Rank, Syntax, content_of, decode, is_disguised, rank, strings, syntax_of,
+    Content, Opaque, Rank, Syntax, content_of, decode, is_disguised, rank, readable, strings, syntax_of,
 };
 use super::findings::{Findings, digest};
 use super::inspect::refusal_finding;
@@ -26,8 +26,12 @@ const WHOLE_BYTES: u64 = 16 << 20;
 /// Bytes of a larger file that are scanned at once, and how many of them again with the next.
 const WINDOW_BYTES: usize = 1 << 20;
 const OVERLAP_BYTES: usize = 20 << 10;
+/// Words of a path from which it may be a sentence.
+const NAME_WORDS_MIN: usize = 7;
 /// Readable bytes of a binary that are looked at.
 const STRINGS_BYTES: usize = 256 << 10;
+/// Readable bytes of an image, a font or a sound that are looked at; of real ones less than 100 KiB. One with more is held.
+const TEXTS_BYTES: usize = 2 << 20;
 
 /// What has been seen of a bundle so far.
 pub(super) struct Unpack<'i> {
@@ -153,13 +157,15 @@ impl<'i> Unpack<'i> {
                 // Parts that hold text for people are scanned like every other text.
                 let parts: Vec<&[u8]> =
                     inert.texts.iter().filter_map(|range| bytes.get(range.clone())).collect();
-                let texts = strings(&parts.join(&b'\n'), STRINGS_BYTES);
+                let scanned = parts.iter().map(|part| part.len() as u64).sum::<u64>().min(file.size);
+                let all = parts.into_iter().chain(inert.unpacked.iter().map(Vec::as_slice));
+                let (texts, is_whole) = readable(all, TEXTS_BYTES);
                 let done = scan(self.engines, file.path, &texts, Syntax::Prose, &mut self.found);
-                if done.cut.is_some() {
+                let cut = done.cut.or((!is_whole).then_some(Unscanned::TooLarge));
+                if cut.is_some() {
                     self.give_up();
                 }
-                let scanned = parts.iter().map(|part| part.len() as u64).sum();
-                let why = done.cut.unwrap_or(Unscanned::InertMedia);
+                let why = cut.unwrap_or(Unscanned::InertMedia);
                 self.ledger.enter(file.path, file.size, scanned, &["media"], Some(why));
             }
             Content::Zip => self.tree.add(file.path.to_owned(), file.size, file.is_executable, None),
@@ -174,6 +180,7 @@ impl<'i> Unpack<'i> {
 
     /// What the name of a file alone says.
     fn name(&mut self, file: &File<'_>) {
+        self.name_as_text(file.path);
         if is_disguised(file.path) {
             self.found.findings.add(about(
                 file.path,
@@ -183,6 +190,15 @@ impl<'i> Unpack<'i> {
                 "The name ends like something to look at, followed by the extension of something that runs.",
                 "Give the file one extension, its own.",
             ));
+        }
+    }
+
+    /// A name of many words is read by whoever lists the folder, like any other text.
+    fn name_as_text(&mut self, path: &str) {
+        let is_word = |word: &&str| word.len() >= 2 && word.chars().all(char::is_alphabetic);
+        if path.split(|c: char| !c.is_alphanumeric()).filter(is_word).count() >= NAME_WORDS_MIN {
+            let words = path.replace(['/', '_', '-', '+'], " ");
+            scan(self.engines, path, &words, Syntax::Prose, &mut self.found);
         }
     }
 
@@ -294,6 +310,9 @@ impl<'i> Unpack<'i> {
             match self.read(&archive, entry, inner, totals, &mut |_| {}) {
                 Ok(()) => {}
                 Err(refusal) if is_broken_only(refusal.rule) => {
+                    let mut finding = refusal_finding(&refusal, &path);
+                    finding.severity = Severity::Medium;
+                    self.archive.add(finding);
                     self.ledger.enter(&path, entry.size, 0, &[], Some(Unscanned::Archive));
                 }
                 Err(refusal) => return Err(refusal),

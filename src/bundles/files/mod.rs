@@ -6,4 +6,4 @@ mod text;
 
 pub(super) use kind::{Content, Opaque, content_of, is_zip};
 pub(super) use name::{Rank, Syntax, is_disguised, is_sample, rank, syntax_of};
-pub(super) use text::{decode, strings};
+pub(super) use text::{decode, readable, strings};

@@ -42,6 +42,27 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Decoded> {
     is_text.then_some(Decoded { text })
 }
 
+/// The readable pieces of parts of a binary that hold text, in any script, one a line, at most `max` bytes of them; and whether
+/// that is all of them.
+pub(in crate::bundles) fn readable<'p>(parts: impl Iterator<Item = &'p [u8]>, max: usize) -> (String, bool) {
+    let mut out = String::new();
+    for part in parts {
+        for piece in
+            part.utf8_chunks().flat_map(|chunk| chunk.valid().split(|c: char| c.is_control() && c != '\t'))
+        {
+            if piece.chars().nth(STRING_BYTES_MIN - 1).is_none() {
+                continue;
+            }
+            if out.len() + piece.len() >= max {
+                return (out, false);
+            }
+            out.push_str(piece);
+            out.push('\n');
+        }
+    }
+    (out, true)
+}
+
 /// The readable pieces of a binary, one a line, at most `max` bytes of them.
 pub(in crate::bundles) fn strings(bytes: &[u8], max: usize) -> String {
     let mut out = String::new();

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
+use super::packed::unpacked;
+use super::parts::Parts;
 use super::read::{big16, big32, is_zero, run};
+use super::{MayUnpack, NotInert, Texts};
 
 /// Most tables of a font; real ones have about twenty.
 const TABLES_MAX: usize = 256;
 
-pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let count = big16(bytes, 4).filter(|count| (1..=TABLES_MAX).contains(count))?;
     let mut tables = Vec::with_capacity(count);
     for nth in 0..count {
@@ -26,32 +29,67 @@ pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
     tile(bytes, 12 + 16 * count, tables)
 }
 
-pub(super) fn walk_woff(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk_woff(bytes: &[u8], texts: Texts<'_>, may_unpack: MayUnpack<'_>) -> Result<(), NotInert> {
+    let packed = woff_tables(bytes, texts).ok_or(NotInert::BrokenStructure)?;
+    for Table { at, size, is_text } in packed {
+        if !may_unpack(size) {
+            return Err(NotInert::TooMuch);
+        }
+        let table = bytes.get(at).and_then(|part| unpacked(part, size));
+        let table = table.filter(|table| table.len() == size).ok_or(NotInert::BrokenStructure)?;
+        if is_text {
+            texts.add(table);
+        } else {
+            texts.add_readable(&table);
+        }
+    }
+    Ok(())
+}
+
+/// A packed table of a font.
+struct Table {
+    at: Range<usize>,
+    /// Bytes that it holds.
+    size: usize,
+    is_text: bool,
+}
+
+fn woff_tables(bytes: &[u8], texts: &mut Parts) -> Option<Vec<Table>> {
     let count = big16(bytes, 12).filter(|count| (1..=TABLES_MAX).contains(count))?;
     if big32(bytes, 8)? != bytes.len() {
         return None;
     }
-    let mut parts = Vec::with_capacity(count + 2);
+    let (mut parts, mut packed) = (Vec::with_capacity(count + 2), Vec::new());
     for nth in 0..count {
         let record = 44 + 20 * nth;
         let (at, len) = (big32(bytes, record + 4)?, big32(bytes, record + 8)?);
+        let size = big32(bytes, record + 12)?;
         run(bytes, at, len)?;
+        let is_text = matches!(run(bytes, record, 4)?, b"name" | b"meta");
+        match len.cmp(&size) {
+            std::cmp::Ordering::Less => packed.push(Table { at: at..at + len, size, is_text }),
+            std::cmp::Ordering::Equal if is_text => texts.push(at..at + len),
+            std::cmp::Ordering::Equal => {}
+            std::cmp::Ordering::Greater => return None,
+        }
         parts.push(at..at + len);
     }
     // Metadata, which is packed, and private data, which may be anything.
-    let (metadata, metadata_len) = (big32(bytes, 24)?, big32(bytes, 28)?);
+    let (metadata, metadata_len, size) = (big32(bytes, 24)?, big32(bytes, 28)?, big32(bytes, 32)?);
     if metadata_len > 0 {
-        texts.push(metadata..metadata.checked_add(metadata_len)?);
-        parts.push(metadata..metadata.checked_add(metadata_len)?);
+        let at = metadata..metadata.checked_add(metadata_len)?;
+        packed.push(Table { at: at.clone(), size, is_text: true });
+        parts.push(at);
     }
     if big32(bytes, 40)? != 0 {
         return None;
     }
-    tile(bytes, 44 + 20 * count, parts)
+    tile(bytes, 44 + 20 * count, parts)?;
+    Some(packed)
 }
 
 /// The tables of WOFF 2 are one compressed stream; its size must fill the file.
-pub(super) fn walk_woff2(bytes: &[u8], _texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk_woff2(bytes: &[u8], _texts: &mut Parts) -> Option<()> {
     let count = big16(bytes, 12).filter(|count| (1..=TABLES_MAX).contains(count))?;
     let (packed, metadata_len, private_len) = (big32(bytes, 20)?, big32(bytes, 32)?, big32(bytes, 44)?);
     if big32(bytes, 8)? != bytes.len() || metadata_len != 0 || private_len != 0 {

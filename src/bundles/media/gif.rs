@@ -1,10 +1,9 @@
 //! GIF: a screen descriptor, blocks made of sub-blocks, a trailer.
 
-use std::ops::Range;
-
+use super::parts::Parts;
 use super::read::{byte, run};
 
-pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let mut at = 13 + table(byte(bytes, 10)?);
     let mut has_image = false;
     loop {
@@ -16,7 +15,10 @@ pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
                 at = sub_blocks(bytes, body)?;
                 // Comments, plain text, and what applications add (XMP among it).
                 match label {
-                    0xFE | 0x01 | 0xFF => texts.push(body..at),
+                    0xFE | 0x01 | 0xFF => {
+                        texts.push(body..at);
+                        texts.add(joined(&bytes[body..at]));
+                    }
                     0xF9 => {}
                     _ => return None,
                 }
@@ -35,6 +37,17 @@ pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
 /// Size of the colour table that a packed field announces.
 fn table(packed: u8) -> usize {
     if packed & 0x80 == 0 { 0 } else { 3 << ((packed & 7) + 1) }
+}
+
+/// What sub-blocks hold: their sizes stand between words otherwise.
+fn joined(mut blocks: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(blocks.len());
+    while let Some((len, rest)) = blocks.split_first() {
+        let len = usize::from(*len).min(rest.len());
+        out.extend_from_slice(&rest[..len]);
+        blocks = &rest[len..];
+    }
+    out
 }
 
 /// Where a row of sub-blocks ends.

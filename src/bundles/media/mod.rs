@@ -2,21 +2,27 @@
 //!
 //! Such a file is inert: no agent runs it, and nothing is hidden in it, since each byte of it belongs to the structure of
 //! its format. A file with anything before, after or between is none: an archive behind an image, a script in a font.
-//! Parts that hold text for people (PNG `tEXt`, JPEG comments) are named, to be scanned like every other text.
+//! Parts that hold text for people (PNG `tEXt`, JPEG comments) are named, to be scanned like every other text; packed ones are
+//! unpacked, and so is every run of bytes that reads like text, wherever it stands: an agent can be told to read it there.
 //!
-//! Only the structure is walked; outlines are not decoded, and pixels only unpacked where something could stand behind them.
-//! Time is linear in the file and in what `MayUnpack` admits.
+//! Only the structure is walked; outlines and sounds are not decoded, and pixels only unpacked where something could stand
+//! behind them. Time is linear in the file and in what `MayUnpack` admits. Not looked into: the tables of WOFF 2, which are
+//! one Brotli stream.
 
 mod font;
 mod gif;
 mod jpeg;
 mod mpeg;
 mod ogg;
+mod packed;
+mod parts;
 mod png;
 mod read;
 mod riff;
 
 use std::ops::Range;
+
+use parts::Parts;
 
 /// A format that is known to be inert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,8 +52,10 @@ pub enum Media {
 pub struct Inert {
     /// Its format.
     pub media: Media,
-    /// Parts that hold text for people, as bytes of the file.
+    /// Parts that hold text for people, or read like text, as bytes of the file.
     pub texts: Vec<Range<usize>>,
+    /// Such parts that had to be unpacked or put together.
+    pub unpacked: Vec<Vec<u8>>,
 }
 
 /// What stands in the way.
@@ -77,12 +85,13 @@ pub fn inert(path: &str, bytes: &[u8], may_unpack: MayUnpack<'_>) -> Result<Iner
     if !magics.iter().any(|magic| bytes.starts_with(magic)) {
         return Err(NotInert::OtherMagic);
     }
-    let mut texts = Vec::new();
+    let mut parts = Parts::default();
     match walk {
-        Walk::Plain(walk) => walk(bytes, &mut texts).ok_or(NotInert::BrokenStructure)?,
-        Walk::Packed(walk) => walk(bytes, &mut texts, may_unpack)?,
+        Walk::Plain(walk) => walk(bytes, &mut parts).ok_or(NotInert::BrokenStructure)?,
+        Walk::Packed(walk) => walk(bytes, &mut parts, may_unpack)?,
     }
-    Ok(Inert { media, texts })
+    let (texts, unpacked) = parts.finish(bytes);
+    Ok(Inert { media, texts, unpacked })
 }
 
 /// Walks a file; `None` when a byte of it is out of place. Adds the parts that hold text.
@@ -93,7 +102,7 @@ enum Walk {
 }
 
 /// Where the parts that hold text are noted.
-type Texts<'t> = &'t mut Vec<Range<usize>>;
+type Texts<'t> = &'t mut Parts;
 
 fn format_of(extension: &str) -> Option<(Media, &'static [&'static [u8]], Walk)> {
     use Walk::{Packed, Plain};
@@ -103,7 +112,7 @@ fn format_of(extension: &str) -> Option<(Media, &'static [&'static [u8]], Walk)>
         "gif" => (Media::Gif, &[b"GIF87a", b"GIF89a"], Plain(gif::walk)),
         "webp" => (Media::WebP, &[b"RIFF"], Plain(riff::walk_webp)),
         "ttf" | "otf" => (Media::Font, &[b"\0\x01\0\0", b"OTTO", b"true"], Plain(font::walk)),
-        "woff" => (Media::Woff, &[b"wOFF"], Plain(font::walk_woff)),
+        "woff" => (Media::Woff, &[b"wOFF"], Packed(font::walk_woff)),
         "woff2" => (Media::Woff, &[b"wOF2"], Plain(font::walk_woff2)),
         "wav" => (Media::Wave, &[b"RIFF"], Plain(riff::walk_wave)),
         "mp3" => {

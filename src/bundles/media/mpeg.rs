@@ -1,7 +1,6 @@
 //! MP3: an ID3v2 tag perhaps, frames one after another, an ID3v1 tag perhaps.
 
-use std::ops::Range;
-
+use super::parts::Parts;
 use super::read::{byte, is_zero, run};
 
 /// Kilobits a second by index, for layer III of MPEG 1 and of MPEG 2 and 2.5.
@@ -12,7 +11,7 @@ const SAMPLES: [usize; 3] = [44_100, 48_000, 32_000];
 /// Size of an ID3v1 tag.
 const ID3V1_BYTES: usize = 128;
 
-pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let mut at = 0;
     if bytes.starts_with(b"ID3") {
         // Four bytes of seven bits (ID3v2, 3.1).

@@ -1,7 +1,6 @@
 //! Ogg: pages with checksums, each one naming its size.
 
-use std::ops::Range;
-
+use super::parts::Parts;
 use super::read::{byte, little32, run};
 
 /// Generator of the checksum (RFC 3533, 6): not reflected, no inversion.
@@ -23,7 +22,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-pub(super) fn walk(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let mut at = 0;
     while at < bytes.len() {
         if run(bytes, at, 4)? != b"OggS" || byte(bytes, at + 4)? != 0 {

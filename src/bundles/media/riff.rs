@@ -1,10 +1,9 @@
 //! RIFF: chunks with sizes inside one chunk that is the whole file. WebP images and WAVE sounds.
 
-use std::ops::Range;
-
+use super::parts::Parts;
 use super::read::{little32, run};
 
-pub(super) fn walk_webp(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk_webp(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let is_known = |kind: &[u8]| {
         matches!(
             kind,
@@ -14,7 +13,7 @@ pub(super) fn walk_webp(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<(
     walk(bytes, b"WEBP", is_known, &[b"EXIF", b"XMP "], texts)
 }
 
-pub(super) fn walk_wave(bytes: &[u8], texts: &mut Vec<Range<usize>>) -> Option<()> {
+pub(super) fn walk_wave(bytes: &[u8], texts: &mut Parts) -> Option<()> {
     let is_known = |kind: &[u8]| {
         matches!(
             kind,
@@ -29,7 +28,7 @@ fn walk(
     form: &[u8],
     is_known: impl Fn(&[u8]) -> bool,
     with_text: &[&[u8]],
-    texts: &mut Vec<Range<usize>>,
+    texts: &mut Parts,
 ) -> Option<()> {
     let whole = little32(bytes, 4)?.checked_add(8)?;
     if whole != bytes.len() || run(bytes, 8, 4)? != form {
