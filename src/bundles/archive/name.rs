@@ -96,6 +96,11 @@ fn check_escapes(name: &str) -> Result<(), Refusal> {
             return Ok(());
         }
         decoded = next;
+        // Two bytes for a character of one (RFC 3629, section 3) are a dot or a slash to a careless reader.
+        if decoded.iter().any(|byte| matches!(byte, 0xC0 | 0xC1)) {
+            let message = "its path has an overlong character once its % escapes are read";
+            return Err(Refusal::new(Rule::PathTraversal, message));
+        }
         let leads_away =
             decoded.split(|b| matches!(b, b'/' | b'\\')).any(|part| matches!(part, b"." | b".."));
         let separators = |bytes: &[u8]| bytes.iter().filter(|b| matches!(b, b'/' | b'\\')).count();
@@ -103,6 +108,7 @@ fn check_escapes(name: &str) -> Result<(), Refusal> {
             let message = "its path leads to another folder once its % escapes are read";
             return Err(Refusal::new(Rule::PathTraversal, message));
         }
+        check_root(&String::from_utf8_lossy(&decoded))?;
         if decoded.iter().any(u8::is_ascii_control) {
             let message = "its path has a control character once its % escapes are read";
             return Err(Refusal::new(Rule::ControlCharacter, message));
@@ -142,6 +148,12 @@ fn unsafe_name(name: &str) -> Option<(Rule, &'static str)> {
     if matches!(plain.as_str(), "." | "..") || plain.contains(['/', '\\']) {
         return Some((Rule::PathTraversal, "its path leads to another folder"));
     }
+    if leads_up(&plain) {
+        return Some((
+            Rule::PathTraversal,
+            "its path leads to another folder, as some readers take its characters",
+        ));
+    }
     if plain.ends_with(['.', ' ']) {
         let what = "a name in its path ends with a dot or a space, which some systems drop";
         return Some((Rule::ReservedName, what));
@@ -155,6 +167,43 @@ fn unsafe_name(name: &str) -> Option<(Rule, &'static str)> {
         return Some((Rule::ReservedName, "a name in its path is that of a device on Windows"));
     }
     None
+}
+
+/// Whether a name leads up once every character counts as the separator or the dot that some reader makes of it: look-alikes
+/// of slashes, signs that code pages have in place of the backslash, references of HTML, and parameters of a path.
+fn leads_up(name: &str) -> bool {
+    if !name.contains(['.', '&']) {
+        return false;
+    }
+    let mut read = name.to_owned();
+    for (reference, plain) in
+        [("&#46;", "."), ("&#x2e;", "."), ("&#47;", "/"), ("&#x2f;", "/"), ("&#92;", "/"), ("&#x5c;", "/")]
+    {
+        if read.contains('&') {
+            read = read.replace(reference, plain).replace(&reference.to_uppercase(), plain);
+        }
+    }
+    let is_separator = |c: char| {
+        matches!(
+            c,
+            '/' | ';'
+                | '\u{a5}'
+                | '\u{20a9}'
+                | '\u{2044}'
+                | '\u{2215}'
+                | '\u{2216}'
+                | '\u{2571}'
+                | '\u{2572}'
+                | '\u{29f5}'
+                | '\u{29f8}'
+                | '\u{29f9}'
+                | '\u{27cb}'
+                | '\u{27cd}'
+                | '\u{3033}'
+                | '\u{4e3f}'
+        )
+    };
+    read.split(is_separator).any(|part| matches!(part, ".." | "..."))
 }
 
 /// All paths of an archive, as a file system that knows neither case nor spelling would see them.
