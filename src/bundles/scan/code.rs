@@ -32,6 +32,44 @@ pub(super) fn mapped(
         return;
     }
     let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
+    told(scan, language, report, is_file, line_of);
+}
+
+/// What the first words of lines are in a program; a text without one is not tried.
+const PYTHON: &[&str] = &["import ", "from ", "exec(", "eval(", "__import__("];
+const JAVASCRIPT: &[&str] = &["require(", "import(", "import ", "eval(", "fetch(", "process.", "Function("];
+
+/// Looks at a file whose name says nothing of its language, where all of it is a program: a command that names it, such as
+/// `python3 data`, runs it whatever it is called.
+pub(super) fn unnamed(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    if text.len() > code::FILE_BYTES_MAX {
+        return;
+    }
+    let starts = |words: &[&str]| {
+        text.lines().any(|line| words.iter().any(|word| line.trim_start().starts_with(word)))
+    };
+    let is_python = starts(PYTHON);
+    let is_javascript = JAVASCRIPT.iter().any(|word| text.contains(word)) && text.contains('(');
+    for (language, is_tried) in [(Language::Python, is_python), (Language::JavaScript, is_javascript)] {
+        if !is_tried || !scan.may(Task::Program, text.len()) {
+            continue;
+        }
+        let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
+        if report.not_parsed.is_none() {
+            told(scan, language, report, true, &|line| line);
+            return;
+        }
+    }
+}
+
+fn told(
+    scan: &mut Scan<'_, '_>,
+    language: Language,
+    report: code::Report,
+    is_file: bool,
+    line_of: &dyn Fn(u32) -> u32,
+) {
     match report.not_parsed {
         // Padding would switch the parser off otherwise: a person looks at what the engines of text alone have read.
         Some(NotParsed::TooLarge) if is_file => scan.done.cut = Some(Unscanned::TooLarge),

@@ -8,6 +8,8 @@ const TAGS_MIN: usize = 8;
 /// Zero-width characters between letters from which they are no accident of copying.
 const JOINTS_WARN: usize = 2;
 const JOINTS_FAIL: usize = 8;
+/// Zero-width characters in a row that spell something: no script and no emoji has so many.
+const BITS_MIN: usize = 16;
 
 /// What a text holds of them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,8 @@ struct Hidden {
     /// Zero-width characters between letters, and the first of them.
     joints: usize,
     first_joint: usize,
+    /// Where zero-width characters begin that stand in a row.
+    bits: Option<usize>,
     /// The first character that turns the direction of writing, or the first that forces one, and whether it does.
     bidi: Option<(usize, bool)>,
 }
@@ -28,6 +32,7 @@ fn hidden(text: &str) -> Hidden {
     let (mut start, mut count, mut end) = (0, 0, 0);
     // The last character that takes room before the last one that takes none, and where that one ends.
     let (mut before, mut joint_end) = (' ', 0);
+    let (mut row_start, mut row) = (0, 0);
     for at in memchr::memchr3_iter(0xe2, 0xef, 0xf3, text.as_bytes()) {
         let mut rest = text[at..].chars();
         let Some(c) = rest.next() else { continue };
@@ -44,6 +49,11 @@ fn hidden(text: &str) -> Hidden {
         } else if is_joint(c) {
             let visible = text[joint_end..at].chars().rev().find(|c| *c != '\u{ad}');
             before = visible.unwrap_or(before);
+            if row == 0 || at != joint_end {
+                (row_start, row) = (at, 0);
+            }
+            row += 1;
+            out.bits = out.bits.or((row >= BITS_MIN).then_some(row_start));
             joint_end = at + c.len_utf8();
             if is_plain(before) && rest.next().is_some_and(is_plain) {
                 out.first_joint = if out.joints == 0 { at } else { out.first_joint };
@@ -65,8 +75,8 @@ const fn is_joint(c: char) -> bool {
 
 /// Looks for hidden characters.
 pub(super) fn scan(scan: &mut Scan<'_, '_>) {
-    let Hidden { spelled, joints, first_joint, bidi } = hidden(scan.text);
-    for at in spelled {
+    let Hidden { spelled, joints, first_joint, bits, bidi } = hidden(scan.text);
+    for at in spelled.into_iter().chain(bits) {
         let rule = Rule {
             id: "bundle.hidden-tags",
             category: "hidden_unicode",
@@ -126,10 +136,19 @@ mod tests {
         let mut out = Hidden::default();
         let chars: Vec<(usize, char)> = text.char_indices().collect();
         let mut run: Vec<usize> = Vec::new();
+        let mut row: Vec<usize> = Vec::new();
         let mut before = ' ';
         for (index, (at, c)) in chars.iter().copied().enumerate() {
             if is_tag(c) {
                 run.push(at);
+            }
+            if is_joint(c) {
+                row.push(at);
+            } else {
+                row.clear();
+            }
+            if row.len() >= BITS_MIN {
+                out.bits = out.bits.or(Some(row[0]));
             }
             let is_last = chars.get(index + 1).is_none_or(|(_, next)| !is_tag(*next));
             if is_last && run.len() >= TAGS_MIN {

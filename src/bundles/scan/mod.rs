@@ -9,6 +9,7 @@ mod hidden;
 mod notebook;
 mod origin;
 mod package;
+mod page;
 mod parcel;
 mod patterns;
 mod server;
@@ -149,6 +150,9 @@ impl Scan<'_, '_> {
     }
 
     fn core_window(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) {
+        // Quotes are how a table is written, and quote nothing.
+        let unquoted = is_table(self.path).then(|| text.replace('"', " "));
+        let text = unquoted.as_deref().unwrap_or(text);
         let scanner = self.engines.scanner;
         let plugins = scanner.rules().plugin_bits([SECRETS, INJECTION]);
         let request = crate::detect::Request {
@@ -213,7 +217,11 @@ impl Scan<'_, '_> {
         }
         match self.syntax {
             Syntax::Markdown => document::markdown(self),
-            Syntax::Prose => document::prose(self),
+            Syntax::Prose => {
+                document::prose(self);
+                page::scripts(self);
+                code::unnamed(self);
+            }
             Syntax::Shell => {
                 self.engine("shell");
                 shell::script(self, self.text, 1, shell::Place::Script);
@@ -233,7 +241,8 @@ impl Scan<'_, '_> {
             Syntax::Requirements => package::requirements(self),
             Syntax::Notebook => notebook::cells(self),
             Syntax::Config => unit::commands(self),
-            Syntax::Script(_) | Syntax::Data => {}
+            Syntax::Script(_) => page::scripts(self),
+            Syntax::Data => code::unnamed(self),
         }
     }
 
@@ -277,6 +286,12 @@ impl Scan<'_, '_> {
             self.found.capabilities.push(Capability { kind, file, line, detail });
         }
     }
+}
+
+/// Whether a file is a table of values with separators.
+fn is_table(path: &str) -> bool {
+    let extension = path.rsplit('.').next().unwrap_or_default();
+    ["csv", "tsv", "psv"].iter().any(|table| extension.eq_ignore_ascii_case(table))
 }
 
 /// What a finding says, wherever it is.
