@@ -93,6 +93,28 @@ const SCRIPTS: &[&str] = &[
     "scala",
     "groovy",
     "gradle",
+    "gemspec",
+    "podspec",
+    "rake",
+    "ru",
+    "cmake",
+    "vim",
+    "el",
+    "jsp",
+    "asp",
+    "aspx",
+    "pde",
+    "ino",
+    "zig",
+    "nim",
+    "cr",
+    "ml",
+    "fs",
+    "fsx",
+    "d",
+    "pas",
+    "bicep",
+    "hcl",
     "tcl",
     "awk",
     "sed",
@@ -163,7 +185,11 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         _ if lower.starts_with("dockerfile") || lower.starts_with("containerfile") => return Syntax::Docker,
         _ if lower.starts_with("requirements") && extension == "txt" => return Syntax::Requirements,
         "constraints.txt" => return Syntax::Requirements,
-        "crontab" => return Syntax::Config,
+        "crontab" | "procfile" => return Syntax::Config,
+        "jenkinsfile" | "rakefile" | "gemfile" | "vagrantfile" | "brewfile" | "podfile" | "fastfile"
+        | "dangerfile" | "capfile" | "guardfile" | "berksfile" | "snakefile" | "tiltfile" => {
+            return Syntax::Script(Script::Other);
+        }
         ".cursorrules" | ".windsurfrules" | ".clinerules" => return Syntax::Markdown,
         _ => {}
     }

@@ -12,6 +12,7 @@ mod package;
 mod page;
 mod parcel;
 mod patterns;
+mod quoted;
 mod server;
 mod shell;
 mod unit;
@@ -236,13 +237,30 @@ impl Scan<'_, '_> {
             }
             Syntax::Code(language) => code::code(self, language, self.text, 1, true),
             Syntax::Json => config::json_file(self),
-            Syntax::Yaml => config::yaml_file(self),
-            Syntax::Toml => config::toml_file(self),
+            Syntax::Yaml => {
+                config::yaml_file(self);
+                if self.path.rsplit('/').next().is_some_and(|name| name.starts_with('.')) {
+                    quoted::commands(self);
+                }
+            }
+            Syntax::Toml => {
+                config::toml_file(self);
+                quoted::commands(self);
+            }
             Syntax::Requirements => package::requirements(self),
             Syntax::Notebook => notebook::cells(self),
-            Syntax::Config => unit::commands(self),
-            Syntax::Script(_) => page::scripts(self),
-            Syntax::Data => code::unnamed(self),
+            Syntax::Config => {
+                unit::commands(self);
+                quoted::commands(self);
+            }
+            Syntax::Script(_) => {
+                quoted::commands(self);
+                page::scripts(self);
+            }
+            Syntax::Data => {
+                quoted::commands(self);
+                code::unnamed(self);
+            }
         }
     }
 

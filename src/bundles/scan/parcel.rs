@@ -37,6 +37,14 @@ pub(super) fn sent<'a>(analysis: &'a Analysis, text: &str) -> Option<&'a Effect>
     if let Some(send) = sends.iter().find(prints) {
         return Some(send);
     }
+    // A folder of secrets as a whole.
+    let is_folder = |send: &&&Effect| {
+        send.kind == EffectKind::SendData
+            && send.target.as_ref().is_some_and(|target| is_secret_folder(&target.text))
+    };
+    if let Some(send) = sends.iter().find(is_folder) {
+        return Some(send);
+    }
     let packs: Vec<&Effect> = effects.iter().filter(|effect| is_secret(effect)).collect();
     let files = effects.iter().filter(|effect| {
         effect.kind == EffectKind::WritePath && packs.iter().any(|pack| pack.span == effect.span)
@@ -58,14 +66,19 @@ fn is_output_of(argument: &Argument, program: &str) -> bool {
     matches!(&argument.origin, Origin::Output(from) if &**from == program) && !program.is_empty()
 }
 
+fn is_secret_folder(path: &str) -> bool {
+    let last =
+        path.trim_end_matches(['/', '*', '.']).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    SECRET_FOLDERS.contains(&last)
+}
+
 /// Whether an effect reads a file of credentials, keys or the like, or a folder of them.
 fn is_secret(effect: &Effect) -> bool {
     let Some(target) = effect.target.as_ref().filter(|_| effect.kind == EffectKind::ReadPath) else {
         return false;
     };
-    let last = target.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let request = PathRequest::of_file_tool(&target.text, Access::Read, &PLACE);
-    SECRET_FOLDERS.contains(&last)
+    is_secret_folder(&target.text)
         || SensitivePaths::builtin().judge(&request).hit.is_some_and(|hit| hit.severity >= Severity::High)
 }
 

@@ -289,6 +289,15 @@ pub(super) fn recipes(scan: &mut Scan<'_, '_>) {
     script(scan, &block, 1, Place::Script);
 }
 
+/// A word as a shell reads it whole.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 fn shell_call(line: &str) -> Option<&str> {
     let inner = line.split_once("$(shell ")?.1;
     Some(inner.rsplit_once(')').map_or(inner, |(inner, _)| inner))
@@ -311,7 +320,7 @@ pub(super) fn docker(scan: &mut Scan<'_, '_>) {
         goes_on = !body.is_empty() && body.ends_with('\\');
         // A list in brackets is run without a shell.
         match serde_json::from_str::<Vec<String>>(body) {
-            Ok(list) => block.push_str(&list.join(" ")),
+            Ok(list) => block.push_str(&list.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
             Err(_) => block.push_str(
                 body.strip_prefix("--")
                     .map_or(body, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest)),

@@ -619,6 +619,15 @@ pub(super) fn gh(call: &mut Call<'_, '_>) {
     });
     let verbs = (options.operand(0), options.operand(1));
     match verbs {
+        ("gist", "create") => {
+            let files: Vec<Argument> = options.operands.iter().skip(2).map(|file| (*file).clone()).collect();
+            for file in &files {
+                call.send_file(file, "gh gist create");
+            }
+            if files.is_empty() {
+                call.send_input("gh gist create");
+            }
+        }
         ("auth", "token") => call.tell(EffectKind::RevealSecret, None, "gh auth token"),
         ("auth", "status") if options.has(&["t", "show-token"]) => {
             call.tell(EffectKind::RevealSecret, None, "gh auth token");
