@@ -171,20 +171,27 @@ impl Engine<'_> {
     /// A coprocess: what follows talks to it through descriptors.
     fn coproc(&mut self, script: &Script<'_>, id: CommandId, command: &Command<'_>) {
         let facts = std::mem::take(&mut self.facts);
+        let span = script.span(command.span);
+        let outer = self.io.clone();
+        self.io.wanted = true;
+        self.io.out = Argument { span: span.clone(), ..Argument::default() };
         self.concurrency += 1;
         self.command(script, id);
         self.concurrency -= 1;
+        let out = std::mem::replace(&mut self.io, outer).out;
+        self.coprocess = Some((script.id, id));
         let found = std::mem::replace(&mut self.facts, facts);
-        let span = script.span(command.span);
-        let channel = match &found.connection {
-            Some((host, _)) => Channel::Socket(std::sync::Arc::clone(host)),
-            None => Channel::Inherited,
+        // What it prints is read from one descriptor, what is written to the other one is its input.
+        let channels = match &found.connection {
+            Some((host, _)) => ["63", "60"].map(|name| (name, Channel::Socket(std::sync::Arc::clone(host)))),
+            None => {
+                let printed = self.hidden_file(super::io::input_of(out));
+                [("63", Channel::File(printed.into())), ("60", Channel::Inherited)]
+            }
         };
         let mut descriptors = (*self.io.descriptors).clone();
         descriptors.retain(|(name, _)| !matches!(name.as_str(), "63" | "60"));
-        for name in ["63", "60"] {
-            descriptors.push((name.to_owned(), channel.clone()));
-        }
+        descriptors.extend(channels.map(|(name, channel)| (name.to_owned(), channel)));
         self.io.descriptors = Rc::new(descriptors);
         let ends = ["63", "60"].map(|name| Argument::constant(name, span.clone()));
         self.scope.set("COPROC", super::Value::Array(Rc::new(ends.to_vec())));

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use super::analysis::{Analysis, Unresolved, UnresolvedCause};
 use super::argument::{Argument, Origin};
-use super::ast::{Ast, Span, SyntaxProblemKind};
+use super::ast::{Ast, CommandId, Span, SyntaxProblemKind};
 use super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::limits::Limits;
 use super::programs::{Attributes, Language};
@@ -137,6 +137,8 @@ pub(in crate::shell) struct Engine<'a> {
     via: Vec<&'static str>,
     calls: Vec<Call>,
     concurrency: usize,
+    /// The coprocess that was started last, by the script that it stands in.
+    coprocess: Option<(u32, CommandId)>,
     nesting: usize,
     depth: usize,
     scripts: u32,
@@ -172,6 +174,7 @@ impl<'a> Engine<'a> {
             via: Vec::new(),
             calls: Vec::new(),
             concurrency: 0,
+            coprocess: None,
             nesting: 0,
             depth: 0,
             scripts: 0,

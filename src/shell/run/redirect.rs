@@ -21,12 +21,15 @@ pub(super) struct Redirected {
     reader: Option<ListId>,
     /// Whether the output is kept apart from what the outer command prints.
     is_captured: bool,
+    /// Whether a coprocess reads the output.
+    is_fed: bool,
 }
 
 impl Engine<'_> {
     /// Puts redirections in force.
     pub(super) fn redirect(&mut self, script: &Script<'_>, redirects: &[Redirect<'_>]) -> Redirected {
-        let mut state = Redirected { outer: None, files: Vec::new(), reader: None, is_captured: false };
+        let mut state =
+            Redirected { outer: None, files: Vec::new(), reader: None, is_captured: false, is_fed: false };
         if redirects.is_empty() {
             return state;
         }
@@ -74,6 +77,15 @@ impl Engine<'_> {
                     return;
                 }
                 let is_descriptor = number.bytes().all(|b| b.is_ascii_digit()) || target.text.contains(HOLE);
+                let is_input_of_coprocess = number == "60" || target.text.contains(HOLE);
+                if redirect.operator == Op::DuplicateOutput
+                    && descriptor == "1"
+                    && is_input_of_coprocess
+                    && self.coprocess.is_some()
+                {
+                    state.is_fed = true;
+                    self.begin_capture(&span, state);
+                }
                 if is_descriptor {
                     let channel = self.io.channel(number);
                     self.connect(&descriptor, channel);
@@ -276,6 +288,9 @@ impl Engine<'_> {
         if let Some(body) = state.reader {
             self.feed(script, body, out.clone());
         }
+        if state.is_fed {
+            self.feed_coprocess(script, out.clone());
+        }
         self.io = outer;
         if !state.is_captured {
             self.io.out = out;
@@ -299,6 +314,18 @@ impl Engine<'_> {
         }
     }
 
+    /// Runs the coprocess with what is written to it.
+    fn feed_coprocess(&mut self, script: &Script<'_>, out: Argument) {
+        let Some((_, id)) = self.coprocess.take_if(|(from, _)| *from == script.id) else { return };
+        let facts = std::mem::take(&mut self.facts);
+        self.set_stdin(input_of(out), Channel::Inherited);
+        self.concurrency += 1;
+        self.command(script, id);
+        self.concurrency -= 1;
+        self.facts = facts;
+        self.coprocess = Some((script.id, id));
+    }
+
     /// `exec` with redirections alone: they stay in force.
     pub(super) fn keep(&mut self, state: Redirected) {
         if let (Some(outer), true) = (state.outer, state.is_captured) {
@@ -313,7 +340,7 @@ impl Engine<'_> {
     }
 
     /// A file without a name, with this content.
-    fn hidden_file(&mut self, content: Input) -> String {
+    pub(super) fn hidden_file(&mut self, content: Input) -> String {
         self.scripts += 1;
         self.charge(20);
         let path = format!("/dev/fd/{}", 63 + self.scripts);
