@@ -43,7 +43,7 @@ const JAVASCRIPT: &[&str] = &["require(", "import(", "import ", "eval(", "fetch(
 /// `python3 data`, runs it whatever it is called.
 pub(super) fn unnamed(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
-    if text.len() > code::FILE_BYTES_MAX {
+    if text.len() > code::FILE_BYTES_MAX || !begins_like_code(text) {
         return;
     }
     let starts = |words: &[&str]| {
@@ -60,6 +60,27 @@ pub(super) fn unnamed(scan: &mut Scan<'_, '_>) {
             told(scan, language, report, true, &|line| line);
             return;
         }
+    }
+}
+
+/// Whether the first line that says something may be one of a program: prose is not parsed.
+fn begins_like_code(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "import", "from", "def", "class", "if", "try", "with", "for", "while", "async", "await", "const",
+        "let", "var", "function", "export", "new", "return", "throw", "del", "global", "assert",
+    ];
+    let is_comment =
+        |line: &str| line.starts_with(['#', '*']) || line.starts_with("//") || line.starts_with("/*");
+    let Some(line) = text.lines().map(str::trim).find(|line| !line.is_empty() && !is_comment(line)) else {
+        return false;
+    };
+    let name = line.find(|c: char| !c.is_alphanumeric() && !"_$".contains(c)).unwrap_or(line.len());
+    let (word, rest) = line.split_at(name);
+    match rest.trim_start().chars().next() {
+        _ if WORDS.contains(&word) => true,
+        Some(c) if word.is_empty() => "(!;@\"'`[{+".contains(c),
+        Some(c) => "=(.[;:".contains(c),
+        None => false,
     }
 }
 
