@@ -110,11 +110,13 @@ impl Walk<'_> {
             | "zipfile.ZipFile"
             | "tarfile.open"
             | "tarfile.TarFile" => {
+                self.record(path, arguments, at, callee.taint);
                 let file = first?.piece();
                 let taint = self.read(&file, at).taint & super::places::KEPT;
                 Value::api(format!("{path}()")).with(taint).about(Some(file))
             }
             "shutil.make_archive" => {
+                self.record(path, arguments, at, callee.taint);
                 let (base, format) = (first?.piece(), arguments.get(1)?.1.known_text()?);
                 let root = arguments.get(2).map(|(_, root)| root.piece()).unwrap_or_default();
                 let extension = if &*format == "gztar" { "tar.gz" } else { &format };
