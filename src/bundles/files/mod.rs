@@ -5,5 +5,5 @@ mod name;
 mod text;
 
 pub(super) use kind::{Content, Opaque, content_of, is_zip};
-pub(super) use name::{Rank, Syntax, is_disguised, is_sample, rank, syntax_of};
+pub(super) use name::{Rank, Script, Syntax, is_disguised, is_sample, rank, syntax_of};
 pub(super) use text::{decode, readable, strings};

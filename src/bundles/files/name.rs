@@ -134,6 +134,57 @@ const SCRIPTS: &[&str] = &[
     "svelte",
     "astro",
     "tf",
+    "tfvars",
+    "nomad",
+    "jenkinsfile",
+    "phtml",
+    "php5",
+    "v",
+    "vb",
+    "csx",
+    "sc",
+    "cls",
+    "raku",
+    "exp",
+];
+/// Names of files, in lower case, that a tool reads as a program or as a list of commands.
+const RUN_BY_TOOLS: &[&str] = &[
+    "jenkinsfile",
+    "rakefile",
+    "gemfile",
+    "vagrantfile",
+    "podfile",
+    "fastfile",
+    "appfile",
+    "guardfile",
+    "dangerfile",
+    "capfile",
+    "berksfile",
+    "brewfile",
+    "procfile",
+    "procfile.dev",
+    "tiltfile",
+    "snakefile",
+    "earthfile",
+    "caddyfile",
+    "cmakelists.txt",
+    "meson.build",
+    "build.bazel",
+    "workspace.bazel",
+    ".vimrc",
+    ".gvimrc",
+    ".exrc",
+    ".nvimrc",
+    ".tmux.conf",
+    "tmux.conf",
+    ".screenrc",
+    ".emacs",
+    ".gdbinit",
+    ".lldbinit",
+    ".irbrc",
+    ".pryrc",
+    ".rprofile",
+    ".guile",
 ];
 const CONFIGS: &[&str] = &[
     "ini",
@@ -185,11 +236,8 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         _ if lower.starts_with("dockerfile") || lower.starts_with("containerfile") => return Syntax::Docker,
         _ if lower.starts_with("requirements") && extension == "txt" => return Syntax::Requirements,
         "constraints.txt" => return Syntax::Requirements,
-        "crontab" | "procfile" => return Syntax::Config,
-        "jenkinsfile" | "rakefile" | "gemfile" | "vagrantfile" | "brewfile" | "podfile" | "fastfile"
-        | "dangerfile" | "capfile" | "guardfile" | "berksfile" | "snakefile" | "tiltfile" => {
-            return Syntax::Script(Script::Other);
-        }
+        "crontab" => return Syntax::Config,
+        name if RUN_BY_TOOLS.contains(&name) => return Syntax::Script(Script::Other),
         ".cursorrules" | ".windsurfrules" | ".clinerules" => return Syntax::Markdown,
         _ => {}
     }
@@ -303,6 +351,18 @@ pub(in crate::bundles) fn is_sample(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_told_by_their_names() {
+        for (path, head, wanted) in [
+            ("notes.txt", "import os\n", Syntax::Prose),
+            ("Jenkinsfile", "pipeline {\n", Syntax::Script(Script::Other)),
+            ("ops/Procfile", "web: node a.js\n", Syntax::Script(Script::Other)),
+            (".vimrc", "set nu\n", Syntax::Script(Script::Other)),
+        ] {
+            assert_eq!(syntax_of(path, head), wanted, "{path} {head}");
+        }
+    }
 
     #[test]
     fn what_is_acted_on_first_ranks_first() {

@@ -52,6 +52,10 @@ pub enum WordKind {
     KnownPackage,
     /// Parts of names of packages that belong to one company alone.
     PrivateName,
+    /// Packages of Python that many people install, and others whose names are one letter away from theirs.
+    PackagePython,
+    /// The same for packages of npm.
+    PackageNpm,
 }
 
 /// Hosts of one kind.

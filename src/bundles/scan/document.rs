@@ -192,7 +192,7 @@ fn plain_line(scan: &mut Scan<'_, '_>, start: usize, line: u32) {
     }
 }
 
-fn is_command(text: &str) -> bool {
+pub(super) fn is_command(text: &str) -> bool {
     let text = text.trim_start_matches(['$', ' ', '#']);
     // Names of programs are in lower case; a path may stand before one.
     if !text.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '/' | '.' | '~')) {

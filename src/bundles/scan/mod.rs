@@ -6,20 +6,21 @@ mod config;
 mod context;
 mod document;
 mod hidden;
+mod literal;
 mod notebook;
 mod origin;
 mod package;
 mod page;
 mod parcel;
 mod patterns;
-mod quoted;
 mod server;
 mod shell;
 mod unit;
 mod unseen;
+mod windows;
 
 use super::coverage::Unscanned;
-use super::files::Syntax;
+use super::files::{Script, Syntax};
 use super::findings::Findings;
 use super::lines::Lines;
 use super::rules::BundleRules;
@@ -216,6 +217,9 @@ impl Scan<'_, '_> {
         if self.done.unread > 0 {
             return;
         }
+        if self.syntax.surface() == "script" {
+            config::hook_script(self);
+        }
         match self.syntax {
             Syntax::Markdown => document::markdown(self),
             Syntax::Prose => {
@@ -236,29 +240,35 @@ impl Scan<'_, '_> {
                 shell::docker(self);
             }
             Syntax::Code(language) => code::code(self, language, self.text, 1, true),
-            Syntax::Json => config::json_file(self),
+            Syntax::Json => {
+                config::json_file(self);
+                literal::commands(self);
+            }
             Syntax::Yaml => {
                 config::yaml_file(self);
-                if self.path.rsplit('/').next().is_some_and(|name| name.starts_with('.')) {
-                    quoted::commands(self);
-                }
+                literal::commands(self);
             }
             Syntax::Toml => {
                 config::toml_file(self);
-                quoted::commands(self);
+                literal::commands(self);
             }
             Syntax::Requirements => package::requirements(self),
             Syntax::Notebook => notebook::cells(self),
             Syntax::Config => {
                 unit::commands(self);
-                quoted::commands(self);
+                literal::commands(self);
             }
-            Syntax::Script(_) => {
-                quoted::commands(self);
+            Syntax::Script(kind) => {
+                match kind {
+                    Script::PowerShell => windows::powershell(self),
+                    Script::Batch => windows::batch(self),
+                    Script::Other => {}
+                }
+                literal::commands(self);
                 page::scripts(self);
             }
             Syntax::Data => {
-                quoted::commands(self);
+                literal::commands(self);
                 code::unnamed(self);
             }
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Scan, code, config, shell};
 use crate::bundles::code::{FILE_BYTES_MAX, Language};
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::files::Syntax;
 use crate::bundles::work::Task;
 
 /// Magics whose cell is a script for a shell.
@@ -46,8 +47,10 @@ pub(super) fn cells(scan: &mut Scan<'_, '_>) {
     let mut program = Program::default();
     let cells = notebook.get("cells").and_then(Value::as_array);
     for cell in cells.into_iter().flatten() {
-        if cell.get("cell_type").and_then(Value::as_str) == Some("code") {
-            cell_of(scan, &source(cell), &mut program);
+        match cell.get("cell_type").and_then(Value::as_str) {
+            Some("code") => cell_of(scan, &source(cell), &mut program),
+            Some("markdown") => document(scan, &source(cell), &mut program),
+            _ => {}
         }
     }
     if let Some(language) = language {
@@ -77,6 +80,22 @@ fn source(cell: &Value) -> String {
         Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).collect(),
         _ => String::new(),
     }
+}
+
+/// A cell of text for people, which is a document of its own: in the file its lines stand in quotes.
+fn document(scan: &mut Scan<'_, '_>, source: &str, program: &mut Program) {
+    let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let before = program.line_of(scan, first).saturating_sub(1);
+    let outer = scan.found.findings.lines_before;
+    scan.found.findings.lines_before = outer.saturating_add(before);
+    let able = scan.found.capabilities.len();
+    scan.found.work.expect(source.len() as u64);
+    let done = super::scan(scan.engines, scan.path, source, Syntax::Markdown, scan.found);
+    scan.found.findings.lines_before = outer;
+    for one in scan.found.capabilities.iter_mut().skip(able).filter(|one| one.line > 0) {
+        one.line = one.line.saturating_add(before);
+    }
+    scan.done.cut = scan.done.cut.or(done.cut);
 }
 
 /// Adds a cell to the program; what in it is for a shell is looked at here.

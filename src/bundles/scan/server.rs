@@ -61,6 +61,14 @@ const LOOK_ALIKE: Rule<'static> = Rule {
     reason: "The name of the package is one or two letters away from that of a well-known one.",
     fix: "Check the name of the package.",
 };
+/// See [`super::package::is_bare`].
+pub(super) const BARE: Rule<'static> = Rule {
+    id: "bundle.bare-server",
+    category: "supply_chain",
+    severity: Severity::High,
+    reason: "A server of tools is a bare address of the internet: nobody can tell whose it is, and what it answers is obeyed.",
+    fix: "Name the server by a host of its own, over HTTPS.",
+};
 const PRIVATE: Rule<'static> = Rule {
     id: "bundle.private-package",
     category: "supply_chain",

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::origin::{self, Trust};
-use super::{Rule, Scan, capability, code, parcel};
+use super::{Rule, Scan, capability, code, context, parcel};
 use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::files::is_sample;
 use crate::bundles::rules::CommandKind;
 use crate::bundles::work::Task;
 use crate::commands::GuardContext;
@@ -32,6 +33,8 @@ pub(super) enum Place {
     Fence,
     /// In the text of a document.
     Prose,
+    /// A text in a file that no parser follows: whether anything runs it is not known for sure.
+    Literal,
 }
 
 /// Follows a script that begins at `line` of the file.
@@ -78,6 +81,14 @@ pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
     }
     let analysis = analyse_argv(argv, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, "", line, true, Place::Script);
+}
+
+/// Follows a text that is a command, in a file that no parser here follows.
+pub(super) fn literal(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    if scan.may(Task::Follow, text.len()) {
+        let analysis = analyse(text, crate::paths::Place::default(), &Limits::default());
+        report(scan, &analysis, text, line, true, Place::Literal);
+    }
 }
 
 fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
@@ -129,6 +140,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '))
 }
 
+/// What an analysis says of a text that begins at `line`.
 fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, one_line: bool, place: Place) {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
     let line_of = |start: usize| {
@@ -151,13 +163,13 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     }
     for span in &analysis.decoded {
         let line = line_of(span.start);
-        let is_shown = place != Place::Script && scan.is_line_described(line);
+        let is_shown = is_shown(scan, line, place);
         let severity = if is_shown { Severity::Medium } else { Severity::High };
         scan.add(&Rule { severity, ..DECODED }, line);
     }
     if let Some(sent) = parcel::sent(analysis, text) {
         let line = line_of(sent.span.start);
-        let is_shown = place != Place::Script && scan.is_line_described(line);
+        let is_shown = is_shown(scan, line, place);
         let severity = if is_shown { Severity::Medium } else { Severity::High };
         scan.add(&Rule { severity, ..PARCEL }, line);
     }
@@ -181,6 +193,15 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     let is_unknown = |cause| matches!(cause, UnresolvedCause::UnknownCommand);
     if place == Place::Script && analysis.unresolved.iter().any(|one| is_unknown(one.cause)) {
         scan.can("run_computed_command", line, "");
+    }
+}
+
+/// Whether what stands in a line is only shown there.
+fn is_shown(scan: &mut Scan<'_, '_>, line: u32, place: Place) -> bool {
+    match place {
+        Place::Script => false,
+        Place::Literal => is_sample(scan.path) || context::is_about_security(scan.text),
+        Place::Fence | Place::Prose => scan.is_line_described(line),
     }
 }
 
@@ -229,6 +250,9 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         let is_plain = text.is_empty() || url.is_empty() || text.contains(url.trim_end_matches('/'));
         let trust =
             if is_plain { origin::trust_of(scan.engines.rules, url, scan.text) } else { Trust::Unknown };
+        if place == Place::Literal && !url.contains(['.', ':']) {
+            return None;
+        }
         let is_trusted = trust == Trust::Known || trust == Trust::Named && place != Place::Script;
         // A list of arguments that names a repository is how servers are started before they are released.
         if is_trusted || text.is_empty() && origin::is_repository(scan.engines.rules, url) {
@@ -243,6 +267,11 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
             Severity::High | Severity::Critical if is_deliberate => Severity::Medium,
             severity => severity,
         });
+    }
+    if place == Place::Literal {
+        let is_told = scan.engines.rules.is_command(CommandKind::HandedOver, id);
+        let is_shown = is_told && is_shown(scan, line, place);
+        return is_told.then(|| if is_shown { severity.min(Severity::Medium) } else { severity });
     }
     let blocks = scan.engines.rules.is_command(CommandKind::Hostile, id) && !scan.is_line_described(line);
     Some(if blocks { severity } else { severity.min(Severity::Medium) })
@@ -289,44 +318,83 @@ pub(super) fn recipes(scan: &mut Scan<'_, '_>) {
     script(scan, &block, 1, Place::Script);
 }
 
-/// A word as a shell reads it whole.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 fn shell_call(line: &str) -> Option<&str> {
     let inner = line.split_once("$(shell ")?.1;
     Some(inner.rsplit_once(')').map_or(inner, |(inner, _)| inner))
 }
 
+/// Instructions of a Dockerfile that run a command, at the build or when a container starts (Dockerfile reference).
+const INSTRUCTIONS: &[&str] = &["RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK", "ONBUILD"];
+
 /// The commands of a Dockerfile.
 pub(super) fn docker(scan: &mut Scan<'_, '_>) {
     let (mut block, mut goes_on) = (String::new(), false);
+    // The name at which a document ends that an instruction began: `RUN <<EOF`.
+    let mut until = String::new();
     for line in scan.text.lines() {
-        let trimmed = line.trim_start();
-        let instruction = trimmed.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        let body = if goes_on {
-            Some(trimmed)
-        } else if matches!(instruction.as_str(), "RUN" | "CMD" | "ENTRYPOINT" | "HEALTHCHECK" | "ONBUILD") {
-            Some(trimmed[instruction.len()..].trim_start())
-        } else {
-            None
-        };
-        let body = body.unwrap_or_default();
-        goes_on = !body.is_empty() && body.ends_with('\\');
-        // A list in brackets is run without a shell.
-        match serde_json::from_str::<Vec<String>>(body) {
-            Ok(list) => block.push_str(&list.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
-            Err(_) => block.push_str(
-                body.strip_prefix("--")
-                    .map_or(body, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest)),
-            ),
+        let trimmed = line.trim();
+        let (instruction, body) = instruction(trimmed);
+        if !until.is_empty() {
+            if trimmed == until {
+                until.clear();
+            } else {
+                block.push_str(line);
+            }
+        } else if goes_on && !trimmed.starts_with('#') {
+            block.push_str(trimmed);
+            goes_on = trimmed.ends_with('\\');
+        } else if goes_on {
+            // A comment between the lines of a command is taken out before anything runs.
+            block.push('\\');
+        } else if INSTRUCTIONS.contains(&instruction.as_str()) {
+            let command = without_form(body);
+            match document_of(&command) {
+                Some(name) => until = name.to_owned(),
+                None => block.push_str(&command),
+            }
+            goes_on = body.ends_with('\\');
         }
         block.push('\n');
     }
     script(scan, &block, 1, Place::Script);
+}
+
+/// The name of an instruction in capitals, and what stands behind it.
+fn instruction(line: &str) -> (String, &str) {
+    let (name, body) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    (name.to_ascii_uppercase(), body.trim_start())
+}
+
+/// The name at which a document ends that an instruction begins: `RUN <<EOF`.
+fn document_of(command: &str) -> Option<&str> {
+    let name = command.strip_prefix("<<")?.trim_start_matches('-').trim_matches(['"', '\'']);
+    (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')).then_some(name)
+}
+
+/// The command of an instruction without its options, and without the words of another one before it; a list of arguments,
+/// which is run without a shell, as a line that a shell takes for the same.
+fn without_form(command: &str) -> String {
+    let mut rest = command.trim();
+    loop {
+        // `--mount=…`, `--interval=30s`, `HEALTHCHECK CMD …`, `ONBUILD RUN …`.
+        let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if !word.starts_with("--") && !INSTRUCTIONS.contains(&word) || after.is_empty() {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    match serde_json::from_str::<Vec<String>>(rest) {
+        Ok(list) => list.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        Err(_) => rest.to_owned(),
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

@@ -93,7 +93,10 @@ pub(super) fn aws(call: &mut Call<'_, '_>) {
             let forced = options.has(&["force"]);
             destroys(call, "aws s3 rb".to_owned(), operands.first().copied(), forced, forced);
         }
-        ("s3", "cp" | "sync" | "mv") => storage_copy(call, operands, "aws s3", options.has(&["delete"])),
+        ("s3", "cp" | "sync" | "mv") => {
+            let recursive = verb == "sync" || options.has(&["recursive"]);
+            storage_copy(call, operands, "aws s3", recursive, options.has(&["delete"]));
+        }
         ("secretsmanager" | "ssm" | "iam" | "sts" | "ecr" | "configure" | "kms" | "ec2", _)
             if AWS_SECRETS.contains(&(service, verb)) =>
         {
@@ -134,12 +137,19 @@ pub(super) fn aws(call: &mut Call<'_, '_>) {
 }
 
 /// Copies between this machine and a store: `scheme://` is the store.
-fn storage_copy(call: &mut Call<'_, '_>, operands: &[&Argument], detail: &str, deletes: bool) {
+fn storage_copy(
+    call: &mut Call<'_, '_>,
+    operands: &[&Argument],
+    detail: &str,
+    recursive: bool,
+    deletes: bool,
+) {
     let [source, destination, ..] = operands else { return };
     let away = |text: &str| text.contains("://");
     if away(&destination.text) && !away(&source.text) {
         call.read(source, true, "copy");
-        call.tell(EffectKind::SendData, Some(path_target(source)), detail);
+        let attributes = Attributes { recursive, forced: false, detail: detail.to_owned() };
+        call.effect(EffectKind::SendData, Some(path_target(source)), attributes);
     } else if !away(&destination.text) {
         call.write(destination, "download");
         if deletes {
@@ -217,7 +227,10 @@ fn storage(call: &mut Call<'_, '_>, verb: &str, operands: &[&Argument], options:
             let all = options.has(&["r", "R", "recursive", "a"]);
             destroys(call, format!("{detail} {verb}"), operands.first().copied(), all, all);
         }
-        "cp" | "mv" | "rsync" => storage_copy(call, operands, detail, options.has(&["d"])),
+        "cp" | "mv" | "rsync" => {
+            let recursive = verb == "rsync" || options.has(&["r", "R", "recursive"]);
+            storage_copy(call, operands, detail, recursive, options.has(&["d"]));
+        }
         _ => {}
     }
 }
@@ -372,7 +385,11 @@ pub(super) fn object_store(call: &mut Call<'_, '_>) {
             });
             call.effect(EffectKind::DestroyInfrastructure, target, attributes);
         }
-        "put" | "cp" | "copy" | "sync" | "mirror" => storage_copy(call, rest, call.program(), false),
+        "put" | "cp" | "copy" | "sync" | "mirror" => {
+            let recursive =
+                options.has(&["r", "recursive"]) || matches!(verb.text.as_str(), "sync" | "mirror");
+            storage_copy(call, rest, call.program(), recursive, false);
+        }
         _ => {}
     }
 }

@@ -614,6 +614,11 @@ pub(super) fn gh(call: &mut Call<'_, '_>) {
             "input=",
             "body=",
             "title=",
+            "desc=",
+            "filename=",
+            "notes=",
+            "notes-file=",
+            "target=",
         ],
         ..PLAIN
     });
@@ -644,6 +649,13 @@ pub(super) fn gh(call: &mut Call<'_, '_>) {
             if options.value(&["X", "method"]).is_some_and(|m| m.text.eq_ignore_ascii_case("delete")) =>
         {
             call.tell(EffectKind::DestroyInfrastructure, Some(name_target(path)), "gh api delete");
+        }
+        // What is uploaded is public, or lies with whoever owns the account.
+        ("gist", "edit") | ("release", "upload" | "create") => {
+            let files: Vec<Argument> = options.operands.iter().skip(3).map(|file| (*file).clone()).collect();
+            for file in files.iter().filter(|file| file.text != "-") {
+                call.send_file(file, "gh");
+            }
         }
         ("alias", "set") => {
             if let Some(command) =

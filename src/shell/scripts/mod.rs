@@ -47,6 +47,25 @@ pub fn decode_powershell(encoded: &str) -> Option<String> {
     String::from_utf16(&units).ok()
 }
 
+/// A script of PowerShell whose constants are put together and whose names have no back-ticks in them; `None` for one with too
+/// many pieces.
+pub fn unfolded_powershell(text: &str) -> Option<String> {
+    let folded = powershell_fold::fold(text)?;
+    let mut out = String::with_capacity(folded.len());
+    let mut chars = folded.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        // Before letters that mean something behind a back-tick it is a sign of its own in texts, and never amid a name.
+        let breaks_name =
+            c == '`' && before.is_alphanumeric() && chars.peek().is_some_and(|c| c.is_alphanumeric());
+        if !breaks_name {
+            out.push(c);
+        }
+        before = c;
+    }
+    Some(out)
+}
+
 /// An effect with nothing but a kind and a detail.
 fn tell(sink: &mut dyn Sink, kind: EffectKind, target: Option<super::effect::Target>, detail: &str) {
     sink.effect(kind, target, Attributes { detail: detail.to_owned(), ..Attributes::default() });

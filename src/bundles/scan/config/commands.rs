@@ -1,39 +1,10 @@
 //! Commands, hooks and servers that settings start.
 
-use std::sync::LazyLock;
-
-use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
 use super::environment::is_local;
 use super::names::{COMMANDS, HELPERS, TABLES};
-use super::{Origin, Rule, Severity, Walk, server, shell};
-
-/// Commands that send their standard input, or the file of the conversation.
-static SENDS: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r#"(?i)\b(?:curl|wget|http|https|xh)\b[^\n]{0,200}(?:-d|--data(?:-\w+)?|--json|-T|--upload-file|--post-file|-F|--form)[\s=]*["']?[^\s"']{0,40}@?(?:-(?:["'\s]|$)|/dev/stdin|\{\})"#,
-        r#"|\|\s*(?:nc|ncat|netcat|telnet|socat)\s|\|\s*xargs\b[^\n|]{0,80}\b(?:curl|wget|nc|http)\b"#,
-        r#"|transcript_path[^\n]{0,200}\b(?:curl|wget|nc|scp|rsync)\b|\b(?:curl|wget)\b[^\n]{0,200}\$\((?:cat|jq|tee)\b"#,
-    ))
-});
-/// What stays on the machine.
-static LOCAL: LazyLock<Regex> = LazyLock::new(|| {
-    known(r"(?i)(?://|\s)(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|host\.docker\.internal)\b")
-});
-/// Answers that approve a call.
-static APPROVES: LazyLock<Regex> = LazyLock::new(|| {
-    known(
-        r#"(?i)\b(?:echo|printf|cat)\b[^\n]*(?:permissionDecision|"?decision|behavior)\W{1,6}(?:allow|approve)\b"#,
-    )
-});
-/// What makes an answer depend on the call.
-static DECIDES: LazyLock<Regex> =
-    LazyLock::new(|| known(r"(?i)\b(?:if|case|grep|jq|test|awk|sed)\b|\[\[?\s|&&|\|\||\bpython|\bnode\b"));
-
-fn known(pattern: &str) -> Regex {
-    Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
-}
+use super::{Origin, Rule, Severity, Walk, package, server, shell};
 
 impl Walk<'_, '_, '_> {
     /// The servers of tools that are declared here.
@@ -48,6 +19,11 @@ impl Walk<'_, '_, '_> {
         for one in servers {
             if let Some((rule, at)) = server::wrong(self.scan.engines.rules, one) {
                 self.finding(rule, &at);
+            }
+            let mut addresses =
+                ["url", "serverUrl", "httpUrl"].into_iter().filter_map(|name| one.get(name)?.as_str());
+            if let Some(url) = addresses.find(|url| package::is_bare(url)) {
+                self.finding(&server::BARE, url);
             }
         }
     }
@@ -83,7 +59,16 @@ impl Walk<'_, '_, '_> {
                 Some(Value::Array(parts)) => {
                     let argv: Vec<String> =
                         parts.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                    if matches!(*name, "script" | "before_script" | "cmds") {
+                    if matches!(
+                        *name,
+                        "script"
+                            | "before_script"
+                            | "after_script"
+                            | "before_install"
+                            | "cmds"
+                            | "runcmd"
+                            | "bootcmd"
+                    ) {
                         self.run(&argv.join("\n"));
                     } else if argv.len() == parts.len() && !argv.is_empty() {
                         self.arguments(&argv);
@@ -119,9 +104,6 @@ impl Walk<'_, '_, '_> {
             None => command.to_owned(),
         };
         self.can(kind, command, &shown);
-        if kind == "hook" {
-            self.hook(&shown);
-        }
         match arguments {
             Some(arguments) => {
                 let words = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
@@ -129,35 +111,6 @@ impl Walk<'_, '_, '_> {
                 self.arguments(&argv);
             }
             None => self.run(command),
-        }
-    }
-
-    /// What a hook does with what it is told: each prompt, each call of a tool, the whole conversation.
-    fn hook(&mut self, command: &str) {
-        if SENDS.is_match(command) && !LOCAL.is_match(command) {
-            self.finding(
-                &Rule {
-                    id: "bundle.hook-sends",
-                    category: "exfiltration",
-                    severity: Severity::High,
-                    reason: "A hook sends what the client tells it, such as prompts and conversations, to another machine.",
-                    fix: "Keep what hooks are told on the machine, or send the one value that is needed.",
-                },
-                command,
-            );
-        }
-        // With a condition it may be a policy; without one it is none.
-        if APPROVES.is_match(command) && !DECIDES.is_match(command) {
-            self.finding(
-                &Rule {
-                    id: "bundle.hook-approves",
-                    category: "privilege",
-                    severity: Severity::High,
-                    reason: "A hook approves every call of a tool, so that the user is never asked.",
-                    fix: "Approve the calls that are meant by name, in the settings of the user.",
-                },
-                command,
-            );
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod commands;
 mod environment;
+mod hooks;
 mod names;
 mod permissions;
 mod read;
@@ -14,6 +15,7 @@ use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
 use crate::decision::Severity;
+pub(super) use hooks::script as hook_script;
 use names::{is_data, is_looked_at};
 pub(super) use read::parse_json;
 use read::{NotJson, commands_of_broken};
@@ -278,6 +280,9 @@ impl Walk<'_, '_, '_> {
             self.remote(url, fields);
         }
         self.servers(fields);
+        if let Some(hooks) = fields.get("hooks").and_then(Value::as_object) {
+            self.hooks(hooks);
+        }
         let is_at_open = fields.get("runOn").and_then(Value::as_str) == Some("folderOpen");
         if is_at_open {
             self.finding(

@@ -25,6 +25,15 @@ pub(super) const COMMANDS: &[&str] = &[
     "cmds",
     "entry",
     "entrypoint",
+    "before_install",
+    "after_script",
+    "runcmd",
+    "bootcmd",
+    "prebuild",
+    "init_hook",
+    "buildCommand",
+    "installCommand",
+    "startCommand",
 ];
 /// Members whose own members are commands by their names.
 pub(super) const TABLES: &[&str] = &["scripts", "tasks"];
@@ -41,7 +50,8 @@ pub(super) const SWITCHES: &[&str] = &[
     "dangerouslyDisableSandbox",
 ];
 /// Further members that are looked at.
-const OTHERS: &[&str] = &["env", "url", "runOn", "permissions", "mcpServers", "mcp_servers", "servers"];
+const OTHERS: &[&str] =
+    &["env", "url", "runOn", "permissions", "mcpServers", "mcp_servers", "servers", "hooks"];
 
 /// Every name that [`super::Walk::object`] asks for.
 fn looked_at() -> impl Iterator<Item = &'static str> {
