@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::{Scan, document, shell};
 use crate::bundles::files::Syntax;
+use crate::bundles::work::Task;
 
 /// Without one of these no command fetches, sends or decodes.
 const SIGNS: &[&str] = &[
@@ -38,6 +39,8 @@ const COMMAND_BYTES_MIN: usize = 12;
 const COMMANDS_MAX: usize = 400;
 /// Longest line that is taken apart, in bytes.
 const LINE_BYTES_MAX: usize = 16 << 10;
+/// Longest type between the name of a constant and its text, in bytes.
+const TYPE_BYTES_MAX: usize = 24;
 /// Lines behind the first one of a command that goes on.
 const LINES_MAX: usize = 12;
 /// Bytes before a text in a list that are looked through for the name of the list.
@@ -182,6 +185,7 @@ struct Quoted {
 /// Looks at every text of the file that is a command.
 pub(super) fn commands(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
+    scan.found.work.charge(text.len() as u64);
     let mut seen = 0;
     // Lines up to this one are looked at.
     let mut behind = 0;
@@ -200,6 +204,9 @@ pub(super) fn commands(scan: &mut Scan<'_, '_>) {
         let end = text.floor_char_boundary(end.min(hit.end() + LINE_BYTES_MAX / 2));
         behind = end;
         let line = &text[start..end];
+        if !scan.may(Task::Block, line.len()) {
+            return;
+        }
         if is_comment(line, scan.syntax) {
             continue;
         }
@@ -259,9 +266,12 @@ fn of_line(scan: &Scan<'_, '_>, line: &str, start: usize) -> Vec<String> {
     let plain = line.trim().trim_start_matches("- ");
     // `name: command`, `name = command`, `autocmd Event * !command`.
     let tails = [plain.split_once(": "), plain.split_once('='), plain.split_once(" !")];
-    for (before, tail) in tails.into_iter().flatten() {
+    let behind_word = plain.strip_prefix("shell ").map(|tail| ("", tail));
+    for (before, tail) in tails.into_iter().flatten().chain(behind_word) {
         let tail = tail.trim();
-        let is_bare = !tail.starts_with(['"', '\'', '`', '[', '{']);
+        // Inside of quotes nothing of its own begins.
+        let is_open = ['"', '\'', '`'].iter().any(|quote| before.matches(*quote).count() % 2 == 1);
+        let is_bare = !is_open && !tail.starts_with(['"', '\'', '`', '[', '{']);
         if is_bare && is_worth(tail) && begins_command(tail) && !is_showing(&format!("{before}=")) {
             found.push(tail.to_owned());
         }
@@ -362,7 +372,16 @@ fn is_showing(before: &str) -> bool {
     let mut parts = before.rsplit(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
     let callee = parts.next().unwrap_or_default();
     let shows = |word: String| SHOWING.binary_search(&word.as_str()).is_ok();
-    callee.rsplit('.').take(2).flat_map(words).any(shows)
+    callee.rsplit('.').take(2).flat_map(words).any(shows) || is_typed(before)
+}
+
+/// The same for a name whose type stands between: `HINT: &str = "…`.
+fn is_typed(before: &str) -> bool {
+    let Some((name, kind)) = before.rsplit_once(':') else { return false };
+    let is_type =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '&' | '\'' | ' ' | '<' | '>' | '[' | ']' | '?');
+    let is_short = !kind.is_empty() && kind.len() <= TYPE_BYTES_MAX && kind.chars().all(is_type);
+    is_short && !name.ends_with(':') && is_showing(name)
 }
 
 /// Whether a text is one of a list with a name that shows or compares: `"deny": ["…", "…"]`.
@@ -434,6 +453,9 @@ mod tests {
             ("sh ", false),
             ("init: ", false),
             ("[\"sh\", \"-c\", ", false),
+            ("const INSTALL_HINT: &str = ", true),
+            ("let hintless: String = ", false),
+            ("val usage: String? = ", true),
             ("run-shell ", false),
         ] {
             assert_eq!(is_showing(before), wanted, "{before}");

@@ -14,6 +14,8 @@ use crate::shell::scripts::unfolded_powershell;
 
 /// Largest script that is followed, in bytes. Rules about text read what is longer.
 const SCRIPT_BYTES_MAX: usize = 256 << 10;
+/// Most findings about commands of one script whose lines are looked for.
+const HITS_MAX: usize = 50;
 /// Most variables of one batch file that are known.
 const VARIABLES_MAX: usize = 200;
 /// Longest line of a batch file once its variables stand in it, in bytes.
@@ -36,7 +38,8 @@ pub(super) fn powershell(scan: &mut Scan<'_, '_>) {
     if text.len() <= SCRIPT_BYTES_MAX && scan.may(Task::Follow, text.len()) {
         let argv = ["powershell", "-Command", text].map(str::to_owned);
         let analysis = analyse_argv(&argv, Place::default(), &Limits::default());
-        for hit in scan.engines.commands.judge(&analysis, &GuardContext::default()) {
+        let hits = scan.engines.commands.judge(&analysis, &GuardContext::default());
+        for hit in hits.into_iter().take(HITS_MAX) {
             let effect = &analysis.effects[hit.effect];
             // What the words of a whole script could add up to says little: rules about text look at words that stand together.
             if is_of_whole_text(effect) {
