@@ -197,7 +197,9 @@ impl<'i> Unpack<'i> {
     fn name_as_text(&mut self, path: &str) {
         let is_word = |word: &&str| word.len() >= 2 && word.chars().all(char::is_alphabetic);
         if path.split(|c: char| !c.is_alphanumeric()).filter(is_word).count() >= NAME_WORDS_MIN {
-            let words = path.replace(['/', '_', '-', '+'], " ");
+            // With its extension the last word would be a file that the text speaks of.
+            let words =
+                path.rsplit_once('.').map_or(path, |(name, _)| name).replace(['/', '_', '-', '+'], " ");
             scan(self.engines, path, &words, Syntax::Prose, &mut self.found);
         }
     }
