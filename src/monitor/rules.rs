@@ -28,6 +28,8 @@ const COMMAND_COST: usize = 64;
 const LINE_COST_DIVISOR: usize = 8;
 /// What the confidence is multiplied with where a command is only spoken of, or was not read.
 const MENTION_CONFIDENCE: f64 = 0.6;
+/// The same where a command is the whole line and a script may be shown.
+const BARE_CONFIDENCE: f64 = 0.9;
 
 /// Every rule about streams, compiled.
 pub struct StreamRules {
@@ -65,6 +67,8 @@ struct Trigger {
     rule: u32,
     range: Range<usize>,
     severity: Severity,
+    /// Whether its rule says no more than that a command begins there.
+    is_any: bool,
 }
 
 /// A rule that holds.
@@ -178,7 +182,8 @@ impl StreamRules {
                 let (severity, confidence) = (compiled.info.severity, compiled.info.confidence);
                 found.push(Found { rule, range, severity, confidence });
             } else if with_commands && range.end > first {
-                triggers.push(Trigger { rule, range, severity: compiled.info.severity });
+                let (severity, is_any) = (compiled.info.severity, compiled.def.any_command);
+                triggers.push(Trigger { rule, range, severity, is_any });
             }
         }
         if !triggers.is_empty() {
@@ -188,13 +193,28 @@ impl StreamRules {
     }
 
     fn look_at_commands(&self, text: &str, line: usize, mut triggers: Vec<Trigger>, found: &mut Vec<Found>) {
-        // Of those at one place the one that may count most.
-        triggers.sort_by_key(|trigger| (trigger.range.start, std::cmp::Reverse(trigger.severity)));
+        // Of those at one place the one that may count most; what may be any command has what the others leave.
+        triggers.sort_by_key(|one| (one.is_any, one.range.start, std::cmp::Reverse(one.severity)));
         let mut seen: Vec<Range<usize>> = Vec::new();
+        // What no shell would take all of: the critical things in it are looked at one by one.
+        let mut broken: Vec<Range<usize>> = Vec::new();
         let mut unread: Vec<u32> = Vec::new();
         let mut spent = 0;
-        for Trigger { rule, range: trigger, severity } in triggers {
-            if seen.iter().any(|range| range.contains(&trigger.start)) {
+        for Trigger { rule, range: trigger, severity, is_any } in triggers {
+            let holds = |range: &&Range<usize>| range.contains(&trigger.start);
+            if seen.iter().any(|range| holds(&range)) {
+                let whole = broken.iter().find(holds).filter(|_| severity == Severity::Critical);
+                match whole {
+                    Some(whole) if spent < COMMAND_BYTES_MAX => {
+                        let part = command::mention(text, trigger.start..whole.end);
+                        spent += self.look_at(&part, found).0;
+                    }
+                    Some(_) => self.unread(rule, trigger, &mut unread, found),
+                    None => {}
+                }
+                continue;
+            }
+            if is_any && spent >= COMMAND_BYTES_MAX {
                 continue;
             }
             if spent >= COMMAND_BYTES_MAX {
@@ -216,15 +236,18 @@ impl StreamRules {
             let (cost, problem) = self.look_at(&one, found);
             spent += cost;
             match problem {
-                Some(cause) if cause.is_limit() => self.unread(rule, trigger, &mut unread, found),
-                // No shell would take all of it: then what begins here.
-                Some(UnresolvedCause::Syntax) if severity == Severity::Critical => {
-                    spent += self
-                        .look_at(
-                            &command::mention(text, trigger.start..one.range.end.max(trigger.start)),
-                            found,
-                        )
-                        .0;
+                Some(cause) if cause.is_limit() => {
+                    if !is_any {
+                        self.unread(rule, trigger, &mut unread, found);
+                    }
+                }
+                Some(UnresolvedCause::Syntax) => {
+                    if severity == Severity::Critical {
+                        let part =
+                            command::mention(text, trigger.start..one.range.end.max(trigger.start));
+                        spent += self.look_at(&part, found).0;
+                    }
+                    broken.push(one.range);
                 }
                 _ => {}
             }
@@ -309,7 +332,10 @@ impl StreamRules {
                 Form::Run => {}
                 // A line of a script that is shown; only what nobody writes into one is certain.
                 Form::Bare if confidence >= 1.0 => {}
-                Form::Bare => severity = severity.min(Severity::High),
+                Form::Bare => {
+                    severity = severity.min(Severity::High);
+                    confidence *= BARE_CONFIDENCE;
+                }
                 // Who speaks of a command names it first; what follows may be prose.
                 Form::Mention if severity < Severity::Critical || span.start > 0 => continue,
                 // No more than a question for the judge.

@@ -402,6 +402,9 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     if !def.commands.is_empty() && rule.plugin != "streams" {
         wrong("commands", "only rules about streams look at commands");
     }
+    if def.any_command && def.commands.is_empty() {
+        wrong("any_command", "name the rules about commands in `commands`");
+    }
     if def.near_distance > 1_000 {
         wrong("near_distance", "at most 1000 bytes");
     }

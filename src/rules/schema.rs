@@ -284,6 +284,10 @@ pub struct RuleDef {
     /// pattern shows. Empty for all other rules.
     #[serde(default)]
     pub commands: Vec<String>,
+    /// For rules about streams with `commands`: the pattern shows only that some command begins there, whatever it is. It
+    /// is looked at after those of all other rules, and nothing is reported where it could not be read.
+    #[serde(default)]
+    pub any_command: bool,
     /// Roles the rule applies to; absent means all.
     pub roles: Option<Vec<Role>>,
     /// Surfaces the rule applies to; absent means all.
@@ -333,6 +337,7 @@ impl RuleDef {
             near: Vec::new(),
             near_distance: sixty(),
             commands: Vec::new(),
+            any_command: false,
             roles: None,
             surfaces: None,
             description,

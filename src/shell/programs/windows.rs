@@ -31,9 +31,17 @@ fn split<'a>(call: &Call<'a, '_>) -> (Vec<String>, Vec<&'a Argument>) {
     (switches, operands)
 }
 
-/// A Windows path as the target of an effect: stars are globs for every program there.
+/// A Windows path as the target of an effect: stars are globs for every program there. The backslash behind the drive is
+/// put back where the shell took it for an escape.
 fn target(path: &Argument) -> Target {
-    Target { text: path.text.clone(), has_glob: path.text.contains(['*', '?']), kind: TargetKind::Path }
+    let mut text = path.text.clone();
+    if let [drive, b':', next, ..] = text.as_bytes()
+        && drive.is_ascii_alphabetic()
+        && !matches!(next, b'/' | b'\\')
+    {
+        text.insert(2, '\\');
+    }
+    Target { has_glob: text.contains(['*', '?']), text, kind: TargetKind::Path }
 }
 
 /// `del`, `erase`, `rd`.

@@ -220,6 +220,10 @@ pub(in crate::shell) fn is_variable(text: &str) -> bool {
 /// Name of the program as programs are looked up: its base name in lower case, without `.exe`. Empty when nothing is
 /// known of it.
 pub(super) fn program(name: &Argument) -> String {
+    // Settings are no programs, though `/etc/passwd` and `/etc/crontab` are called like some.
+    if name.text.starts_with("/etc/") && !name.text.contains(HOLE) {
+        return name.text.to_ascii_lowercase();
+    }
     let mut program = base_name(&name.text).to_ascii_lowercase();
     if program.contains(HOLE) {
         // An unset variable breaks a name up: `r${u}m`.
