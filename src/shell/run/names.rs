@@ -217,11 +217,20 @@ pub(in crate::shell) fn is_variable(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// Folders in which settings and data lie, and no programs but in folders of their own.
+const DATA: &[&str] = &["/etc/", "/var/lib/", "/var/log/", "/var/cache/", "/var/backups/"];
+
+/// Whether a path names settings or data, though it ends like a program: `/etc/passwd`, `/etc/crontab`.
+fn is_data(path: &str) -> bool {
+    DATA.iter().any(|folder| path.starts_with(folder))
+        && !path.contains(HOLE)
+        && !path.split('/').any(|part| matches!(part, ".." | "bin" | "sbin" | "libexec" | "alternatives"))
+}
+
 /// Name of the program as programs are looked up: its base name in lower case, without `.exe`. Empty when nothing is
 /// known of it.
 pub(super) fn program(name: &Argument) -> String {
-    // Settings are no programs, though `/etc/passwd` and `/etc/crontab` are called like some.
-    if name.text.starts_with("/etc/") && !name.text.contains(HOLE) {
+    if is_data(&name.text) {
         return name.text.to_ascii_lowercase();
     }
     let mut program = base_name(&name.text).to_ascii_lowercase();
@@ -380,6 +389,11 @@ mod tests {
             ("r\0m", "rm"),
             ("\0", ""),
             ("\0gcc", ""),
+            ("/etc/passwd", "/etc/passwd"),
+            ("/var/lib/sss/mc/passwd", "/var/lib/sss/mc/passwd"),
+            ("/etc/../bin/rm", "rm"),
+            ("/etc/alternatives/awk", "awk"),
+            ("/var/lib/app/bin/rm", "rm"),
         ] {
             assert_eq!(program(&argument(name, false)), wanted, "{name}");
         }
