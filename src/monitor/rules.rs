@@ -28,8 +28,6 @@ const COMMAND_COST: usize = 64;
 const LINE_COST_DIVISOR: usize = 8;
 /// What the confidence is multiplied with where a command is only spoken of, or was not read.
 const MENTION_CONFIDENCE: f64 = 0.6;
-/// The same where a command is the whole line and a script may be shown.
-const BARE_CONFIDENCE: f64 = 0.9;
 
 /// Every rule about streams, compiled.
 pub struct StreamRules {
@@ -332,10 +330,7 @@ impl StreamRules {
                 Form::Run => {}
                 // A line of a script that is shown; only what nobody writes into one is certain.
                 Form::Bare if confidence >= 1.0 => {}
-                Form::Bare => {
-                    severity = severity.min(Severity::High);
-                    confidence *= BARE_CONFIDENCE;
-                }
+                Form::Bare => severity = severity.min(Severity::High),
                 // Who speaks of a command names it first; what follows may be prose.
                 Form::Mention if severity < Severity::Critical || span.start > 0 => continue,
                 // No more than a question for the judge.

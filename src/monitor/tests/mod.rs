@@ -1,5 +1,6 @@
 //! Sessions as a whole: what is found wherever chunks are cut, how verdicts follow on each other, how sessions end.
 
+mod commands;
 mod found;
 mod protocol;
 mod splits;
