@@ -241,8 +241,7 @@ impl StreamRules {
                 }
                 Some(UnresolvedCause::Syntax) => {
                     if severity == Severity::Critical {
-                        let part =
-                            command::mention(text, trigger.start..one.range.end.max(trigger.start));
+                        let part = command::mention(text, trigger.start..one.range.end.max(trigger.start));
                         spent += self.look_at(&part, found).0;
                     }
                     broken.push(one.range);
