@@ -2,7 +2,8 @@
 //!
 //! Skills about security show attacks, and must not be refused for it. A place counts as a description when the document is
 //! about security as a whole *and* the words around the place say what it shows. Both are needed: a heading alone, or a
-//! name alone, excuses nothing. What is excused still warns.
+//! name alone, excuses nothing. What is excused still warns. The documents and lists that a skill about security keeps beside
+//! its SKILL.md are about security as well, however short they are.
 
 use std::sync::LazyLock;
 
@@ -19,7 +20,8 @@ static ABOUT: LazyLock<Regex> = LazyLock::new(|| {
         r"|cve-\d{4}|cwe-\d+|hardening|security (?:review|audit|assessment|testing|scan|check|best practice)s?",
         r"|mitigat(?:e|ion|ions)|payloads?|xss|csrf|ssrf|privilege escalation|least privilege|sanitiz(?:e|ation)",
         r"|incident response|forensics?|detection rules?|ctf|untrusted|yara|sigma rules?|stealers?|ransomware|phishing",
-        r"|obfuscat(?:ed|ion)|deobfuscat(?:e|ion)|indicators? of compromise|iocs?)\b",
+        r"|obfuscat(?:ed|ion)|deobfuscat(?:e|ion)|indicators? of compromise|iocs?|suspicious|virustotal|backdoors?",
+        r"|reverse shells?|dangerous patterns?|incident responders?|exfiltrat(?:e|es|ion)|clickfix)\b",
     ))
 });
 
@@ -55,6 +57,11 @@ pub(super) fn is_about_security(text: &str) -> bool {
     words >= WORDS_MIN && words * BYTES_PER_WORD >= text.len()
 }
 
+/// The folder of a skill, with its last slash, by the path of its primary document; `None` for any other file.
+pub(super) fn skill_folder(path: &str) -> Option<&str> {
+    path.strip_suffix("SKILL.md").filter(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
 /// Whether a file holds rules for a scanner, by its extension.
 fn is_signatures(path: &str) -> bool {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
@@ -71,13 +78,17 @@ impl Scan<'_, '_> {
             Syntax::Code(_) | Syntax::Data if is_sample(self.path) || is_signatures(self.path) => {
                 return true;
             }
-            Syntax::Code(_) | Syntax::Data => {
-                return *self.about_security.get_or_insert_with(|| is_about_security(text));
+            Syntax::Code(_) | Syntax::Data
+                if *self.about_security.get_or_insert_with(|| is_about_security(text)) =>
+            {
+                return true;
             }
+            Syntax::Data => {}
             _ => return false,
         }
         let about = *self.about_security.get_or_insert_with(|| is_about_security(text));
-        about && {
+        let is_beside = || self.found.security_folders.iter().any(|folder| self.path.starts_with(&**folder));
+        (about || is_beside()) && {
             let start = text.floor_char_boundary(offset.saturating_sub(BEFORE));
             let end = text.ceil_char_boundary((offset + AFTER).min(text.len()));
             SHOWN.is_match(&text[start..end])

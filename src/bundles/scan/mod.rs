@@ -66,12 +66,20 @@ pub(super) struct Found {
     pub(super) work: Work,
     /// What patterns over texts remember.
     pub(super) memory: Memory,
+    /// Folders of skills that are about security, as far as their primary documents were read.
+    security_folders: Vec<Box<str>>,
 }
 
 impl Found {
     /// Nothing yet, and so much work that may be made.
     pub(super) fn new(work: Work) -> Self {
-        Self { findings: Findings::default(), capabilities: Vec::new(), work, memory: Memory::default() }
+        Self {
+            findings: Findings::default(),
+            capabilities: Vec::new(),
+            work,
+            memory: Memory::default(),
+            security_folders: Vec::new(),
+        }
     }
 }
 
@@ -123,6 +131,9 @@ pub(super) fn scan(
         capabilities: 0,
         about_security: None,
     };
+    if let Some(folder) = context::skill_folder(path).filter(|_| context::is_about_security(text)) {
+        scan.found.security_folders.push(folder.into());
+    }
     scan.core();
     scan.by_syntax();
     let Scan { done, found, .. } = scan;

@@ -253,8 +253,16 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
 
 /// Files of rules about credentials that are told by their names alone, not by a form of their own.
 const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens.toml"];
-/// Rules about instructions that harmless documents give as well, when nothing else is said.
-const WEAK: &[&str] = &["injection.indirect-before-answering", "injection.stealth"];
+/// Rules about instructions that harmless documents give as well, when nothing else is said: documents of skills and agents
+/// are there to rule what the model does from then on, and show images whose addresses have parts to fill in.
+const WEAK: &[&str] = &[
+    "injection.indirect-before-answering",
+    "injection.stealth",
+    "injection.indirect-persist",
+    "injection.exfil-image",
+];
+/// The rule about forged ends of parts of a prompt.
+const DELIMITER: &str = "injection.spoof-delimiter";
 
 /// How bad a finding of the detector core is in a bundle; `None` when it says nothing there.
 pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start: usize) -> Option<Severity> {
@@ -280,15 +288,51 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
         });
     }
     let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at);
-    let excused = is_weak || scan.is_described(at);
+    let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
+    let excused = is_weak || is_shown() || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
+}
+
+/// What introduces a quotation that is an example.
+static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:such as|e\.g\.|for example|for instance|injections?|jailbreaks?|attacks?|attempts?|malicious)\b[^\x22`.!?]{0,60}\z",
+    )
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Whether what begins at `at` stands in a quotation that its line introduces as an example.
+fn is_mentioned(text: &str, at: usize) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let before = &text[start.max(text.floor_char_boundary(at.saturating_sub(AROUND)))..at];
+    let is_mark = |c: char| matches!(c, '"' | '\u{201c}' | '\u{201d}');
+    let marks = before.chars().filter(|c| is_mark(*c)).count();
+    // Only a quotation that is still open, and that ends on the line.
+    let Some(open) = before.rfind(is_mark).filter(|_| marks % 2 == 1) else { return false };
+    let is_closed = text[at..].split('\n').next().is_some_and(|rest| rest.contains(is_mark));
+    is_closed && EXAMPLE.is_match(&before[..open])
+}
+
+/// Whether the element whose end stands at `at` was opened before it: a template that shows both, rather than a forged end.
+fn is_balanced(text: &str, at: usize) -> bool {
+    let rest = text[at..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '.' | ']'));
+    let is_end = rest.starts_with("</");
+    let name = rest.trim_start_matches(['<', '/']).split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+    let Some(name) = name.filter(|name| rest.starts_with('<') && !name.is_empty()) else { return false };
+    let (open, close) = (format!("<{name}"), format!("</{name}"));
+    let count = |tag: &str| text[..at].matches(tag).count();
+    // Its beginning is the nearest before; or it is a beginning itself, which its end follows or which names the element.
+    if is_end { count(&open) > count(&close) } else { count(&open) + count(&close) > 0 || rest.contains(&close) }
 }
 
 static HARM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)~/\.(?:ssh|aws|config|gnupg|kube|npmrc|netrc|docker)|id_(?:rsa|ed25519)|\.env\b|credential|api[ _-]?keys?|tokens?\b|passwords?",
         r"|secrets?\b|private keys?|send (?:it|them|the|all)|upload|exfiltrat|forward (?:it|them|the|all)|post (?:it|them) to|curl|webhook",
-        r"|environment variables?|conversation|system prompt",
+        r"|environment variables?|conversation (?:history|log|to\b)",
+        r"|(?:include|append|attach|copy|log|record|save|encode|read|put)\w{0,3} [^.\n]{0,40}conversation",
+        r"|(?:reveal|print|output|leak|show|repeat|append|include)\w{0,3} [^.\n]{0,30}system prompt",
+        r"|\bbcc\b|ignore (?:the user|your|all|any|previous)|overrid(?:e|es|ing)\b|without (?:asking|telling)|hidden|secretly|silently",
     ))
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 });
