@@ -62,6 +62,12 @@ impl Findings {
         }
     }
 
+    /// Whether as many findings of this rule and severity are listed for the file as are listed at most.
+    pub(super) fn is_crowded(&self, finding: &CheckFinding) -> bool {
+        let key = (finding.rule_id.clone(), finding.file.clone(), finding.severity);
+        self.per_rule.get(&key).is_some_and(|count| *count >= PER_RULE_MAX)
+    }
+
     /// Lowers what rules whose ids begin with `prefix` found in a file: it warns, and does not block.
     pub(super) fn soften(&mut self, file: &str, prefix: &str) {
         for finding in self.list.iter_mut().rev().take_while(|finding| finding.file == file) {

@@ -12,6 +12,7 @@ const MASK: &str = "***";
 pub(super) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// Ranges of credentials in order; none overlaps another, however many there are.
     secrets: Vec<Range<usize>>,
 }
 
@@ -24,7 +25,21 @@ impl<'t> Lines<'t> {
 
     /// Hides a range of the text in everything that is shown.
     pub(super) fn hide(&mut self, range: Range<usize>) {
-        self.secrets.push(range);
+        if range.is_empty() {
+            return;
+        }
+        let from = self.secrets.partition_point(|known| known.end <= range.start);
+        let overlapping = self.secrets[from..].iter().take_while(|known| known.start < range.end).count();
+        let overlapped = &self.secrets[from..from + overlapping];
+        let start = overlapped.first().map_or(range.start, |first| first.start.min(range.start));
+        let end = overlapped.last().map_or(range.end, |last| last.end.max(range.end));
+        self.secrets.splice(from..from + overlapping, [start..end]);
+    }
+
+    /// The credential that an offset lies in.
+    fn secret_at(&self, offset: usize) -> Option<&Range<usize>> {
+        let at = self.secrets.partition_point(|secret| secret.end <= offset);
+        self.secrets.get(at).filter(|secret| secret.contains(&offset))
     }
 
     /// The line of an offset, from 1.
@@ -59,7 +74,7 @@ impl<'t> Lines<'t> {
         let from = if offset > start + SHOWN_CHARS_MAX / 2 { offset - SHOWN_CHARS_MAX / 4 } else { start };
         let (mut at, mut shown) = (self.text.floor_char_boundary(from), String::new());
         while at < end && shown.chars().count() < SHOWN_CHARS_MAX {
-            if let Some(secret) = self.secrets.iter().find(|secret| secret.contains(&at)) {
+            if let Some(secret) = self.secret_at(at) {
                 shown.push_str(MASK);
                 at = self.text.ceil_char_boundary(secret.end.min(end));
                 continue;
@@ -87,4 +102,42 @@ pub(super) const fn is_invisible(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}'
             | '\u{e0100}'..='\u{e01ef}'
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_hidden_in_whatever_order_they_were_found() {
+        let text = "a SECRET1 b SECRET2 c SECRET3 d";
+        let ranges = [2..9, 12..19, 22..29];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+            let mut lines = Lines::new(text);
+            for at in order {
+                lines.hide(ranges[at].clone());
+                lines.hide(ranges[at].start..ranges[at].start);
+            }
+            assert_eq!(lines.show(1), "a *** b *** c *** d", "{order:?}");
+        }
+    }
+
+    #[test]
+    fn overlapping_credentials_are_hidden_as_one_and_touching_ones_apart() {
+        let text = "abcdefghijklmnop";
+        for (ranges, shown) in [
+            (vec![2..5, 4..8], "ab***ijklmnop"),
+            (vec![4..8, 2..5], "ab***ijklmnop"),
+            (vec![2..12, 4..6], "ab***mnop"),
+            (vec![4..6, 8..10, 2..12], "ab***mnop"),
+            (vec![2..4, 4..6], "ab******ghijklmnop"),
+            (vec![4..6, 2..4, 3..5], "ab***ghijklmnop"),
+        ] {
+            let mut lines = Lines::new(text);
+            for range in ranges.clone() {
+                lines.hide(range);
+            }
+            assert_eq!(lines.show(1), shown, "{ranges:?}");
+        }
+    }
 }

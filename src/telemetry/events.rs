@@ -17,6 +17,9 @@ use crate::decision::{
     SubmissionStatus, Unjudged, VerdictKind, VerdictSource,
 };
 
+/// What the stream monitor itself is called where plugins are counted.
+pub const MONITOR: &str = "monitor";
+
 /// A request got its decision.
 #[derive(Clone, Debug)]
 pub struct RequestDecided<'a> {
@@ -457,12 +460,15 @@ pub struct IncidentDecided<'a> {
 }
 
 impl IncidentDecided<'_> {
-    /// Counts it; logs at warn. Neither the session nor the text is told: the caller chose both.
+    /// Counts it, and a KILL on trial as what would have blocked; logs at warn. Neither the session nor the text is told: the caller chose both.
     pub fn emit(self, metrics: &Metrics) {
         let Incident { category, verdict, source, action, .. } = self.incident;
         let verdict = verdict.map_or("NONE", VerdictKind::as_str);
         let action = action.map_or("none", IncidentAction::as_str);
         metrics.count_incident(category.as_str(), verdict, action);
+        if self.incident.shadow && self.incident.verdict == Some(VerdictKind::Kill) {
+            metrics.with_plugin(MONITOR, |series| series.would_block.increment(1));
+        }
         warn!(
             incident = &*self.incident.id,
             decision_id = &*self.incident.decision_id,

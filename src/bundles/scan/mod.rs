@@ -157,7 +157,10 @@ impl Scan<'_, '_> {
         hidden::scan(self);
         for (offset, mut finding) in hits {
             finding.line = self.lines.line_of(offset);
-            finding.snippet = self.lines.show_around(offset);
+            // One that is only counted is not shown.
+            if !self.found.findings.is_crowded(&finding) {
+                finding.snippet = self.lines.show_around(offset);
+            }
             self.found.findings.add(finding);
         }
     }

@@ -28,7 +28,7 @@ use crate::monitor::{
 use crate::pb::v1;
 use crate::policy::Live;
 use crate::store::IncidentWriter;
-use crate::telemetry::{Metrics, OverloadShed, Rpc, SessionEnded, ShedReason};
+use crate::telemetry::{MONITOR, Metrics, OverloadShed, Rpc, SessionEnded, ShedReason};
 use attach::{Begun, begin};
 use convert::{Said, said};
 
@@ -73,7 +73,7 @@ impl Monitor {
         let draining = watch::Sender::new(false);
         // What could not be judged is counted under these names.
         metrics.declare_plugin("judge", []);
-        metrics.declare_plugin("monitor", []);
+        metrics.declare_plugin(MONITOR, []);
         Self { config, live, metrics, audit, incidents, judge, request_bytes_max, places, draining }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::rows::{self, ENTITY, SUBMISSION, as_number, count, folded, microseconds, of_table};
-use super::{Row, SqlStore, Statement};
+use super::{Engine, Row, SqlStore, Statement};
 use crate::decision::{BundleKind, SubmissionStatus, Visibility};
 use crate::store::{
     ArchivedFilter, EntityKey, EntityPage, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
@@ -12,6 +12,10 @@ use crate::store::{
 
 const SUBMISSIONS: &str =
     "FROM submission s LEFT JOIN entity e ON e.id = s.entity_id AND e.tenant = s.tenant";
+/// The same for archived ones alone, in the two orders in which they can be looked for: SQLite takes the tables of a cross
+/// join as they are named.
+const OF_ARCHIVED: [&str; 2] =
+    ["FROM entity e CROSS JOIN submission s", "FROM submission s CROSS JOIN entity e"];
 const ENTITIES: &str =
     "FROM entity e LEFT JOIN submission l ON l.id = e.live_submission_id AND l.tenant = e.tenant";
 
@@ -21,12 +25,46 @@ const ARCHIVED: &str = "SELECT a.id FROM entity a WHERE a.visibility = 'archived
 /// Submissions whose rows are fetched at once.
 const IDS_MAX: usize = 500;
 
+/// As many as this at most are looked up one by one; of more, one page is found soon enough in the order of the list.
+const FEW_MAX: usize = 1_000;
+
+/// Shortest text that the index of groups of three characters can be asked for.
+const TRIGRAM_CHARS: usize = 3;
+
+/// How the rows of a tenant are found.
+#[derive(Clone, Copy)]
+enum Tenant {
+    /// By an index that begins with the tenant.
+    Indexed,
+    /// By something else; the tenant is compared then.
+    Compared,
+}
+
+/// What a search for a text found before anything else was asked.
+pub(super) enum Searched {
+    /// No text is searched for, or it stands in more submissions than are looked up one by one.
+    Many,
+    /// Ids of all submissions with the text, of whatever tenant.
+    Few(Vec<String>),
+}
+
 impl SqlStore {
     pub(super) async fn submissions_now(&self, query: SubmissionQuery) -> Result<SubmissionPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
-        let [counting, listing] = self.submission_statements(&query);
-        let total = count(read.number(counting, "total").await?);
+        let mut searched = Searched::Many;
+        if !query.filter.text.is_empty() {
+            let rows = read.rows(self.search_statement(&folded(&query.filter.text))).await?;
+            let ids = self.read_all(&rows, |row| row.text("id"))?;
+            if ids.len() <= FEW_MAX {
+                searched = Searched::Few(ids);
+            }
+        }
+        let total = count(read.number(self.submission_count(&query, &searched), "total").await?);
+        if total == 0 {
+            return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
+        }
+        let listing = self.submission_list(&query, &searched, total);
         let mut submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
         let has_more = submissions.len() > query.limit;
         submissions.truncate(query.limit);
@@ -34,13 +72,34 @@ impl SqlStore {
         Ok(SubmissionPage { submissions, next, total })
     }
 
-    /// How many pass the filter, and the rows of one page.
-    pub(super) fn submission_statements(&self, query: &SubmissionQuery) -> [Statement; 2] {
+    /// Ids of submissions with a text, one more than are looked up one by one.
+    pub(super) fn search_statement(&self, text: &str) -> Statement {
+        let mut select = Statement::new("SELECT t.id AS id FROM submission_text t WHERE ");
+        match self.database.engine() {
+            Engine::Sqlite if text.chars().count() >= TRIGRAM_CHARS => {
+                let phrase = format!("\"{}\"", text.replace('"', "\"\""));
+                select.push("t.number IN (SELECT rowid FROM submission_trigram WHERE submission_trigram MATCH ");
+                select.push_value(&phrase).push(")");
+            }
+            Engine::Sqlite => {
+                select.push("instr(t.folded, ").push_value(text).push(") > 0");
+            }
+            Engine::Postgres => {
+                let literal = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+                select.push("t.folded LIKE ").push_value(&format!("%{literal}%"));
+            }
+        }
+        select.push(" LIMIT ").push_value(as_number(FEW_MAX as u64 + 1));
+        select
+    }
+
+    /// How many pass the filter.
+    pub(super) fn submission_count(&self, query: &SubmissionQuery, searched: &Searched) -> Statement {
         let mut counting = Statement::new("SELECT ");
         // Archived ones are few: counting all and taking those away looks up less than asking for each.
         if query.filter.archived != ArchivedFilter::Only {
             counting.push("(SELECT COUNT(*) FROM submission s");
-            self.push_submission_filter(&mut counting, query);
+            self.push_submission_filter(&mut counting, query, searched, Tenant::Indexed);
             counting.push(")");
         }
         if query.filter.archived == ArchivedFilter::Exclude {
@@ -48,21 +107,42 @@ impl SqlStore {
         }
         if query.filter.archived != ArchivedFilter::Include {
             // SQLite takes the tables of a cross join in the order in which they are named.
-            counting.push("(SELECT COUNT(*) FROM entity a CROSS JOIN submission s");
-            self.push_submission_filter(&mut counting, query);
+            counting.push(match searched {
+                Searched::Many => "(SELECT COUNT(*) FROM entity a CROSS JOIN submission s",
+                Searched::Few(_) => "(SELECT COUNT(*) FROM submission s CROSS JOIN entity a",
+            });
+            self.push_submission_filter(&mut counting, query, searched, Tenant::Compared);
             counting.push(" AND s.entity_id = a.id AND a.visibility = 'archived' AND a.tenant = ");
             counting.push_value(&query.tenant).push(")");
         }
         counting.push(" AS total");
+        counting
+    }
+
+    /// The rows of one page, of so many in all.
+    pub(super) fn submission_list(
+        &self,
+        query: &SubmissionQuery,
+        searched: &Searched,
+        total: u64,
+    ) -> Statement {
+        let is_few = total <= FEW_MAX as u64;
+        let (tables, tenant) = match (query.filter.archived, searched) {
+            // A walk through the order of the list would go on to its end for the last of the few.
+            (ArchivedFilter::Only, Searched::Many) if is_few => (OF_ARCHIVED[0], Tenant::Compared),
+            (ArchivedFilter::Only, _) => (OF_ARCHIVED[1], Tenant::Indexed),
+            _ => (SUBMISSIONS, Tenant::Indexed),
+        };
         let mut listing = Statement::new(format!(
-            "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id {SUBMISSIONS}",
+            "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id {tables}",
             of_table("s", SUBMISSION)
         ));
-        self.push_submission_filter(&mut listing, query);
+        self.push_submission_filter(&mut listing, query, searched, tenant);
         match query.filter.archived {
             ArchivedFilter::Include => {}
             ArchivedFilter::Only => {
-                listing.push(" AND s.entity_id IN (").push(ARCHIVED).push_value(&query.tenant).push(")");
+                listing.push(" AND s.entity_id = e.id AND e.visibility = 'archived' AND e.tenant = ");
+                listing.push_value(&query.tenant);
             }
             ArchivedFilter::Exclude => {
                 listing.push(" AND s.entity_id NOT IN (").push(ARCHIVED).push_value(&query.tenant).push(")");
@@ -73,13 +153,27 @@ impl SqlStore {
             listing.push_after(column, "s.id", query.is_descending, value, id);
         }
         listing.push_order(column, "s.id", query.is_descending, query.limit);
-        [counting, listing]
+        listing
     }
 
     /// Every condition but the one on the archive.
-    fn push_submission_filter(&self, select: &mut Statement, query: &SubmissionQuery) {
+    fn push_submission_filter(
+        &self,
+        select: &mut Statement,
+        query: &SubmissionQuery,
+        searched: &Searched,
+        tenant: Tenant,
+    ) {
         let filter = &query.filter;
-        select.push(" WHERE s.tenant = ").push_value(&query.tenant);
+        select.push(match (searched, tenant) {
+            (Searched::Many, Tenant::Indexed) => " WHERE s.tenant = ",
+            // No index begins with this, so what else is known of the rows finds them.
+            (Searched::Few(_), _) | (_, Tenant::Compared) => " WHERE COALESCE(s.tenant, '') = ",
+        });
+        select.push_value(&query.tenant);
+        if let Searched::Few(ids) = searched {
+            select.push_in("s.id", ids);
+        }
         if let Some(viewer) = &filter.viewer {
             select.push(" AND s.submitter = ").push_value(viewer);
         }
@@ -100,7 +194,7 @@ impl SqlStore {
                 select.push(&format!(" AND {column} = ")).push_value(&value);
             }
         }
-        if !filter.text.is_empty() {
+        if !filter.text.is_empty() && matches!(searched, Searched::Many) {
             select.push(&format!(" AND {}(s.folded, ", self.position()));
             select.push_value(&folded(&filter.text)).push(") > 0");
         }

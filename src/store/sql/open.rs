@@ -191,6 +191,7 @@ fn migrator(engine: Engine) -> Migrator {
                     include_str!(concat!("../migrations/", $folder, "/0005_submission_policy.sql")),
                 ),
                 (6, "console", include_str!(concat!("../migrations/", $folder, "/0006_console.sql"))),
+                (7, "search", include_str!(concat!("../migrations/", $folder, "/0007_search.sql"))),
             ]
         };
     }

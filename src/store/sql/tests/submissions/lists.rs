@@ -1,6 +1,8 @@
 //! Lists of submissions and entities: filters, searches, orders and pages.
 
 use super::*;
+use crate::store::sql::Statement;
+use crate::store::sql::rows::{ENTITY, SUBMISSION};
 use crate::store::{
     ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
     SubmissionFilter, SubmissionKey, SubmissionQuery,
@@ -9,6 +11,8 @@ use crate::store::{
 on_both!(
     each_filter_passes_the_submissions_it_says,
     a_search_takes_every_character_as_it_is_and_no_letter_case,
+    a_search_finds_the_same_among_few_and_among_many,
+    a_submission_is_found_by_its_new_name_only,
     a_submission_is_listed_with_its_entity_as_it_stands,
     pages_of_submissions_join_to_the_list_in_every_order,
     each_filter_passes_the_entities_it_says,
@@ -144,6 +148,85 @@ async fn a_search_takes_every_character_as_it_is_and_no_letter_case(place: TestP
             wanted.iter().map(|id| format!("e-{id}")).collect()
         };
         assert_eq!(entity_ids(&page.entities), wanted, "{text}");
+    }
+}
+
+/// Adds copies of a submission and its entity, with ids of their own that begin with `prefix`.
+async fn add_copies(store: &SqlStore, id: &str, prefix: &str, count: i64) {
+    let numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)";
+    for (table, columns, of) in [
+        ("entity", format!("{ENTITY}, folded"), format!("e-{id}")),
+        ("submission", format!("{SUBMISSION}, folded, description_folded"), id.to_owned()),
+    ] {
+        let values: Vec<String> = columns
+            .split(", ")
+            .map(|column| match (table, column) {
+                ("entity", "id") | (_, "entity_id") => format!("'e-{prefix}' || n"),
+                (_, "id" | "live_submission_id" | "latest_submission_id") => format!("'{prefix}' || n"),
+                _ => format!("m.{column}"),
+            })
+            .collect();
+        let copy = format!(
+            "{numbers} INSERT INTO {table} ({columns}) SELECT {} FROM {table} m CROSS JOIN numbers WHERE m.id = ?",
+            values.join(", ")
+        );
+        store.database.write_one(Statement::new(copy).bind(count).bind(&of)).await.expect("copied");
+    }
+}
+
+async fn a_search_finds_the_same_among_few_and_among_many(place: TestPlace) {
+    let store = place.open().await;
+    for id in ["s1", "s2", "s3"] {
+        let one = submission(id, SubmissionStatus::Approved);
+        accept(&store, StoredSubmission { name: format!("brown fox {id}"), ..one }).await;
+    }
+    accept(&store, StoredSubmission { tenant: "acme".into(), ..submission("s4", SubmissionStatus::Approved) }).await;
+    publish(&store, "s1", Visibility::Approved).await;
+    publish(&store, "s2", Visibility::Archived).await;
+    let search = |text: &str, archived| {
+        let filter = SubmissionFilter { text: text.to_owned(), archived, ..SubmissionFilter::default() };
+        let store = &store;
+        async move {
+            let page = store.submissions(SubmissionQuery { limit: 2_000, ..query(filter) }).await.expect("read");
+            assert_eq!(page.total, page.submissions.len() as u64);
+            let mut found: Vec<String> = ids(&page.submissions).into_iter().map(str::to_owned).collect();
+            found.sort_unstable();
+            found
+        }
+    };
+    use ArchivedFilter::{Exclude, Include, Only};
+    for (live, archived) in [(0, 0), (1_100, 0), (0, 1_100)] {
+        if live > 0 {
+            add_copies(&store, "s1", "live-", live).await;
+        }
+        if archived > 0 {
+            add_copies(&store, "s2", "gone-", archived).await;
+        }
+        let has_live = !search("live-1", Include).await.is_empty();
+        let has_gone = archived > 0;
+        for text in ["ox", "fox", "brown fox"] {
+            let of_live = 2 + if has_live { 1_100 } else { 0 };
+            let of_gone = 1 + if has_gone { 1_100 } else { 0 };
+            assert_eq!(search(text, Exclude).await.len(), of_live, "{text}");
+            assert_eq!(search(text, Only).await.len(), of_gone, "{text}");
+            assert_eq!(search(text, Include).await.len(), (of_live + of_gone).min(2_000), "{text}");
+        }
+        assert_eq!(search("fox s3", Exclude).await, ["s3"]);
+        assert_eq!(search("fox s2", Only).await.len(), if has_gone { 1_101 } else { 1 });
+    }
+}
+
+async fn a_submission_is_found_by_its_new_name_only(place: TestPlace) {
+    let store = place.open().await;
+    accept(&store, StoredSubmission { name: "unnamed".into(), ..submission("s1", SubmissionStatus::PendingLlm) }).await;
+    let before = get(&store, "s1").await;
+    let expect = before.version;
+    let renamed = change(StoredSubmission { name: "table-maker".into(), ..before }, expect);
+    assert!(store.apply(renamed).await.expect("applied"));
+    for (text, found) in [("unnamed", 0), ("un", 0), ("table-maker", 1), ("tab", 1), ("ta", 1)] {
+        let filter = SubmissionFilter { text: text.to_owned(), ..SubmissionFilter::default() };
+        let page = store.submissions(query(filter)).await.expect("read");
+        assert_eq!(page.total, found, "{text}");
     }
 }
 
