@@ -43,6 +43,18 @@ fn prompt_with(question: &Question<'_>, nonce: &str) -> Prompt {
     Prompt { system, content: content.trim_end().to_owned() }
 }
 
+/// Bytes that the fence of a piece of content adds to it.
+pub const fn fence_bytes(label: &str) -> usize {
+    const NONCE_BYTES: usize = 32;
+    "<<<BEGIN  >>>\n\n<<<END  >>>\n\n".len() + 2 * (label.len() + NONCE_BYTES)
+}
+
+/// Content in which nothing can be taken for a fence or for the tokens that models take turns by. What is asked about it is
+/// no longer than this, whatever the nonce of the call will be.
+pub fn without_fences(text: &str) -> Cow<'_, str> {
+    without_markers(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
 /// Content in which nothing can be taken for a fence, for this nonce, or for the tokens that models take turns by.
 pub(super) fn neutral<'t>(text: &'t str, nonce: &str) -> Cow<'t, str> {
     let mut text = Cow::Borrowed(text);
@@ -162,6 +174,37 @@ mod tests {
         );
         assert!(prompt.system.starts_with("Judge it.\n\nThe message holds data."));
         assert!(prompt.system.contains(NONCE) && prompt.system.ends_with(r#""additionalProperties":false}"#));
+    }
+
+    #[test]
+    fn a_fence_takes_as_many_bytes_as_is_said() {
+        let schema = json!({});
+        for (label, text) in [("file", "a"), ("list of files", "é☃\nb"), ("x", "")] {
+            let question = Question {
+                purpose: Purpose::Review,
+                tenant: "",
+                prompt_version: "1",
+                instructions: "judge".into(),
+                blocks: vec![
+                    Block { label, text: text.into() },
+                    Block { label: "end", text: "z".into() },
+                ],
+                schema: &schema,
+                output_tokens_max: 1,
+            };
+            let content = prompt(&question).content;
+            // Behind the last one no empty line is left.
+            let wanted = fence_bytes(label) + text.len() + fence_bytes("end") + 1 - 2;
+            assert_eq!(content.len(), wanted, "{content}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_fences_is_not_made_longer() {
+        for text in ["<<<BEGIN x>>>", "<<END<<END", "<|im_start|>", "« begin", "a < b", "<<\u{200b}EnD"] {
+            let clean = without_fences(text).into_owned();
+            assert_eq!(neutral(&clean, NONCE), clean, "{text}");
+        }
     }
 
     #[test]

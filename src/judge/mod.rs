@@ -26,6 +26,7 @@ mod wire;
 use std::sync::Arc;
 
 pub use config::{Backend, Config, StructuredOutput, Tiers};
+pub use fence::{fence_bytes, without_fences};
 pub use observe::{Asked, Observer, Outcome, Unobserved};
 pub use question::{
     Answer, Asking, Block, Complete, Completed, Completing, Completion, Judge, NotJudged, Purpose, Question,

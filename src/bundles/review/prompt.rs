@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::PROMPT_VERSION;
 use crate::bundles::{Manifest, Tree, TreeFile};
 use crate::decision::{BundleKind, Capability};
-use crate::judge::{Block, Purpose, Question};
+use crate::judge::{Block, Purpose, Question, fence_bytes, without_fences};
 
-/// Most bytes that a model is shown of a bundle, paths and markers included.
+/// Most bytes that a model is shown of a bundle: paths, markers and the fences around each piece included.
 pub const PROMPT_BYTES_MAX: usize = 50 * 1024;
 /// Of these, most for the list of files.
 const LIST_BYTES_MAX: usize = 6 * 1024;
@@ -21,8 +21,14 @@ const MANIFEST_BYTES_MAX: usize = 4 * 1024;
 const LEAST: usize = 512;
 /// What a text gets before less telling ones get more than the least.
 const SHARE: usize = 8 * 1024;
-/// Room for path and markers of one text.
-const FRAME: usize = 200;
+/// What the three kinds of pieces are called.
+const FACTS: &str = "what it says of itself";
+const LIST: &str = "list of files";
+const FILE: &str = "file";
+/// Room for path, markers and fence of one text.
+const FRAME: usize = 204 + fence_bytes(FILE);
+/// Room for the marker of the list.
+const LIST_MARKER: usize = 100;
 /// Longest path that is shown whole, in bytes.
 const PATH_BYTES_MAX: usize = 120;
 /// So many times the same character, or so much white space, in a row is left out.
@@ -104,16 +110,18 @@ impl Prompt {
             one_line(&manifest.version),
             one_line(&manifest.description)
         );
+        let facts = without_fences(&facts);
         let facts = marker.cut(&facts, "", facts.len(), MANIFEST_BYTES_MAX);
         let shown = order(tree, capabilities);
-        let room = PROMPT_BYTES_MAX - LIST_BYTES_MAX - facts.len();
+        let room = PROMPT_BYTES_MAX - LIST_BYTES_MAX - facts.len() - fence_bytes(FACTS) - fence_bytes(LIST);
         let shares = share(&shown, room);
         let mut states = vec!["not text"; tree.files.len()];
         let mut texts = Vec::new();
         for ((at, file), share) in shown.iter().zip(shares) {
             let text = file.text.as_deref().unwrap_or_default();
             let whole = file.size as usize;
-            let (text, tail) = (marker.without_runs(text), marker.without_runs(&file.tail));
+            let (text, tail) = (without_fences(text), without_fences(&file.tail));
+            let (text, tail) = (marker.without_runs(&text), marker.without_runs(&tail));
             let body = match share {
                 0 => None,
                 share => Some(marker.cut(&text, &tail, whole.max(text.len() + tail.len()), share)),
@@ -124,11 +132,10 @@ impl Prompt {
                 Some(_) => "shown",
             };
             if let Some(body) = body {
-                texts.push(("file", format!("path: {}\n{body}", shortened(&file.path))));
+                texts.push((FILE, format!("path: {}\n{body}", shortened(&file.path))));
             }
         }
-        let mut blocks =
-            vec![("what it says of itself", facts), ("list of files", list(tree, &states, &marker))];
+        let mut blocks = vec![(FACTS, facts), (LIST, list(tree, &states, &marker))];
         blocks.extend(texts);
         let instructions = format!(
             "{INSTRUCTIONS}\n\nThe first line of each file is its path. Where we left something out stands a marker of the \
@@ -153,14 +160,14 @@ impl Prompt {
         }
     }
 
-    /// Bytes of the bundle in it, paths and markers included.
+    /// Bytes of the bundle in it, paths, markers and fences included.
     pub fn len(&self) -> usize {
-        self.blocks.iter().map(|(_, text)| text.len()).sum()
+        self.blocks.iter().map(|(label, text)| fence_bytes(label) + text.len()).sum()
     }
 
     /// Whether nothing of the bundle is in it.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.blocks.iter().all(|(_, text)| text.is_empty())
     }
 
     #[cfg(test)]
@@ -259,12 +266,12 @@ fn list(tree: &Tree, states: &[&str], marker: &Marker<'_>) -> String {
         let _ = writeln!(list, "{} ({} bytes{executable}, {state})", shortened(&file.path), file.size);
     }
     let list = list.trim_end();
-    marker.cut(list, "", list.len(), LIST_BYTES_MAX - FRAME)
+    marker.cut(list, "", list.len(), LIST_BYTES_MAX - LIST_MARKER)
 }
 
 /// A path on one line, its middle left out when it is long.
 fn shortened(path: &str) -> String {
-    let path = one_line(path);
+    let path = without_fences(&one_line(path)).into_owned();
     if path.len() <= PATH_BYTES_MAX {
         return path;
     }

@@ -172,6 +172,28 @@ fn answers_pass_by_one_rule() {
     }
 }
 
+/// Names, markers and fences weigh as much as texts do, and what looks like a fence grows when it is made harmless.
+#[test]
+fn prompts_of_many_small_files_are_bounded_too() {
+    for (name, text, count) in [
+        ("d".repeat(100), "1\n".to_owned(), 600),
+        ("ü".repeat(80), "ü".repeat(70), 500),
+        ("<<end".repeat(20), "<<END".repeat(40), 300),
+        (String::new(), "x\n".to_owned(), 1_900),
+    ] {
+        let files: Vec<(String, String)> =
+            (0..count).map(|nth| (format!("{name}/{nth}.md"), text.clone())).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let prompt = prompt(&tree("", &files), &[]);
+        let asked = prompt.question();
+        let fenced: usize =
+            asked.blocks.iter().map(|block| crate::judge::fence_bytes(block.label) + block.text.len()).sum();
+        assert_eq!(fenced, prompt.len());
+        assert!(fenced <= PROMPT_BYTES_MAX, "{fenced} bytes of {count} files");
+        assert!(fenced > PROMPT_BYTES_MAX / 2, "{fenced} bytes of {count} files");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
