@@ -49,7 +49,7 @@ pub(super) struct Launched {
     pub(super) tree: Tree,
     /// Its standard output, or the near side of its terminal.
     pub(super) output: OwnedFd,
-    /// Its standard error; `None` when that is the terminal.
+    /// Its standard error; `None` when that goes where its standard output goes.
     pub(super) errors: Option<OwnedFd>,
     /// Keeps the handle of the child. It is not waited for through it.
     _child: Child,
@@ -62,7 +62,8 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Starts `words` on the pseudo-terminal `pseudo`, else on pipes. Standard error is a terminal only if ours is.
+/// Starts `words` on the pseudo-terminal `pseudo`, else on pipes. Standard error is a terminal only if ours is. Where
+/// our output and errors go to one file, the command has one pipe for both: two would lose the order of its writes.
 ///
 /// Must be called by a thread that lives as long as the process: the command dies with the *thread* that started it.
 pub(super) fn launch(words: &[OsString], pseudo: Option<&Pseudo>) -> io::Result<Launched> {
@@ -77,19 +78,33 @@ pub(super) fn launch(words: &[OsString], pseudo: Option<&Pseudo>) -> io::Result<
             command.process_group(0).stdin(Stdio::inherit()).stdout(Stdio::piped());
         }
     }
+    let mut both = None;
     match pseudo {
         Some(pseudo) if has_error_terminal => command.stderr(pseudo.far_side()?),
+        None if is_one_file() => {
+            let (near, far) = io::pipe()?;
+            both = Some(OwnedFd::from(near));
+            command.stdout(far.try_clone()?).stderr(far)
+        }
         _ => command.stderr(Stdio::piped()),
     };
     let mut child = command.arg("--").args(words).spawn()?;
     drop(command);
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-    let output = match pseudo {
-        Some(pseudo) => pseudo.near_side().as_fd().try_clone_to_owned()?,
-        None => OwnedFd::from(child.stdout.take().ok_or(Errno::PIPE)?),
+    let output = match (pseudo, both) {
+        (Some(pseudo), _) => pseudo.near_side().as_fd().try_clone_to_owned()?,
+        (None, Some(both)) => both,
+        (None, None) => OwnedFd::from(child.stdout.take().ok_or(Errno::PIPE)?),
     };
     let errors = child.stderr.take().map(OwnedFd::from);
     Ok(Launched { tree: Tree::of(leader), output, errors, _child: child })
+}
+
+/// Whether our standard output and standard error are the same file or pipe.
+fn is_one_file() -> bool {
+    let of = |fd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+    let output = of(rustix::stdio::stdout());
+    output.is_some() && output == of(rustix::stdio::stderr())
 }
 
 /// Brings the process group `ours` back to the foreground of our terminal, from out of the group `theirs`, which is

@@ -1,8 +1,8 @@
 //! `watch`: runs a command, has its output watched, and kills it when a verdict says so.
 //!
 //! The command runs in a process group of its own, on a pseudo-terminal when we have a terminal (`launch`, `terminal`).
-//! Its output is passed on untouched (`relay`) and kept until a monitor has scanned it (`outbox`). The monitor is a
-//! server or this process (`monitor`, `local`). One loop (`session`) hears of everything that happens and decides.
+//! Its output is passed on untouched (`relay`, `shown`) and kept until a monitor has scanned it (`outbox`). The monitor is
+//! a server or this process (`monitor`, `local`). One loop (`session`) hears of everything that happens and decides.
 //!
 //! Invariant: the command is never left running unwatched, unless `--on-disconnect continue` was given: it dies with us,
 //! what it leaves behind is ended with it, and its last descendant is looked for when it must die (`tree`).
@@ -15,6 +15,7 @@ mod outbox;
 mod relay;
 mod session;
 mod show;
+mod shown;
 mod signals;
 mod terminal;
 mod tree;
@@ -55,7 +56,9 @@ pub(super) fn run(arguments: &WatchArguments, context: &Context) -> Result<Exit,
         Some(url) => (Monitor::Server(url.clone(), Box::new(context.reach()?)), None),
     };
     // On this thread, which lives to the end: the command dies with the thread that started it.
-    let exit = runtime.block_on(Session::new(arguments, monitor, fallback, runtime.handle().clone()).run());
+    let session =
+        Session::new(arguments, monitor, fallback, runtime.handle().clone()).map_err(Failure::internal)?;
+    let exit = runtime.block_on(session.run());
     runtime.shutdown_background();
     exit
 }

@@ -1,9 +1,9 @@
 //! The bytes between a command and us: its output to ours and to the monitor, our keyboard to its terminal.
 //!
 //! Every byte goes out as it came in, in the order of its stream, and without waiting for a verdict: it is handed to the
-//! monitor first if that takes no waiting, shown, and handed over then if not. So neither a slow monitor delays what is
-//! on its way to the screen nor a slow reader of the screen a verdict; what waits is the next read, and with it the
-//! command.
+//! monitor first if that takes no waiting, handed to whoever shows it, and to the monitor then if not. So neither a slow
+//! monitor delays what is on its way to the screen nor a slow reader of the screen a verdict; what waits is the next read,
+//! and with it the command.
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::outbox::{Outbox, Stream};
+use super::shown::Shown;
 use super::terminal;
 
 /// Most bytes of one chunk: what a pipe holds.
@@ -31,6 +32,8 @@ pub(super) struct Relay {
     pub(super) stream: Stream,
     /// Who wants to know.
     pub(super) outbox: Arc<Outbox>,
+    /// Who shows it.
+    pub(super) shown: Arc<Shown>,
     /// Ends when nobody of the command is left: others who hold the stream open are not waited for.
     pub(super) command_is_gone: PipeReader,
     /// Whether it is a terminal, whose writers do not notice when nobody reads any longer.
@@ -56,59 +59,74 @@ impl Relay {
     fn run(self) -> End {
         let mut buffer = vec![0; CHUNK_BYTES];
         let mut end = End::Whole;
-        while let Some(length) = self.read(&mut buffer) {
+        loop {
+            self.shown.wait_for_room();
+            if self.shown.is_gone() {
+                end = End::NobodyReads;
+                // Closing our end is how the writer of a pipe learns of it; that of a terminal is told by a signal.
+                if !self.is_terminal {
+                    return end;
+                }
+            }
+            let length = match self.read(&mut buffer, end == End::Whole) {
+                Read::Bytes(length) => length,
+                Read::NobodyReads => continue,
+                Read::End => return end,
+            };
             let data = Bytes::copy_from_slice(&buffer[..length]);
             let is_told = self.outbox.try_push(self.stream, &data);
-            if end == End::Whole && !self.show(&data) {
-                end = End::NobodyReads;
-            }
+            self.shown.show(&data);
             if !is_told {
                 self.outbox.push(self.stream, data);
             }
-            // Closing our end is how the writer of a pipe learns of it; that of a terminal is told by a signal.
-            if end == End::NobodyReads && !self.is_terminal {
-                break;
-            }
         }
-        end
     }
 
-    /// Reads what is there, waiting for it while somebody of the command could still write; `None` at the end.
-    fn read(&self, buffer: &mut [u8]) -> Option<usize> {
+    /// Reads what is there, waiting for it while somebody of the command could still write, and, where that `matters`,
+    /// while somebody reads what we write.
+    fn read(&self, buffer: &mut [u8], matters: bool) -> Read {
+        let count = if matters { 3 } else { 2 };
         loop {
-            let mut both = [
+            let mut all = [
                 PollFd::new(&self.from, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.command_is_gone.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.shown.gone().as_fd(), PollFlags::IN),
             ];
-            match poll(&mut both, None) {
+            match poll(&mut all[..count], None) {
                 Err(Errno::INTR) => continue,
-                Err(_) => return None,
+                Err(_) => return Read::End,
                 Ok(_) => {}
             }
-            if both[0].revents().is_empty() {
+            if all[0].revents().is_empty() {
+                if matters && !all[2].revents().is_empty() {
+                    return Read::NobodyReads;
+                }
                 // Everything the command ever wrote has been written.
-                match poll(&mut both[..1], Some(&LAST_BYTES)) {
+                match poll(&mut all[..1], Some(&LAST_BYTES)) {
                     Err(Errno::INTR) => continue,
                     Ok(ready) if ready > 0 => {}
-                    _ => return None,
+                    _ => return Read::End,
                 }
             }
             match rustix::io::read(&self.from, &mut *buffer) {
-                Ok(0) => return None,
-                Ok(length) => return Some(length),
+                Ok(0) => return Read::End,
+                Ok(length) => return Read::Bytes(length),
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 // EIO is how a terminal says that its last user has gone.
-                Err(_) => return None,
+                Err(_) => return Read::End,
             }
         }
     }
+}
 
-    fn show(&self, data: &[u8]) -> bool {
-        match self.stream {
-            Stream::Output => write_all(rustix::stdio::stdout(), data),
-            Stream::Errors => write_all(rustix::stdio::stderr(), data),
-        }
-    }
+/// What came of reading.
+enum Read {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nobody reads our side any longer.
+    NobodyReads,
+    /// There is nothing more.
+    End,
 }
 
 /// Writes all of `data`, also where others have made the file non-blocking; answers whether that could be done.

@@ -1,7 +1,8 @@
 //! One watched command from start to end: everything that happens comes in as an event, and is decided upon here.
 //!
 //! The way of a command: attach to the monitor -> start -> relay and watch -> the command ends or is killed -> what it
-//! left behind is ended -> the last bytes -> Detach -> Summary -> exit code.
+//! left behind is ended -> the last bytes -> Detach -> Summary -> all of its output is read by whoever reads ours -> exit
+//! code.
 
 use std::io::{PipeWriter, pipe};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -21,8 +22,9 @@ use super::monitor::{Heard, Monitor};
 use super::outbox::{Outbox, Requests, Stream};
 use super::relay::{End, Relay, relay_keys};
 use super::show::{Teller, stronger_unknown};
+use super::shown::Shown;
 use super::signals;
-use super::terminal::{Pseudo, Raw, copy_size, hand_over, has_job_control, is_interactive};
+use super::terminal::{Pseudo, Raw, copy_size, hand_over, has_job_control, is_interactive, wait_for_front};
 use super::tree::Tree;
 use crate::cli::{Exit, Failure};
 use crate::pb::v1;
@@ -43,6 +45,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long the last verdicts and the summary are waited for once the command has ended.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long our own output may take to be read, once we were asked to end.
+const LAST_WRITES: Duration = Duration::from_secs(1);
 /// How long a program may take to put its screen right before it is suspended.
 const SUSPEND_DELAY: Duration = Duration::from_millis(100);
 /// Events that wait; who brings more has to wait too.
@@ -65,6 +69,8 @@ enum Event {
     Emptied(usize),
     /// One of its streams has ended.
     Closed(End),
+    /// One of our own has: all of it was written, or nobody reads it.
+    Written,
 }
 
 /// See the module.
@@ -75,6 +81,8 @@ pub(super) struct Session<'a> {
     fallback: Option<Arc<Local>>,
     runtime: Handle,
     outbox: Arc<Outbox>,
+    /// Our standard output and standard error.
+    shown: [Arc<Shown>; 2],
     teller: Teller,
     id: String,
     events: Receiver<Event>,
@@ -91,6 +99,8 @@ struct Running {
     raw: Option<Raw>,
     /// Streams that have not ended.
     open: usize,
+    /// The same of our own.
+    unwritten: usize,
     /// Dropped when nothing of the command is left.
     is_there: Option<PipeWriter>,
     /// Its exit code.
@@ -105,6 +115,8 @@ struct Running {
     is_unwatched: bool,
     /// Whether the last word of the monitor has been heard, or is not waited for.
     is_concluded: bool,
+    /// Whether we were asked to end while only the last was waited for.
+    is_hurried: bool,
 }
 
 impl<'a> Session<'a> {
@@ -113,20 +125,27 @@ impl<'a> Session<'a> {
         monitor: Monitor,
         fallback: Option<Arc<Local>>,
         runtime: Handle,
-    ) -> Self {
+    ) -> std::io::Result<Self> {
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        Self {
+        let show = |to, name| {
+            let sender = sender.clone();
+            Shown::start(to, name, move || drop(sender.blocking_send(Event::Written)))
+        };
+        let shown =
+            [show(rustix::stdio::stdout(), "watch-stdout")?, show(rustix::stdio::stderr(), "watch-stderr")?];
+        Ok(Self {
             arguments,
             monitor,
             fallback,
             runtime,
             outbox: Arc::new(Outbox::default()),
-            teller: Teller::new(arguments.json),
+            teller: Teller::new(arguments.json, shown[Stream::Errors as usize].clone()),
+            shown,
             id: arguments.session().map_or_else(|| Uuid::now_v7().to_string(), str::to_owned),
             events,
             sender,
             generation: 0,
-        }
+        })
     }
 
     /// Runs the command to its end and answers how we end.
@@ -157,7 +176,32 @@ impl<'a> Session<'a> {
         if let Monitor::Local(local) = &self.monitor {
             local.finish().await;
         }
+        self.drain(&mut running).await;
         Ok(self.exit(&running))
+    }
+
+    /// Waits until all that we show was written; not for ever once we were asked to end.
+    async fn drain(&mut self, running: &mut Running) {
+        self.shown.iter().for_each(|shown| shown.close());
+        let limit = || Some(Instant::now() + LAST_WRITES);
+        let mut until_then = if running.is_hurried { limit() } else { None };
+        while running.unwritten > 0 {
+            let event = tokio::select! {
+                event = self.events.recv() => event,
+                () = until(until_then) => return,
+            };
+            match event {
+                Some(Event::Written) => running.unwritten -= 1,
+                Some(Event::Signal(Signal::TSTP)) | Some(Event::SuspendKey) => suspend(running),
+                Some(Event::Signal(signal))
+                    if !matches!(signal, Signal::CHILD | Signal::WINCH | Signal::CONT) =>
+                {
+                    until_then = until_then.or_else(limit);
+                }
+                Some(_) => {}
+                None => return,
+            }
+        }
     }
 
     /// Attaches to the monitor and waits until it says that it watches.
@@ -211,6 +255,9 @@ impl<'a> Session<'a> {
         let launched = launch(&self.arguments.words, pseudo.as_ref())?;
         let tree = launched.tree;
         let near = pseudo.map(Pseudo::into_near_side);
+        if let Some(near) = &near {
+            wait_for_front(near.as_fd(), tree.leader());
+        }
         let raw = if near.is_some() { Some(Raw::enter()?) } else { None };
         self.teller.is_raw = raw.is_some();
 
@@ -223,6 +270,7 @@ impl<'a> Session<'a> {
                 from,
                 stream,
                 outbox: self.outbox.clone(),
+                shown: self.shown[stream as usize].clone(),
                 command_is_gone: gone.try_clone()?,
                 is_terminal: near.is_some() && stream == Stream::Output,
             };
@@ -243,6 +291,7 @@ impl<'a> Session<'a> {
             near,
             raw,
             open,
+            unwritten: self.shown.len(),
             is_there: Some(is_there),
             code: None,
             killed: None,
@@ -250,6 +299,7 @@ impl<'a> Session<'a> {
             detached: None,
             is_unwatched: false,
             is_concluded: false,
+            is_hurried: false,
         })
     }
 
@@ -276,6 +326,7 @@ impl<'a> Session<'a> {
                     self.teller.note("left_behind", &message);
                 }
                 running.is_there = None;
+                self.expect_last();
             }
             Event::Closed(end) => {
                 running.open -= 1;
@@ -283,6 +334,7 @@ impl<'a> Session<'a> {
                     running.tree.signal_group(Signal::HUP);
                 }
             }
+            Event::Written => running.unwritten -= 1,
         }
         self.conclude(running);
     }
@@ -353,10 +405,16 @@ impl<'a> Session<'a> {
         }
         running.killed = Some(code);
         let survivors = running.tree.kill();
+        self.expect_last();
         if survivors > 0 {
             let message = format!("{survivors} process(es) of the command could not be killed");
             self.teller.note("survivors", &message);
         }
+    }
+
+    /// What the dead command wrote last is read and looked at whoever reads what we write.
+    fn expect_last(&self) {
+        self.shown.iter().for_each(|shown| shown.expect_last());
     }
 
     /// Ends what the command left behind, without waiting for it here: a verdict may still come.
@@ -392,7 +450,10 @@ impl<'a> Session<'a> {
                 suspend(running);
             }
             // Whoever asks us to end while only the last verdicts are out does not want to wait for them.
-            _ if running.detached.is_some() && signal != Signal::CONT => running.is_concluded = true,
+            _ if running.detached.is_some() && signal != Signal::CONT => {
+                running.is_concluded = true;
+                running.is_hurried = true;
+            }
             signal => running.tree.signal_group(signal),
         }
     }

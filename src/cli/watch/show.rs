@@ -4,10 +4,11 @@
 //! comes from the command is printed with its control characters spelled out.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::relay::write_all;
+use super::shown::Shown;
 use crate::cli::snippet::printable;
 use crate::pb::v1;
 use crate::pb::v1::stream_monitor_response::Kind;
@@ -22,7 +23,11 @@ pub(super) struct Teller {
     as_json: bool,
     /// Whether the terminal is raw, so that a line needs a carriage return as well.
     pub(super) is_raw: bool,
+    /// Our standard error.
+    errors: Arc<Shown>,
     incidents: HashMap<String, Known>,
+    /// What was left out since too much waits to be read.
+    left_out: u64,
 }
 
 struct Known {
@@ -32,8 +37,8 @@ struct Known {
 }
 
 impl Teller {
-    pub(super) fn new(as_json: bool) -> Self {
-        Self { as_json, is_raw: false, incidents: HashMap::new() }
+    pub(super) fn new(as_json: bool, errors: Arc<Shown>) -> Self {
+        Self { as_json, is_raw: false, errors, incidents: HashMap::new(), left_out: 0 }
     }
 
     /// Tells what a monitor said, as far as a person wants to know.
@@ -56,12 +61,8 @@ impl Teller {
     }
 
     /// Says something of our own; `event` names it for programs.
-    pub(super) fn note(&self, event: &str, message: &str) {
-        if self.as_json {
-            self.print(&[json!({ "watch": { "event": event, "message": message } }).to_string()]);
-        } else {
-            self.print(&[format!("portcullis: {}", printable(message))]);
-        }
+    pub(super) fn note(&mut self, event: &str, message: &str) {
+        self.print(&[self.own(event, message)]);
     }
 
     fn remember(&mut self, incident: &v1::Incident) {
@@ -102,7 +103,7 @@ impl Teller {
         self.print(&lines);
     }
 
-    fn summary(&self, summary: &v1::Summary) {
+    fn summary(&mut self, summary: &v1::Summary) {
         let line = |unjudged: &v1::Unjudged| {
             let effect = if unjudged.failed_open { "went on without it" } else { "counts against it" };
             let (plugin, reason) = (field(&unjudged.plugin), field(&unjudged.reason));
@@ -111,11 +112,34 @@ impl Teller {
         self.print(&summary.unjudged.iter().map(line).collect::<Vec<_>>());
     }
 
-    fn print(&self, lines: &[String]) {
+    /// Prints lines. Nobody waits for whoever reads them: where too much waits to be read, they are left out, and their
+    /// number is told once there is room.
+    fn print(&mut self, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        if self.left_out > 0 {
+            let message = format!("{} message(s) were left out, as nobody read them", self.left_out);
+            if self.errors.say(&self.text_of(&[self.own("left_out", &message)])) {
+                self.left_out = 0;
+            }
+        }
+        if !self.errors.say(&self.text_of(lines)) {
+            self.left_out += 1;
+        }
+    }
+
+    fn text_of(&self, lines: &[String]) -> String {
         let end = if self.is_raw { "\r\n" } else { "\n" };
-        let text: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
-        // Nobody to tell means nothing to do.
-        write_all(rustix::stdio::stderr(), text.as_bytes());
+        lines.iter().flat_map(|line| [line.as_str(), end]).collect()
+    }
+
+    fn own(&self, event: &str, message: &str) -> String {
+        if self.as_json {
+            json!({ "watch": { "event": event, "message": message } }).to_string()
+        } else {
+            format!("portcullis: {}", printable(message))
+        }
     }
 }
 

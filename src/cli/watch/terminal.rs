@@ -3,11 +3,17 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{self, Pid};
+use rustix::process::{self, Pid, WaitId, WaitIdOptions};
 use rustix::pty::{self, OpenptFlags};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+
+/// How long a command may take until it has its terminal.
+const FRONT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it is looked at.
+const FRONT_INTERVAL: Duration = Duration::from_micros(500);
 
 /// A pseudo-terminal for the command.
 #[derive(Debug)]
@@ -122,6 +128,18 @@ pub(super) fn has_job_control() -> bool {
     let same_session = process::getsid(Some(parent)).ok() == process::getsid(None).ok();
     let other_group = process::getpgid(Some(parent)).ok().is_some_and(|group| group != process::getpgrp());
     same_session && other_group
+}
+
+/// Waits until the command has its terminal, so that no key and no signal reaches it before it can; not for ever.
+pub(super) fn wait_for_front(near: BorrowedFd<'_>, leader: Pid) {
+    let until = Instant::now() + FRONT_TIMEOUT;
+    let has_ended = || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(process::waitid(WaitId::Pid(leader), options), Ok(None))
+    };
+    while termios::tcgetpgrp(near).ok() != Some(leader) && !has_ended() && Instant::now() < until {
+        std::thread::sleep(FRONT_INTERVAL);
+    }
 }
 
 /// Brings the command's process group to the front of our terminal, when we are there ourselves: it is on pipes, and

@@ -42,6 +42,26 @@ fn a_rule_kills_and_the_incident_is_kept() {
 }
 
 #[test]
+fn a_rule_kills_while_nobody_reads() {
+    let watch = Watch::new();
+    let life = watch.life();
+    let filler = "an ordinary line of a build\n".repeat(20_000);
+    fs::write(watch.folder.path().join("said"), filler + &PIECES.concat()).expect("a file");
+    let keep = fs::File::options().read(true).write(true).open(&life.path).expect("it is there");
+    let mut command = watch_here(watch.folder.path(), &[], "exec 9>life; echo up >&9; cat said; sleep 1000");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program starts");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(keep), &mut line).expect("text");
+    assert_eq!(line, "up\n");
+    wait_until_free(&life.path);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(86));
+    assert!(output.stdout.ends_with(PIECES.concat().as_bytes()), "all of it is shown");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("KILL stream.delete"));
+}
+
+#[test]
 fn ordinary_output_passes() {
     let folder = empty();
     let script = "echo one; echo two >&2; echo 'rm -rf ./target'; exit 3";

@@ -143,6 +143,20 @@ fn bytes_pass_untouched_and_apart() {
 }
 
 #[test]
+fn what_goes_to_one_file_keeps_its_order() {
+    let watch = Watch::new();
+    let file = File::create(watch.folder.path().join("both")).expect("a file");
+    let script = "i=0; while [ $i -lt 500 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done";
+    let mut command = watch.command(&[], script);
+    command.stdin(Stdio::null()).stdout(file.try_clone().expect("a second handle")).stderr(file);
+    assert_eq!(command.status().expect("it runs").code(), Some(0));
+    let wanted: String = (0..500).map(|i| format!("o{i}\ne{i}\n")).collect();
+    assert_eq!(fs::read_to_string(watch.folder.path().join("both")).expect("text"), wanted);
+    let seen = watch.monitor.wait_for(|seen| seen.exit_code == Some(0));
+    assert!(seen.bytes[0] == wanted.as_bytes() && seen.bytes[1].is_empty(), "all of it was scanned");
+}
+
+#[test]
 fn the_input_is_the_commands_own() {
     let watch = Watch::new();
     let ran = run_command(watch.command(&[], "cat"), b"one\ntwo\n");
@@ -371,6 +385,62 @@ fn a_slow_monitor_slows_the_command_and_misses_nothing() {
     errors.read_to_string(&mut told).expect("text");
     assert_eq!(told, "done\n");
     assert_eq!(watch.monitor.wait_for(|seen| seen.exit_code.is_some()).bytes[0].len(), BYTES);
+}
+
+#[test]
+fn a_reader_that_stands_still_delays_no_verdict() {
+    const BYTES: usize = 3_000_000;
+    for (redirect, index) in [("", 0), (" >&2", 1)] {
+        let watch = Watch::new();
+        let life = watch.life();
+        let script =
+            format!("exec 9<>life; (head -c {BYTES} /dev/zero; echo '[[kill]]'){redirect}; sleep 1000");
+        let mut command = watch.command(&[], &script);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        // Far more than the pipe to us holds, of which nothing is read before the command is dead.
+        watch.monitor.wait_for(|seen| seen.bytes[index].ends_with(b"[[kill]]\n"));
+        wait_until_free(&life.path);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(86), "{redirect}");
+        let shown = [&output.stdout, &output.stderr][index];
+        assert!(shown.len() > BYTES && shown[..BYTES].iter().all(|byte| *byte == 0), "{redirect}");
+        assert!(shown[BYTES..].starts_with(b"[[kill]]\n"), "{redirect}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("portcullis: KILL stand_in.order"), "{redirect}");
+    }
+}
+
+#[test]
+fn a_reader_that_stands_still_costs_bounded_memory_and_loses_nothing() {
+    const BYTES: usize = 20_000_000;
+    let watch = Watch::new();
+    let mut command = watch.command(&[], &format!("yes ordinary | head -c {BYTES}; echo done"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.spawn().expect("it starts");
+    let seen = watch.monitor.wait_for(|seen| seen.bytes[0].len() >= 8 << 20);
+    // What is read at once, what waits, and what the pipe to us holds.
+    assert!(seen.bytes[0].len() <= (8 << 20) + 3 * (64 << 10), "{} bytes", seen.bytes[0].len());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0));
+    let whole: Vec<u8> = b"ordinary\n".iter().copied().cycle().take(BYTES).chain(*b"done\n").collect();
+    assert!(output.stdout == whole, "the same bytes");
+    let seen = watch.monitor.wait_for(|seen| seen.exit_code == Some(0));
+    assert!(seen.bytes[0] == whole, "all of them were scanned");
+}
+
+#[test]
+fn who_asks_it_to_end_does_not_wait_for_a_reader_that_stands_still() {
+    let watch = Watch::new();
+    let life = watch.life();
+    let mut command = watch.command(&[], "exec 9<>life; head -c 1000000 /dev/zero; exit 3");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    watch.monitor.wait_for(|seen| seen.exit_code == Some(3));
+    wait_until_free(&life.path);
+    assert!(child.try_wait().expect("it can be asked").is_none(), "its output was not read");
+    send(&child, "TERM");
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
 }
 
 #[test]
