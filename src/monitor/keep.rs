@@ -38,6 +38,8 @@ pub struct Keeper {
     has_saved: bool,
     /// Whether the writer holds incidents of this session that it was not woken for.
     is_writer_asleep: bool,
+    /// Whether one of them is a KILL, which waits for no others.
+    is_urgent: bool,
 }
 
 impl Drop for Keeper {
@@ -58,8 +60,20 @@ impl Keeper {
         policy: Arc<str>,
     ) -> Self {
         let (open, decided) = (HashMap::new(), VecDeque::new());
-        let (has_saved, is_writer_asleep) = (false, false);
-        Self { writer, audit, metrics, tenant, roles, policy, open, decided, has_saved, is_writer_asleep }
+        let (has_saved, is_writer_asleep, is_urgent) = (false, false, false);
+        Self {
+            writer,
+            audit,
+            metrics,
+            tenant,
+            roles,
+            policy,
+            open,
+            decided,
+            has_saved,
+            is_writer_asleep,
+            is_urgent,
+        }
     }
 
     /// Takes note that an incident is reported. What follows about it is [`save`](Self::save)d.
@@ -74,6 +88,7 @@ impl Keeper {
             writer.put(KeptIncident { tenant: self.tenant.clone(), incident: incident.clone() });
             self.has_saved = true;
             self.is_writer_asleep = true;
+            self.is_urgent |= incident.verdict == Some(VerdictKind::Kill);
         }
         if let Some(open) = self.open.get_mut(&incident.id) {
             if incident.verdict.is_some() || incident.shadow {
@@ -125,7 +140,7 @@ impl Keeper {
         if std::mem::take(&mut self.is_writer_asleep)
             && let Some(writer) = &self.writer
         {
-            writer.wake();
+            if std::mem::take(&mut self.is_urgent) { writer.hurry() } else { writer.wake() }
         }
     }
 

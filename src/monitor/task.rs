@@ -35,6 +35,8 @@ const MESSAGE_COST: usize = 512;
 /// How long records of incidents wait, so that their threads do not take the processor from those that carry verdicts to
 /// the client, nor from a client on the same machine that kills. Scanning goes on meanwhile.
 const RECORDS_WAIT: Duration = Duration::from_millis(25);
+/// The same once a process is to be killed: what it did is to be known, and this process may be the next to die.
+const KILL_RECORDS_WAIT: Duration = Duration::from_millis(5);
 /// Records that wait at most: what is kept of an incident may take 8 KiB.
 const RECORDS_MAX: usize = 256;
 /// Records that are made before the client gets its turn.
@@ -345,6 +347,9 @@ impl<X> Driver<'_, X> {
         let urgent = effects.partition_point(|effect| turn(effect) < LATER);
         let is_told = effects[..urgent].iter().any(|effect| matches!(effect, Effect::Incident(_)));
         let keeps = is_told || effects[..urgent].iter().any(|effect| matches!(effect, Effect::Save(_)));
+        let kills =
+            |effect: &Effect| matches!(effect, Effect::Verdict(told) if told.verdict == VerdictKind::Kill);
+        let wait = if effects[..urgent].iter().any(kills) { KILL_RECORDS_WAIT } else { RECORDS_WAIT };
         let outbox = self.outbox;
         outbox.gathered(|| effects.drain(..urgent).for_each(|effect| self.perform_one(effect)));
         for effect in effects.drain(..) {
@@ -355,8 +360,9 @@ impl<X> Driver<'_, X> {
         if is_told {
             tokio::task::yield_now().await;
         }
-        if keeps && self.record_at.is_none() && !self.is_recording {
-            self.record_at = Some(Instant::now() + RECORDS_WAIT);
+        if keeps && !self.is_recording {
+            let at = Instant::now() + wait;
+            self.record_at = Some(self.record_at.map_or(at, |known| known.min(at)));
         }
         // One message brings few incidents as a rule, and what more it brings is recorded at once.
         if self.keeper.waiting() >= RECORDS_MAX {

@@ -126,6 +126,16 @@ impl IncidentWriter {
         self.queue.filled.notify_one();
     }
 
+    /// [`Self::wake`] for what waits for no others.
+    pub fn hurry(&self) {
+        {
+            let mut state = self.queue.lock();
+            state.is_urgent = !state.order.is_empty();
+        }
+        self.queue.filled.notify_one();
+        self.queue.hurry.notify_one();
+    }
+
     /// Waits until everything taken so far was written or lost, at most `limit`. Answers whether it was.
     pub async fn settle(&self, limit: Duration) -> bool {
         let entered = {
