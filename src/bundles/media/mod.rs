@@ -9,6 +9,7 @@
 //! behind them. Time is linear in the file and in what `MayUnpack` admits. Not looked into: the tables of WOFF 2, which are
 //! one Brotli stream.
 
+mod finder;
 mod font;
 mod gif;
 mod jpeg;
@@ -45,6 +46,8 @@ pub enum Media {
     Mp3,
     /// Ogg sound (RFC 3533).
     Ogg,
+    /// A file that the Finder of macOS leaves beside others: AppleDouble (RFC 1740), `.DS_Store`.
+    Finder,
 }
 
 /// What was found out about a file of such a format.
@@ -80,6 +83,12 @@ pub type MayUnpack<'m> = &'m mut dyn FnMut(usize) -> bool;
 /// It is not, and why.
 pub fn inert(path: &str, bytes: &[u8], may_unpack: MayUnpack<'_>) -> Result<Inert, NotInert> {
     let name = path.rsplit('/').next().unwrap_or(path);
+    if finder::is_named(name) && finder::is_marked(name, bytes) {
+        let mut parts = Parts::default();
+        finder::walk(name, bytes, &mut parts).ok_or(NotInert::BrokenStructure)?;
+        let (texts, unpacked) = parts.finish(bytes);
+        return Ok(Inert { media: Media::Finder, texts, unpacked });
+    }
     let (_, extension) = name.rsplit_once('.').ok_or(NotInert::OtherName)?;
     let (media, magics, walk) = format_of(&extension.to_ascii_lowercase()).ok_or(NotInert::OtherName)?;
     if !magics.iter().any(|magic| bytes.starts_with(magic)) {

@@ -258,6 +258,26 @@ fn words_are_read_wherever_they_stand() {
 }
 
 #[test]
+fn what_the_finder_leaves_is_inert_where_it_is_whole() {
+    let head = [&b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        "[..], &[0, 1]].concat();
+    let double = [&head[..], &big(9), &big(38), &big(4), b"abcd"].concat();
+    let mut store = [&b"\x00\x00\x00\x01Bud1"[..], &big(32), &big(8), &big(32), &[0; 16]].concat();
+    store.extend([7; 8]);
+    let broken = Err(NotInert::BrokenStructure);
+    for (path, bytes, wanted) in [
+        ("__MACOSX/notes/._SKILL.md", double.clone(), Ok(())),
+        ("._a", [&double[..], b"#!/bin/sh"].concat(), broken),
+        ("._a", double[..40].to_vec(), broken),
+        ("._a", b"#!/bin/sh".to_vec(), Err(NotInert::OtherName)),
+        ("a/.DS_Store", store.clone(), Ok(())),
+        ("a/.DS_Store", store[..40].to_vec(), broken),
+        ("a/store", store, Err(NotInert::OtherName)),
+    ] {
+        assert_eq!(inert_all(path, &bytes).map(|_| ()), wanted, "{path}, {} bytes", bytes.len());
+    }
+}
+
+#[test]
 fn segments_of_a_jpeg_hold_nothing_but_what_they_say() {
     let jpeg = jpeg();
     let segment = |marker: u8, body: &[u8]| [&[0xFF, marker, 0, body.len() as u8 + 2][..], body].concat();
