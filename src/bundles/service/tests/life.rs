@@ -635,6 +635,7 @@ async fn downloads_are_packed_afresh_and_recorded(place: Place) {
         (second.size, &second.sha256, "notes-1.0.0.zip")
     );
     assert_eq!(std::fs::metadata(first.path()).expect("there").len(), first.size);
+    let submitted = first.bundle_sha256.clone();
     drop((first, second));
     assert_eq!(rig.spooled(), 0);
     rig.work().await;
@@ -647,8 +648,9 @@ async fn downloads_are_packed_afresh_and_recorded(place: Place) {
     rig.overwrite(&upload.submission_id, "something else");
     let changed = rig.submissions.download_entity(&stranger(), &upload.entity_id).await;
     assert!(matches!(changed, Err(SubmissionError::Bytes(_))), "nobody approved these: {changed:?}");
-    // An administrator looks at what is there.
-    rig.submissions.download(&admin(), &upload.submission_id).await.expect("handed out");
+    // An administrator looks at what is there, and is told that it is not what was submitted.
+    let looked = rig.submissions.download(&admin(), &upload.submission_id).await.expect("handed out");
+    assert_ne!(looked.bundle_sha256, submitted);
 }
 
 async fn nothing_is_kept_of_a_dry_run(place: Place) {
