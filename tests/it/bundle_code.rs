@@ -161,6 +161,9 @@ fn languages_are_known_by_name_and_by_first_line() {
         ("bin/tool", "#!/usr/bin/python3.11 -u\n", Some(Language::Python)),
         ("bin/tool", "#!/usr/bin/env -S deno run --allow-net\n", Some(Language::JavaScript)),
         ("bin/tool", "#!/bin/sh\npython3 x", None),
+        ("a/run.py.j2", "import os", Some(Language::Python)),
+        ("run.mjs.tmpl", "", Some(Language::JavaScript)),
+        ("py.tmpl", "", None),
         ("README.md", "import os", None),
         ("data.json", "{}", None),
     ] {

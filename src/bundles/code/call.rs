@@ -320,6 +320,15 @@ impl Walk<'_> {
         if taint.meets(Taint::NETWORK) && arguments.iter().any(|(_, value)| is_shell(value)) {
             self.record("file.run_downloaded", &[(None, Value::unknown(taint))], at, Taint::NONE);
         }
+        // A request or connection that what is piped goes out by.
+        let outlets: Vec<String> = arguments
+            .iter()
+            .filter_map(|(_, value)| Some(format!("{}.write", value.api_name()?)))
+            .filter(|write| self.context.rules.apis_of(write).next().is_some())
+            .collect();
+        for write in outlets {
+            self.record(&write, &[(None, Value::unknown(taint))], at, Taint::NONE);
+        }
         let files: Vec<_> =
             arguments.iter().filter(|(_, v)| is_file(v)).filter_map(|(_, v)| v.about.clone()).collect();
         for file in files {

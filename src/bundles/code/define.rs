@@ -41,7 +41,7 @@ impl Walk<'_> {
         let Some(code) = given.first().and_then(|(_, code)| code.known_text()) else { return };
         let is_table = |value: &Value| matches!(value.shape, Shape::Map(_) | Shape::Object(_));
         // The table that the names go to: the last one that is given.
-        let table = given.iter().zip(nodes).skip(1).filter(|((_, value), _)| is_table(value)).last();
+        let table = given.iter().zip(nodes).skip(1).rfind(|((_, value), _)| is_table(value));
         let Some(((_, table), node)) = table else {
             let scope = if is_here { scope } else { 0 };
             self.run_text(&code, at, scope);

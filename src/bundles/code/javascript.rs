@@ -209,8 +209,21 @@ impl Lower {
                 }
             }
             Source::WithStatement(with) => {
-                out.push(Statement::Expression(self.js(&with.object)));
-                let body = self.js_body(&with.body);
+                let object = self.js(&with.object);
+                let mut body = Vec::new();
+                match object.kind {
+                    // Members of the object are names of the body.
+                    Kind::Map(entries) => {
+                        for (key, value) in entries {
+                            body.push(match key.map(|key| key.kind) {
+                                Some(Kind::Text(name)) => Statement::Assign(Pattern::Name(name), value),
+                                _ => Statement::Expression(value),
+                            });
+                        }
+                    }
+                    _ => body.push(Statement::Expression(object)),
+                }
+                body.extend(self.js_body(&with.body));
                 out.push(Statement::Block(body, false));
             }
             Source::BreakStatement(_)

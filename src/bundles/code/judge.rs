@@ -114,6 +114,9 @@ impl Walk<'_> {
             return false;
         }
         let taint = looked.iter().fold(Taint::NONE, |all, value| all | data_taint(value));
+        // A plain file goes to whom the user named.
+        let is_own = arguments.first().is_some_and(|(_, address)| has_own_token(address));
+        let taint = if is_own { taint.without(Taint::FILE) } else { taint };
         if !condition.taints.is_none() && (taint & condition.taints).count() < condition.taints_min.max(1) {
             return false;
         }
@@ -330,15 +333,17 @@ const OWN_TOKENS: &[&str] = &[
     "https://hooks.slack.com/services/",
 ];
 
+/// Whether an address is that of a service with the caller's own token in its path, which the caller sets.
+fn has_own_token(value: &Value) -> bool {
+    let Shape::Text(text) = &value.shape else { return false };
+    let rest = OWN_TOKENS.iter().find_map(|start| text.strip_prefix(start));
+    rest.is_some_and(|rest| rest.starts_with(HOLE) && !rest.contains('?'))
+}
+
 /// The taint of an argument as data: the token in the path of an address is none.
 fn data_taint(value: &Value) -> Taint {
     let taint = value.deep_taint();
-    let Shape::Text(text) = &value.shape else { return taint };
-    let rest = OWN_TOKENS.iter().find_map(|start| text.strip_prefix(start));
-    match rest.is_some_and(|rest| rest.starts_with(HOLE) && !rest.contains('?')) {
-        true => taint.without(Taint::SECRET_VARIABLE | Taint::VARIABLE),
-        false => taint,
-    }
+    if has_own_token(value) { taint.without(Taint::SECRET_VARIABLE | Taint::VARIABLE) } else { taint }
 }
 
 /// What the first parameters of functions that run, fetch or look up something are called.

@@ -79,6 +79,7 @@ impl Language {
 /// The language of a file: by its extension, else by the first line of `head`, its first bytes.
 pub fn language_of(path: &str, head: &[u8]) -> Option<Language> {
     let name = path.rsplit('/').next().unwrap_or_default();
+    let name = without_template(name);
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     match extension.as_deref() {
         Some("py" | "pyw" | "pyi" | "py3" | "pth") => return Some(Language::Python),
@@ -100,6 +101,30 @@ pub fn language_of(path: &str, head: &[u8]) -> Option<Language> {
         "node" | "nodejs" | "deno" | "bun" | "tsx" | "ts-node" | "zx" => Some(Language::JavaScript),
         _ => None,
     })
+}
+
+/// The name of what a template makes: `run.py` for `run.py.j2`.
+fn without_template(name: &str) -> &str {
+    /// Extensions of templates behind that of what they make.
+    const TEMPLATES: &[&str] = &[
+        ".j2",
+        ".jinja",
+        ".jinja2",
+        ".tmpl",
+        ".tpl",
+        ".template",
+        ".mustache",
+        ".hbs",
+        ".erb",
+        ".ejs",
+        ".in",
+        ".dist",
+    ];
+    TEMPLATES
+        .iter()
+        .find_map(|template| name.strip_suffix(template))
+        .filter(|inner| inner.contains('.'))
+        .unwrap_or(name)
 }
 
 /// Why there is no whole tree of a file.

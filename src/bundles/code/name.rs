@@ -517,6 +517,12 @@ impl Walk<'_> {
                     let values = entries.iter().map(|(_, value)| value.clone());
                     values.reduce(Value::or).unwrap_or_default().with(taint)
                 }
+                // The names of all variables name all of them.
+                Shape::Api(_)
+                    if base.taint.meets(Taint::ENVIRONMENT) && index.taint.meets(Taint::ENVIRONMENT) =>
+                {
+                    Value::unknown(base.taint)
+                }
                 Shape::Api(path) if base.taint.meets(Taint::ENVIRONMENT) || path.ends_with(".env") => {
                     Value::unknown(Taint::VARIABLE | base.taint.without(Taint::ENVIRONMENT))
                 }

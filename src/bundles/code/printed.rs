@@ -57,8 +57,15 @@ const SERVICES: &[(&str, &str, &str)] = &[
 
 impl Walk<'_> {
     /// What a command prints that was analysed.
-    pub fn printed_by(&self, analysis: &Analysis) -> Printed {
+    pub fn printed_by(&self, command: &str, analysis: &Analysis) -> Printed {
         let mut printed = Printed::default();
+        // Without a program behind it, `env` prints all variables.
+        let first = command.split(['|', ';', '&', '\n']).next().unwrap_or_default();
+        let mut words = first.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+        let name = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        if matches!(name, "env" | "printenv" | "set" | "export") && words.all(|word| word.starts_with('-')) {
+            printed.taint |= Taint::ENVIRONMENT;
+        }
         for effect in &analysis.effects {
             let target = effect.target.as_ref().map_or("", |target| target.text.as_str());
             match effect.kind {

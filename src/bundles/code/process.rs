@@ -175,9 +175,6 @@ impl Walk<'_> {
 
     /// Whether a call starts an interpreter that reads its program from its input.
     fn reads_program(&self, path: &str, arguments: &Arguments) -> bool {
-        if self.interpreter(path, arguments).is_some() {
-            return true;
-        }
         if !self.context.rules.apis_of(path).any(|api| matches!(&*api.class, "shell" | "argv")) {
             return false;
         }
@@ -189,9 +186,13 @@ impl Walk<'_> {
         let Some((program, rest)) = words.split_first() else { return false };
         let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
         let name = name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_shell = self.interpreter(path, arguments).is_some();
         let is_interpreter = ["python", "node", "perl", "ruby", "php", "deno", "bun", "powershell", "pwsh"];
-        is_interpreter.contains(&name)
-            && rest.iter().all(|word| &**word == "-" || matches!(&**word, "-u" | "-s" | "-i"))
+        // With a script or a command of its own it reads data.
+        let has_none = rest
+            .iter()
+            .all(|word| &**word == "-" || word.starts_with('-') && !word.contains(['c', 'e', 'm', 'f']));
+        (is_shell || is_interpreter.contains(&name)) && has_none
     }
 
     /// Text that is put into a shell which was started, or which is started with it.
@@ -317,7 +318,7 @@ impl Walk<'_> {
         self.step(20 + command.len() / 8);
         let analysis = crate::shell::analyse(command, PLACE, &LIMITS);
         let context = GuardContext { place: PLACE, workspace_roots: &[] };
-        let printed = self.printed_by(&analysis);
+        let printed = self.printed_by(command, &analysis);
         self.note_printed(command, Some(printed));
         if !analysis.decoded.is_empty() {
             self.record("file.run_decoded", &[(None, Value::text(command.clone()))], at, Taint::NONE);

@@ -15,6 +15,9 @@ pub(super) fn look(walk: &mut Walk<'_>) {
         if let Some(at) = made_names(text) {
             walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
         }
+        if let Some(at) = packer(text) {
+            walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
+        }
         if let Some(at) = few_signs(text) {
             walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
         }
@@ -43,11 +46,19 @@ fn made_names(text: &str) -> Option<u32> {
     None
 }
 
+/// The heads of the best-known packers: one that unpacks itself with six parameters, one that writes faces.
+fn packer(text: &str) -> Option<u32> {
+    let at = ["eval(function(p,a,c,k,e,", "\u{ff9f}\u{3c9}\u{ff9f}\u{ff89}="]
+        .iter()
+        .find_map(|head| text.find(head))?;
+    u32::try_from(at).ok()
+}
+
 /// Code of brackets and signs alone.
 fn few_signs(text: &str) -> Option<u32> {
     let total = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
     let signs = text.bytes().filter(|byte| matches!(byte, b'[' | b']' | b'(' | b')' | b'!' | b'+')).count();
-    (total > 500 && signs * 100 > total * 90).then_some(0)
+    (total > 150 && signs * 100 > total * 90).then_some(0)
 }
 
 /// Names of one letter over and over (`IIIlllIIlI`, `OOO0O0OO0`), as obfuscators of Python give them.
