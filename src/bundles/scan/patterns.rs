@@ -301,28 +301,45 @@ static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 });
 
+/// Bytes after a place in which its quotation ends, and before and after it in which its element begins or ends.
+const QUOTED: usize = 500;
+const ELEMENT: usize = 2_000;
+
 /// Whether what begins at `at` stands in a quotation that its line introduces as an example.
 fn is_mentioned(text: &str, at: usize) -> bool {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let before = &text[start.max(text.floor_char_boundary(at.saturating_sub(AROUND)))..at];
+    let before = &text[text.floor_char_boundary(at.saturating_sub(AROUND))..at];
+    let before = before.rsplit('\n').next().unwrap_or(before);
+    let after = &text[at..text.ceil_char_boundary((at + QUOTED).min(text.len()))];
     let is_mark = |c: char| matches!(c, '"' | '\u{201c}' | '\u{201d}');
-    let marks = before.chars().filter(|c| is_mark(*c)).count();
     // Only a quotation that is still open, and that ends on the line.
-    let Some(open) = before.rfind(is_mark).filter(|_| marks % 2 == 1) else { return false };
-    let is_closed = text[at..].split('\n').next().is_some_and(|rest| rest.contains(is_mark));
+    let is_open = before.chars().filter(|c| is_mark(*c)).count() % 2 == 1;
+    let Some(open) = before.rfind(is_mark).filter(|_| is_open) else { return false };
+    let is_closed = after.split('\n').next().is_some_and(|rest| rest.contains(is_mark));
     is_closed && EXAMPLE.is_match(&before[..open])
 }
 
 /// Whether the element whose end stands at `at` was opened before it: a template that shows both, rather than a forged end.
 fn is_balanced(text: &str, at: usize) -> bool {
-    let rest = text[at..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '.' | ']'));
-    let is_end = rest.starts_with("</");
-    let name = rest.trim_start_matches(['<', '/']).split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-    let Some(name) = name.filter(|name| rest.starts_with('<') && !name.is_empty()) else { return false };
+    let before = &text[text.floor_char_boundary(at.saturating_sub(ELEMENT))..at];
+    let after = &text[at..text.ceil_char_boundary((at + ELEMENT).min(text.len()))];
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '.' | ']');
+    let tag = after.trim_start_matches(is_around);
+    let is_end = tag.starts_with("</");
+    let name: String = tag
+        .trim_start_matches(['<', '/'])
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect();
+    if name.is_empty() || !tag.starts_with('<') {
+        return false;
+    }
     let (open, close) = (format!("<{name}"), format!("</{name}"));
-    let count = |tag: &str| text[..at].matches(tag).count();
-    // Its beginning is the nearest before; or it is a beginning itself, which its end follows or which names the element.
-    if is_end { count(&open) > count(&close) } else { count(&open) + count(&close) > 0 || rest.contains(&close) }
+    let count = |tag: &str| before.matches(tag).count();
+    match is_end {
+        true => count(&open) > count(&close),
+        // A beginning, which its end follows, or which only names what was shown before.
+        false => count(&close) > 0 || tag.contains(&close),
+    }
 }
 
 static HARM: LazyLock<Regex> = LazyLock::new(|| {
