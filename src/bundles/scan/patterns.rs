@@ -258,9 +258,11 @@ const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens
 const WEAK: &[&str] = &[
     "injection.indirect-before-answering",
     "injection.stealth",
-    "injection.indirect-persist",
+    PERSIST,
     "injection.exfil-image",
 ];
+/// The rule about text that wants to rule later answers.
+const PERSIST: &str = "injection.indirect-persist";
 /// The rule about forged ends of parts of a prompt.
 const DELIMITER: &str = "injection.spoof-delimiter";
 
@@ -287,7 +289,9 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
             severity => severity,
         });
     }
-    let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at);
+    // What rules later answers says in its own sentence what it wants.
+    let reach = if &*info.id == PERSIST { SENTENCE } else { AROUND };
+    let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at, reach);
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
     let excused = is_weak || is_shown() || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
@@ -353,14 +357,15 @@ static HARM: LazyLock<Regex> = LazyLock::new(|| {
     ))
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 });
-/// Bytes around an order that say what it is about.
+/// Bytes around an order that say what it is about, and those of a sentence.
 const AROUND: usize = 250;
+const SENTENCE: usize = 120;
 
 impl Scan<'_, '_> {
-    /// Whether the text around a place is about secrets, or about sending something away.
-    fn asks_for_harm(&self, at: usize) -> bool {
-        let start = self.text.floor_char_boundary(at.saturating_sub(AROUND));
-        let end = self.text.ceil_char_boundary((at + AROUND).min(self.text.len()));
+    /// Whether the text within `reach` bytes of a place is about secrets, or about sending something away.
+    fn asks_for_harm(&self, at: usize, reach: usize) -> bool {
+        let start = self.text.floor_char_boundary(at.saturating_sub(reach));
+        let end = self.text.ceil_char_boundary((at + reach).min(self.text.len()));
         let around = views(&self.text[start..end], &Limits::default());
         around.views.iter().any(|view| HARM.is_match(view.text()))
     }
