@@ -255,12 +255,8 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
 const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens.toml"];
 /// Rules about instructions that harmless documents give as well, when nothing else is said: documents of skills and agents
 /// are there to rule what the model does from then on, and show images whose addresses have parts to fill in.
-const WEAK: &[&str] = &[
-    "injection.indirect-before-answering",
-    "injection.stealth",
-    PERSIST,
-    "injection.exfil-image",
-];
+const WEAK: &[&str] =
+    &["injection.indirect-before-answering", "injection.stealth", PERSIST, "injection.exfil-image"];
 /// The rule about text that wants to rule later answers.
 const PERSIST: &str = "injection.indirect-persist";
 /// The rule about forged ends of parts of a prompt.
