@@ -255,10 +255,11 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
 const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens.toml"];
 /// Rules about instructions that harmless documents give as well, when nothing else is said: documents of skills and agents
 /// are there to rule what the model does from then on, and show images whose addresses have parts to fill in.
-const WEAK: &[&str] =
-    &["injection.indirect-before-answering", "injection.stealth", PERSIST, "injection.exfil-image"];
+const WEAK: &[&str] = &["injection.indirect-before-answering", "injection.stealth", PERSIST, IMAGE];
 /// The rule about text that wants to rule later answers.
 const PERSIST: &str = "injection.indirect-persist";
+/// The rule about images whose addresses have parts to fill in.
+const IMAGE: &str = "injection.exfil-image";
 /// The rule about forged ends of parts of a prompt.
 const DELIMITER: &str = "injection.spoof-delimiter";
 
@@ -287,7 +288,9 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     }
     // What rules later answers says in its own sentence what it wants.
     let reach = if &*info.id == PERSIST { SENTENCE } else { AROUND };
-    let is_weak = WEAK.contains(&&*info.id) && !scan.asks_for_harm(at, reach);
+    // What an image of a document carries is judged by a rule about documents.
+    let is_image = &*info.id == IMAGE && is_document;
+    let is_weak = is_image || WEAK.contains(&&*info.id) && !scan.asks_for_harm(at, reach);
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
     let excused = is_weak || is_shown() || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
