@@ -9,8 +9,10 @@ use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 
+use super::expected;
+
 /// Longest command that is looked at, in bytes.
-const COMMAND_BYTES_MAX: usize = 4096;
+const COMMAND_BYTES_MAX: usize = 16 * 1024;
 /// Longest command that is only spoken of, in bytes.
 const MENTION_BYTES_MAX: usize = 512;
 /// Lists of a line that are read.
@@ -51,8 +53,9 @@ impl Command<'_> {
             Cow::Borrowed(text) if fits => {
                 // What is piped into a shell begins with what is fetched.
                 let before = text.get(self.trigger..span.start).unwrap_or_default();
-                let is_pipe =
-                    before.contains('|') && !before.contains([';', '&', '\n']) || before.contains("\\\n");
+                let mut lines = before.split('\n').rev().skip(1);
+                let is_one = !before.contains([';', '&']) && lines.all(|line| line.trim_end().ends_with('|'));
+                let is_pipe = before.contains('|') && is_one || before.contains("\\\n");
                 let start = if is_pipe { self.trigger } else { span.start };
                 self.range.start + start..self.range.start + span.end
             }
@@ -61,20 +64,59 @@ impl Command<'_> {
     }
 }
 
+/// What may stand before a prompt: a time, the number of a step, what a theme draws.
+const DECORATION: &str = concat!(
+    r"(?:(?:[^\x00-\x7f]{1,8}|\[[^\[\]\n]{1,40}\]|#[0-9]{1,4} [0-9.]{1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2}",
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{5,20}Z?(?: [0-9]{2}[OE]\+?)?|(?:stdout|stderr) [FP] |remote: ",
+    r"|[A-Za-z][A-Za-z0-9_.-]{0,40}[ \t]+\| |[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [A-Za-z0-9_.-]{1,60} [A-Za-z0-9_./-]{1,40}(?:\[[0-9]{1,8}\])?:",
+    r")[ \t]*){0,3}",
+);
+
 /// A prompt that nothing else looks like, with who, where and an environment before it. A `#`, `%` or `>` alone begins
 /// comments and quotations too, so it counts only behind a user, a folder or the name of a shell.
 static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:\([^()]{1,40}\) ?)?(?:",
-        r"(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?[$❯➜»λ](?:[ \t]+|$)",
+    let prompt = concat!(
+        r"(?:\([^()]{1,40}\) ?)?(?:",
+        r"(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[$❯➜»λ›▸]|\$>)(?:[ \t]+|$)",
+        r"|[^❯\n]{0,80}❯[ \t]+",
+        r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}:[A-Za-z0-9_.~/-]{0,80}[$#]",
         r"|(?:\[[^\[\]@]{0,60}@[^\[\]]{1,60}\] ?",
         r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}(?:[ :][A-Za-z0-9_.~/-]{0,80})?(?: \([^()]{1,40}\))?(?: \[[0-9|]{1,12}\])? ?",
         r"|[~/][A-Za-z0-9_./-]{0,80} ?|(?:ba|z|k|da)?sh-[0-9.]{1,8})(?:[#%](?:[ \t]+|$)|> )",
+        r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}[ :][^$\n]{0,80}\$[ \t]+",
+        r"|[A-Za-z0-9_./@:~-]{1,60} [A-Za-z0-9_:-]{1,40}\$[ \t]+",
+        r"|In \[[0-9]{1,5}\]: ?[!%]|mysql> \\! |\(gdb\) shell ",
         r"|PS [^>\n]{0,80}> ?|[A-Za-z]:\\[^>\n]{0,80}> ?)[ \t]*",
+    );
+    known(&format!(r"^[ \t]*(?:[-*•●⏺▶] ?)?{DECORATION}{prompt}"))
+});
+
+/// What builds, agents and terminals print before a command that they run.
+static OPENER: LazyLock<Regex> = LazyLock::new(|| {
+    let opener = concat!(
+        r"(?:##\[command\]|##\[group\]Run |#[0-9]{1,4} \[[^\[\]\n]{1,40}\] RUN |Step [0-9]{1,4}/[0-9]{1,4} : RUN |\[(?:exec|cmd|command|shell|run)\] ",
+        r"|[•●⏺] Ran |(?:[│┃|][ \t]*)?[✔✓✗✘⊷?][ \t]+(?:Shell|Bash)[ \t]+|\|[ \t]+Bash[ \t]{2,}|Every [0-9.]{1,6}s: )[ \t]*",
+    );
+    known(&format!(r"^[ \t]*(?:{DECORATION})?{opener}"))
+});
+
+/// The same where a sentence may begin like this.
+static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| {
+    known(r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)[ \t]+")
+});
+
+/// What ends a command in a frame: a remark, and the frame.
+static FRAME_END: LazyLock<Regex> = LazyLock::new(|| known(r"(?:[ \t]\([^()\n]{0,120}\))?[ \t]*[│┃][ \t]*$"));
+
+/// The element of a logged tool call that holds a command.
+static TAG: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r#"<(?i:parameter name=\\?"(?:command|cmd|script|input)\\?"|command|cmd|execute_bash|execute_command|bash"#,
+        r"|bash-input|shell|run|run_command|tool_input)>[ \t]*",
     ))
 });
 
-/// A prompt with the folder behind its sign: `➜  app git:(main) ✗ `.
+/// The prompt with the folder behind its sign: `➜  app git:(main) ✗ `.
 static FOLDER_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     known(
         r"^[ \t]*(?:\([^()]{1,40}\) ?)?➜[ \t]+[A-Za-z0-9_.~/@-]{1,80}(?:[ \t]+git:\([^()\n]{1,60}\))?(?:[ \t]+[✗✔×±*])?[ \t]+",
@@ -83,12 +125,18 @@ static FOLDER_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What begins a command as well as a comment, a quotation or a difference.
 static WEAK_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:",
-        r"(?:\([^()]{1,40}\) ?)?(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[#%](?:[ \t]+|$)|> )",
-        r"|\++ )[ \t]*",
-    ))
+    let prompt = concat!(
+        r"(?:(?:\([^()]{1,40}\) ?)?(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[#%](?:[ \t]+|$)|> )",
+        r"|\++ (?:[^ \t]|$))",
+    );
+    known(&format!(r"^[ \t]*(?:[-*•●⏺▶] ?)?{DECORATION}{prompt}"))
 });
+
+/// What a shell prints before a line that goes on with the one before.
+static CONTINUATION_PROMPT: LazyLock<Regex> = LazyLock::new(|| known(r"^(?:(?:[a-z]{2,10} ?){0,3})?> ?"));
+
+/// What a traced script or a prompt begins with: such a line goes on with none.
+static TRACE: LazyLock<Regex> = LazyLock::new(|| known(r"^[ \t]*(?:\++|#) "));
 
 /// What says that a command follows: `Running: `, `Bash(command=`.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
@@ -96,18 +144,34 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:",
         r"(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
         r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
-        r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|run_shell_command)\([ \t]*",
+        r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|execute_bash|run_shell_command)\([ \t]*",
         r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
     ))
 });
 
 /// The same inside a line: what sudo and cron write into a log.
-static LOG_LABEL: LazyLock<Regex> = LazyLock::new(|| known(r"(?:^|[ ;])(?:COMMAND=|CMD \()[ \t]*"));
+static LOG_LABEL: LazyLock<Regex> =
+    LazyLock::new(|| known(r"(?:^|[ ;])(?:COMMAND=|CMD \(|cmd=|command=)[ \t]*"));
 
 /// The member of a logged tool call that holds a command.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     known(
-        r#"\\?["'](?i:command|cmd|commands|bash|shell|script|input|code|run|arguments|args)\\?["'][ \t]*:[ \t]*\[?[ \t]*\\?["']"#,
+        r#"(?:\\?["'](?i:command|cmd|commands|bash|shell|script|input|code|run|arguments|args)\\?["'][ \t]*:[ \t]*\[?[ \t]*|[ \t,](?i:cmd|command|exec)=)\\?["']"#,
+    )
+});
+
+/// A program, before the list of its arguments.
+static PROGRAM_BEFORE_LIST: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r#"\\?["'](?i:command|cmd|program|executable)\\?["'][ \t]*:[ \t]*\\?["'][A-Za-z0-9_./-]{1,60}\\?["'][ \t]*,"#,
+        r#"[ \t]*\\?["'](?i:args|arguments|argv)\\?["'][ \t]*:[ \t]*$"#,
+    ))
+});
+
+/// The same from the program on.
+static LIST_AFTER_PROGRAM: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r#"^\\?["']?[A-Za-z0-9_./-]{1,60}\\?["'][ \t]*,[ \t]*\\?["'](?i:args|arguments|argv)\\?["'][ \t]*:[ \t]*\["#,
     )
 });
 
@@ -135,14 +199,24 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
         return None;
     }
     let line_text = &text[whole.clone()];
-    let is_shown = listing(line_text).is_some_and(|at| start + at <= trigger.start);
-    let in_call = in_list(text, &whole, &trigger).or_else(|| in_tool_call(text, &whole, &trigger));
+    let is_frame = line_text.trim_start().starts_with(['│', '┃', '|']);
+    let is_run = is_frame && [&OPENER, &PROMPT].into_iter().any(|regex| regex.is_match(line_text));
+    let is_shown = !is_run && listing(line_text).is_some_and(|at| start + at <= trigger.start);
+    let in_call = in_list(text, &whole, &trigger)
+        .or_else(|| in_tool_call(text, &whole, &trigger))
+        .or_else(|| in_element(text, &whole, &trigger));
     if let Some(found) = in_call {
+        if is_case(text, &whole, &trigger) {
+            return Some(mention(text, trigger.start..end));
+        }
         let form = if is_shown { Form::Doubtful } else { found.form };
         return Some(Command { form, ..found });
     }
     if !is_shown {
-        if let Some(found) = behind_prompt(text, &whole, &trigger) {
+        if let Some((found, is_label)) = behind_prompt(text, &whole, &trigger) {
+            if is_label && is_case(text, &whole, &trigger) {
+                return Some(mention(text, trigger.start..end));
+            }
             return Some(found);
         }
         if let Some(ticks) = in_ticks(text, &whole, &trigger) {
@@ -176,8 +250,22 @@ fn command(text: &str, range: Range<usize>, form: Form) -> Command<'_> {
     Command { text: Cow::Borrowed(&text[range.clone()]), range, form, trigger: 0 }
 }
 
-/// The command behind a prompt or a label.
-fn behind_prompt<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+/// Whether the command of a structure stands beside what is expected of it.
+fn is_case(text: &str, whole: &Range<usize>, trigger: &Range<usize>) -> bool {
+    if expected::is_expected(&text[whole.clone()], trigger.start - whole.start) {
+        return true;
+    }
+    let own = text[..trigger.start].rfind('\n').map_or(0, |at| at + 1);
+    let column = expected::member_start(&text[own..whole.end.max(own)]);
+    column.is_some_and(|column| expected::is_expected_before(&text[..own], column))
+}
+
+/// The command behind a prompt or a label, and whether it was a label.
+fn behind_prompt<'t>(
+    text: &'t str,
+    whole: &Range<usize>,
+    trigger: &Range<usize>,
+) -> Option<(Command<'t>, bool)> {
     let line = &text[whole.clone()];
     let ends_before = |at: &usize| whole.start + *at <= trigger.start;
     let of = |regex: &Regex| regex.find(line).map(|found| found.end()).filter(ends_before);
@@ -186,10 +274,23 @@ fn behind_prompt<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>
         let folder = line[..*at].split_ascii_whitespace().find(|word| word.is_ascii());
         folder.is_none_or(|word| !PROGRAMS.contains(&word) && !is_wrapper(word))
     });
-    if let Some(at) = folder.or_else(|| of(&PROMPT)) {
-        return Some(quoted(text, whole.start + at..whole.end, Form::Run, false));
+    if let Some(at) = folder.or_else(|| of(&PROMPT)).or_else(|| of(&OPENER)) {
+        let frame = FRAME_END.find(&line[at..]).filter(|_| line.trim_start().starts_with(['│', '┃']));
+        let end = frame.map_or(whole.end, |frame| whole.start + at + frame.start()).max(trigger.start);
+        return Some((quoted(text, whole.start + at..end, Form::Run, false), false));
     }
-    let (at, is_label) = match of(&WEAK_PROMPT) {
+    if let Some(at) = of(&WEAK_OPENER).filter(|at| is_bare(&text[whole.start + at..trigger.start])) {
+        let found = quoted(text, whole.start + at..whole.end, Form::Doubtful, false);
+        let end = found.range.end.max(trigger.start);
+        return (!is_prose(&text[trigger.start..end])).then_some((found, false));
+    }
+    // What follows a `+` is seen, so that a line of a difference that is indented is told from a trace.
+    let weak = WEAK_PROMPT.find(line).map(|found| {
+        let prompt = line[..found.end()].trim_end_matches(|c| !matches!(c, ' ' | '\t'));
+        if prompt.ends_with("+ ") { prompt.len() } else { found.end() }
+    });
+    let weak = weak.filter(ends_before);
+    let (at, is_label) = match weak {
         Some(at) => (at, false),
         None => (
             of(&LABEL)
@@ -198,6 +299,13 @@ fn behind_prompt<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>
         ),
     };
     let found = quoted(text, whole.start + at..whole.end, Form::Run, is_label);
+    let label = &line[..at];
+    let is_call =
+        label.ends_with(['=', '(']) && label.trim_start().starts_with(|c: char| c.is_ascii_lowercase());
+    let is_assignment = label.trim_end().ends_with('=') && !label.contains('(');
+    if is_label && (is_call || is_assignment) && line[at..].starts_with(['"', '\'']) {
+        return Some((Command { form: Form::Doubtful, ..found }, true));
+    }
     let is_prose = match &found.text {
         Cow::Borrowed(_) => {
             let end = found.range.end.max(trigger.start);
@@ -205,7 +313,7 @@ fn behind_prompt<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>
         }
         Cow::Owned(_) => false,
     };
-    Some(Command { form: if is_prose { Form::Doubtful } else { Form::Run }, ..found })
+    Some((Command { form: if is_prose { Form::Doubtful } else { Form::Run }, ..found }, is_label))
 }
 
 /// What stands in a range, without the quotes around all of it. Behind a label, more may follow on the quoted text.
@@ -306,7 +414,7 @@ pub(super) fn first_line(text: &str, line: usize) -> usize {
     }
     let most = if goes_on(text) { LINES_GOING_ON_MAX } else { usize::MAX };
     for _ in 0..most {
-        if start == 0 || !goes_on(&text[..start - 1]) {
+        if start == 0 || begins_anew(&text[start..]) || !goes_on(&text[..start - 1]) {
             break;
         }
         start = text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
@@ -314,10 +422,49 @@ pub(super) fn first_line(text: &str, line: usize) -> usize {
     start
 }
 
-/// Whether the last line of a text is to be continued.
-fn goes_on(text: &str) -> bool {
-    let text = text.trim_end_matches(['\r', ' ']);
-    text.ends_with('\\') || text.ends_with("&&") || text.ends_with('|')
+/// Whether the last line of a text is to be continued. The row of a table is not.
+pub(super) fn goes_on(text: &str) -> bool {
+    let text = text.trim_end();
+    let is_row = || text[text.rfind('\n').map_or(0, |at| at + 1)..].trim_start().starts_with('|');
+    text.ends_with('\\') || text.ends_with("&&") || text.ends_with('|') && !is_row()
+}
+
+/// Whether a line begins with a prompt, so that it goes on with none before.
+fn begins_anew(line: &str) -> bool {
+    let line = line.split('\n').next().unwrap_or(line);
+    [&PROMPT, &FOLDER_PROMPT, &OPENER, &TRACE].into_iter().any(|regex| regex.is_match(line))
+}
+
+/// The lines at the end of `text` that go on with each other, the last one from byte `line`: what stands between them
+/// and is no part of the command that they make. That is backslashes with their line ends, and the prompts that a shell
+/// prints while a command goes on.
+pub(super) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
+    let mut joints = Vec::new();
+    let mut start = line;
+    while start > 0 && !begins_anew(&text[start..]) {
+        let Some(before) = text[..start].strip_suffix('\n') else { break };
+        let before = before.strip_suffix('\r').unwrap_or(before);
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let prompt = CONTINUATION_PROMPT.find(&text[start..]).map_or(0, |found| found.end());
+        if backslashes % 2 == 1 {
+            joints.push(before.len() - 1..start + prompt);
+        } else if prompt > 0 && goes_on(before) {
+            joints.push(start..start + prompt);
+        } else {
+            break;
+        }
+        start = before.rfind('\n').map_or(0, |at| at + 1);
+    }
+    // A quotation mark or a redirection is a prompt only while somebody types.
+    if !begins_anew(&text[start..]) {
+        for joint in &mut joints {
+            let end = text[..joint.end].rfind('\n').map_or(joint.end, |at| at + 1);
+            joint.end = end.max(joint.start);
+        }
+        joints.retain(|joint| !joint.is_empty());
+    }
+    joints.reverse();
+    joints
 }
 
 /// Programs that take what a rule looks for as an argument.
@@ -386,18 +533,36 @@ fn in_ticks(text: &str, line: &Range<usize>, trigger: &Range<usize>) -> Option<R
 /// In a list of strings that are the words of a command: `["rm", "-rf", "/"]`.
 fn in_list<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
     let before = &text[line.start..trigger.start];
-    for (open, _) in before.match_indices('[').take(LISTS_MAX) {
-        let Some((words, length)) = words_of(&text[line.start + open + 1..line.end]) else { continue };
-        let range = line.start + open..line.start + open + 1 + length;
+    let with_program =
+        LIST_AFTER_PROGRAM.find(&text[trigger.start..line.end]).map(|found| before.len() + found.end() - 1);
+    let lists = before.match_indices('[').take(LISTS_MAX).map(|(open, _)| open);
+    for open in lists.chain(with_program) {
+        let Some((mut words, length)) = words_of(&text[line.start + open + 1..line.end]) else { continue };
+        let mut range = line.start + open..line.start + open + 1 + length;
+        if let Some(program) = program_before(&text[line.start..line.start + open]) {
+            range.start = line.start + program.start;
+            words.insert(0, text[line.start..][program].to_owned());
+        }
         if words.len() < 2 || range.end <= trigger.start {
             continue;
         }
-        let is_run = LIST_LABEL.is_match(&before[..open]);
+        let before = &text[line.start..line.start + open];
+        let is_run = LIST_LABEL.is_match(before);
         let form = if is_run { Form::Run } else { Form::Doubtful };
         let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
         return Some(Command { text: Cow::Owned(words.join(" ")), range, form, trigger: 0 });
     }
     None
+}
+
+/// The program whose arguments come next in its structure: `"command": "rm", "args": `.
+fn program_before(before: &str) -> Option<Range<usize>> {
+    let found = PROGRAM_BEFORE_LIST.find(before)?;
+    let member = &before[found.range()];
+    let value = member.find(':')? + 1;
+    let start = value + member[value..].find(['"', '\''])? + 1;
+    let length = member[start..].find(['"', '\'', '\\'])?;
+    Some(found.start() + start..found.start() + start + length)
 }
 
 /// The strings of a list, and how long it is with its bracket; `None` where it is no list of strings alone.
@@ -458,9 +623,40 @@ fn in_tool_call<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) 
     if start + end < trigger.end {
         return None;
     }
+    let whole = &text[line.clone()];
     let text =
         if inner.contains('\\') { Cow::Owned(unescaped(inner, is_escaped)) } else { Cow::Borrowed(inner) };
-    Some(Command { text, range: start..start + end, form: Form::Run, trigger: 0 })
+    let form = if is_code(&whole[..start - line.start]) { Form::Doubtful } else { Form::Run };
+    Some(Command { text, range: start..start + end, form, trigger: 0 })
+}
+
+/// Whether the structure whose beginning this is stands in code, or is an assignment: `check('{"command":"…`, `cmd = "…`.
+fn is_code(before: &str) -> bool {
+    if before.trim_end_matches(['"', '\'', '\\', ' ']).ends_with('=') {
+        return true;
+    }
+    let Some(open) = before.find('{') else { return false };
+    let outside = before[..open].trim_end_matches('#');
+    let bare = outside.trim_end_matches(['"', '\'', '`']).trim_end_matches(['#', '[', '\\', ' ']);
+    let is_quoted = outside.ends_with(['"', '\'', '`']);
+    if !is_quoted && !bare.ends_with('(') {
+        return false;
+    }
+    let name = bare.trim_end_matches([':', '=', '(', '"', '\'', ' ']);
+    let start = name.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    bare.ends_with(',') || !expected::holds_arguments(&name[start..])
+}
+
+/// In the element of a tool call that holds the command.
+fn in_element<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+    let before = &text[line.start..trigger.start];
+    if !before.contains('<') {
+        return None;
+    }
+    let start = line.start + TAG.find_iter(before).last()?.end();
+    let inner = &text[start..line.end];
+    let end = start + inner.find("</").unwrap_or(inner.len());
+    (trigger.start < end).then(|| command(text, trimmed(text, start..end), Form::Run))
 }
 
 /// Where a string ends: at its quote, or at the end of the line.
@@ -570,6 +766,52 @@ mod tests {
         ("I would now shred a, he said", "shred", "shred a, he said", Form::Mention),
         ("He said \"shred a\" and went", "shred", "shred a", Form::Mention),
         ("a | \\\nshred a", "shred", "a | \\\nshred a", Form::Bare),
+        // Prompts and what builds and agents print before a command.
+        ("joe@host ~/p (main *) $ shred a", "shred", "shred a", Form::Run),
+        ("[10:00:00] joe@host:~$ shred a", "shred", "shred a", Form::Run),
+        ("u@h:~/p (main)$ shred a", "shred", "shred a", Form::Run),
+        ("u@h:~$shred a", "shred", "shred a", Form::Run),
+        ("Mac:proj joe$ shred a", "shred", "shred a", Form::Run),
+        ("~/p on  main [!] via 🐍 v3.11 ❯ shred a", "shred", "shred a", Form::Run),
+        ("web-1  | $ shred a", "shred", "shred a", Form::Run),
+        ("│ $ shred a │", "shred", "shred a", Form::Run),
+        ("  12 | $ shred a", "shred", "shred a", Form::Mention),
+        ("[exec] shred a", "shred", "shred a", Form::Run),
+        ("└─$ shred a", "shred", "shred a", Form::Run),
+        ("╰─❯ shred a", "shred", "shred a", Form::Run),
+        ("🚀 ~/p $ shred a", "shred", "shred a", Form::Run),
+        ("In [1]: !shred a", "shred", "shred a", Form::Run),
+        (". postinstall$ shred a", "shred", "shred a", Form::Run),
+        ("2026-01-01T10:00:00.1234567Z + shred a", "shred", "shred a", Form::Run),
+        ("2026-01-01T10:00:00.1234567Z ##[command]shred a", "shred", "shred a", Form::Run),
+        ("2026-01-01T10:00:00.123456Z 01O $ shred a", "shred", "shred a", Form::Run),
+        ("#12 0.345 + shred a", "shred", "shred a", Form::Run),
+        ("#12 [5/9] RUN shred a", "shred", "shred a", Form::Run),
+        ("Step 4/9 : RUN shred a", "shred", "shred a", Form::Run),
+        ("web-1  | + shred a", "shred", "shred a", Form::Run),
+        ("Jan 01 00:00:00 host sh[123]: + shred a", "shred", "shred a", Form::Run),
+        ("• Ran shred a", "shred", "shred a", Form::Run),
+        ("│ ✔  Shell shred a (clean up) │", "shred", "shred a", Form::Run),
+        ("| Bash     shred a", "shred", "shred a", Form::Run),
+        ("Running shred /a", "shred", "shred /a", Form::Doubtful),
+        ("Run shred /a to be safe", "shred", "shred /a to be safe", Form::Mention),
+        (r#"<parameter name="command">shred a</parameter>"#, "shred", "shred a", Form::Run),
+        ("<execute_bash>shred a</execute_bash>", "shred", "shred a", Form::Run),
+        (r#"{"command":"sh","args":["-c","shred a"]}"#, "shred", "sh -c 'shred a'", Form::Run),
+        (r#"{"command":"shred","args":["-u","a"]}"#, "shred", "shred -u a", Form::Run),
+        // A prompt is no continuation, and the row of a table goes on nowhere.
+        ("| a | b |\n$ shred a", "shred", "shred a", Form::Run),
+        ("x \\\n$ shred a", "shred", "shred a", Form::Run),
+        // Code and tables of tests.
+        (r#"check('{"command":"shred a"}')"#, "shred", "shred a", Form::Doubtful),
+        (r#"("Bash", r"{"command":"shred a"}"), Block"#, "shred", "shred a", Form::Doubtful),
+        (r#"Function(arguments='{"command":"shred a"}', name='bash')"#, "shred", "shred a", Form::Run),
+        ("command = \"shred a\"", "shred", "shred a", Form::Doubtful),
+        ("bash(\"shred a\")", "shred", "shred a", Form::Doubtful),
+        (r#"{"cmd": "shred a", "expect": "block"}"#, "shred", "shred a", Form::Mention),
+        (r#"{"name":"bash","input":{"command":"shred a","expect":"block"}}"#, "shred", "shred a", Form::Run),
+        ("- expect: block\n  cmd: shred a", "shred", "shred a", Form::Mention),
+        ("+    shred /a", "shred", "shred /a", Form::Mention),
     ];
 
     #[test]

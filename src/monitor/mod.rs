@@ -11,6 +11,7 @@ mod cases;
 mod command;
 mod config;
 mod event;
+mod expected;
 mod incident;
 mod keep;
 mod line;
@@ -23,6 +24,7 @@ mod question;
 pub mod rules;
 mod scan;
 mod session;
+mod strings;
 mod task;
 mod terminal;
 #[cfg(test)]

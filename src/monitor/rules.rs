@@ -19,10 +19,15 @@ use crate::shell;
 use crate::shell::analysis::UnresolvedCause;
 use crate::shell::effect::{Effect, EffectKind, TargetKind};
 
-/// Plugin id of rules about streams.
-pub const STREAMS: &str = "streams";
-/// Bytes of commands that are read to look at the end of one line. What is beyond is reported, unread.
+pub use crate::rules::STREAMS;
+
+/// Bytes of commands that are read to look at the end of one line, for each [`LINE_BYTES`] of it. What is beyond is
+/// reported, unread.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
+/// See [`COMMAND_BYTES_MAX`].
+const LINE_BYTES: usize = 2048;
+/// Parts of a path from which on deleting it is no more than a question.
+const DEEP: usize = 3;
 /// What a look at a command costs besides its bytes, in bytes; and a byte of the line that it is taken from.
 const COMMAND_COST: usize = 64;
 const LINE_COST_DIVISOR: usize = 8;
@@ -145,8 +150,13 @@ impl StreamRules {
     }
 
     /// Calls `found` with the place of every literal in a text, roughly in their order.
-    pub(super) fn literals(&self, text: &[u8], mut found: impl FnMut(usize)) {
-        self.set.literals_in(text, 0..text.len(), |_, at| found(at.start));
+    pub(super) fn literals(&self, text: &[u8], mut found: impl FnMut(Range<usize>)) {
+        self.set.literals_in(text, 0..text.len(), |_, at| found(at));
+    }
+
+    /// Whether a rule is about commands.
+    pub(super) fn is_command(&self, rule: u32) -> bool {
+        !self.set.rules()[rule as usize].def.commands.is_empty()
     }
 
     /// Whether a literal stands across byte `seam` of a text.
@@ -198,12 +208,13 @@ impl StreamRules {
         let mut broken: Vec<Range<usize>> = Vec::new();
         let mut unread: Vec<u32> = Vec::new();
         let mut spent = 0;
+        let most = COMMAND_BYTES_MAX * (text.len() - line.min(text.len())).div_ceil(LINE_BYTES).max(1);
         for Trigger { rule, range: trigger, severity, is_any } in triggers {
             let holds = |range: &&Range<usize>| range.contains(&trigger.start);
             if seen.iter().any(|range| holds(&range)) {
                 let whole = broken.iter().find(holds).filter(|_| severity == Severity::Critical);
                 match whole {
-                    Some(whole) if spent < COMMAND_BYTES_MAX => {
+                    Some(whole) if spent < most => {
                         let part = command::mention(text, trigger.start..whole.end);
                         spent += self.look_at(&part, found).0;
                     }
@@ -212,10 +223,10 @@ impl StreamRules {
                 }
                 continue;
             }
-            if is_any && spent >= COMMAND_BYTES_MAX {
+            if is_any && spent >= most {
                 continue;
             }
-            if spent >= COMMAND_BYTES_MAX {
+            if spent >= most {
                 self.unread(rule, trigger, &mut unread, found);
                 continue;
             }
@@ -271,8 +282,12 @@ impl StreamRules {
         for hit in self.commands.judge(&analysis, &context) {
             let index = self.commands.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
             let streams = index.and_then(|index| self.by_command.get(index)).map_or(&[][..], |of| &**of);
-            let certainty = (hit.rule.severity, hit.rule.confidence);
-            self.command_found(streams, certainty, one, &analysis.effects[hit.effect].span, found);
+            let effect = &analysis.effects[hit.effect];
+            // Deep below a folder of the system lie what services keep and what is installed: routine as often as not.
+            let is_deep = hit.rule.severity < Severity::Critical && is_deep(effect);
+            let doubt = if is_deep { MENTION_CONFIDENCE } else { 1.0 };
+            let certainty = (hit.rule.severity, hit.rule.confidence * doubt);
+            self.command_found(streams, certainty, one, &effect.span, found);
         }
         for effect in &analysis.effects {
             self.look_at_path(effect, &place, one, found);
@@ -328,7 +343,8 @@ impl StreamRules {
             match one.form {
                 Form::Run => {}
                 // A line of a script that is shown; only what nobody writes into one is certain.
-                Form::Bare if confidence >= 1.0 => {}
+                Form::Bare if confidence >= 1.0 && severity >= Severity::Critical => {}
+                Form::Bare if confidence >= 1.0 => confidence *= MENTION_CONFIDENCE,
                 Form::Bare => severity = severity.min(Severity::High),
                 // Who speaks of a command names it first; what follows may be prose.
                 Form::Mention if severity < Severity::Critical || span.start > 0 => continue,
@@ -348,6 +364,13 @@ impl StreamRules {
         let found = self.find_all(text.trim_end_matches('\n'), line, true);
         found.into_iter().filter(|found| found.rule == rule).map(|found| found.range).collect()
     }
+}
+
+/// Whether something is deleted that lies [`DEEP`] folders below the root.
+fn is_deep(effect: &Effect) -> bool {
+    let target = effect.target.as_ref().filter(|target| target.kind == TargetKind::Path);
+    effect.kind == EffectKind::DeletePath
+        && target.is_some_and(|target| target.text.split('/').filter(|part| !part.is_empty()).count() >= DEEP)
 }
 
 /// Of findings of one category that overlap, leaves the one that says most.

@@ -12,9 +12,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::command::{goes_on, joints};
 use super::mapped::{Mapped, last_chars};
 use super::plan::Plan;
-use super::rules::{Signs, StreamRules};
+use super::rules::{Found, Signs, StreamRules};
+use super::strings::strings;
 use super::terminal::{End, LINE_BYTES_MAX, Lines, Terminal, plain_len};
 use crate::decision::{Severity, VerdictKind};
 use crate::detect::Request;
@@ -24,12 +26,19 @@ use crate::rules::{Budget, MetaInfo, Role, Surface};
 pub(super) const EXCERPT_CHARS: usize = 2000;
 /// Bytes of earlier lines that a line is looked at with. A phrase that spans lines is not longer.
 const CONTEXT_BYTES: usize = 400;
+/// The same for a command that goes on over several lines.
+const COMMAND_CONTEXT_BYTES: usize = 1024;
 /// Lines that are looked at after one with a literal of a text rule.
 const LINES_AFTER: u8 = 6;
-/// Bytes either side of a line end that are read together, for words that were wrapped inside. No literal is longer.
-const SEAM_BYTES: usize = 32;
+/// Bytes either side of a line end that are read together, for words that were wrapped inside and for phrases. No literal
+/// is longer.
+const SEAM_BYTES: usize = 40;
+/// Lines inside of one string that are looked at for commands.
+const STRING_COMMANDS_MAX: usize = 256;
 /// Bytes at the end of a part of a line that are left to the look at the next part.
 const CUT_MARGIN: usize = 64;
+/// Bytes of the beginning of a line that was cut, with which its other parts are looked at.
+const HEAD_BYTES: usize = 256;
 /// What the confidence is multiplied with while the line has no end.
 const UNFINISHED_CONFIDENCE: f64 = 0.6;
 /// Text that is read at once.
@@ -80,6 +89,8 @@ struct Past {
     lines_left: u8,
     /// Whether the last line was cut: the next belongs to it.
     after_cut: bool,
+    /// How a line that was cut began.
+    head: Mapped,
     /// Whether the last line held a sign of a command that may go on in this one.
     after_command: bool,
     /// The latest hits.
@@ -116,6 +127,11 @@ type Certainty = (Severity, f64);
 /// The most that a match counts for in a line that has no end: more bytes may turn it into something else, and no shell
 /// runs a command before its line has ended.
 fn unfinished((severity, confidence): Certainty) -> Certainty {
+    (severity.min(Severity::High), confidence * UNFINISHED_CONFIDENCE)
+}
+
+/// The most that a command counts for in a line of a string, which may be anybody's, or in a part of a line.
+fn quoted((severity, confidence): Certainty) -> Certainty {
     (severity.min(Severity::High), confidence * UNFINISHED_CONFIDENCE)
 }
 
@@ -173,6 +189,7 @@ impl StreamScan {
     pub fn heap(&self) -> usize {
         self.terminal.heap()
             + self.past.recent.heap()
+            + self.past.head.heap()
             + self.past.remembered.capacity() * size_of::<Remembered>()
     }
 }
@@ -223,7 +240,7 @@ impl Past {
         let rules = &*plan.rules;
         let every_line = plan.families() != 0;
         let mut marks = Vec::new();
-        rules.literals(block, |at| marks.push(at));
+        rules.literals(block, |at| marks.extend([at.start, at.end - 1]));
         self.seams(block, rules, &mut marks);
         marks.sort_unstable();
         // `done` is where the recent text ends, `at` where the next line begins.
@@ -259,6 +276,15 @@ impl Past {
         if self.is_seam(first, rules) {
             marks.push(0);
         }
+        // What a backslash joins is rare: whether it makes a word is seen when the line has its turn.
+        for backslash in memchr::memchr_iter(b'\\', block) {
+            let rest = &block[backslash + 1..];
+            let end = rest.strip_prefix(b"\r").unwrap_or(rest);
+            let next = block.len() - end.len() + 1;
+            if end.starts_with(b"\n") && next < block.len() {
+                marks.push(next);
+            }
+        }
         if memchr::memchr(b'\r', block).is_none() {
             return;
         }
@@ -276,11 +302,43 @@ impl Past {
         }
     }
 
-    /// Whether `line` completes a word of the line before, which ended in `\r\n`.
+    /// Whether `line` completes a word of the line before, which the program wrapped or a backslash joins to it, or a
+    /// phrase that goes on over the line end.
     fn is_seam(&self, line: &[u8], rules: &StreamRules) -> bool {
-        let Some(before) = self.recent.as_str().strip_suffix("\r\n") else { return false };
-        let start = before.rfind('\n').map_or(0, |nl| nl + 1);
-        crosses(&before.as_bytes()[start..], line, rules)
+        let recent = self.recent.as_str();
+        let Some(before) = recent.strip_suffix('\n') else { return false };
+        if crosses(recent.as_bytes(), line, rules) {
+            return true;
+        }
+        let before = match before.strip_suffix('\r') {
+            None => before,
+            Some(before) => {
+                let start = before.rfind('\n').map_or(0, |nl| nl + 1);
+                if crosses(&before.as_bytes()[start..], line, rules) {
+                    return true;
+                }
+                before
+            }
+        };
+        before.ends_with('\\') && self.is_joined(line, rules)
+    }
+
+    /// [`Self::is_seam`] where the line before ended in a backslash.
+    fn is_joined(&self, line: &[u8], rules: &StreamRules) -> bool {
+        let Ok(line) = std::str::from_utf8(line) else { return false };
+        let line = &line[..line.floor_char_boundary(2 * SEAM_BYTES)];
+        let start = self.recent.tail_start(COMMAND_CONTEXT_BYTES);
+        let text = format!("{}{line}", &self.recent.as_str()[start..]);
+        let joints = joints(&text, text.len() - line.len());
+        let Some(last) = joints.last() else { return false };
+        let after = &text[last.end..];
+        let mut before: Vec<u8> = Vec::new();
+        let mut from = 0;
+        for joint in &joints {
+            before.extend(&text.as_bytes()[from..joint.start]);
+            from = joint.end;
+        }
+        crosses(&before, after.as_bytes(), rules)
     }
 
     /// Takes note of a line, and looks at it where there is reason to.
@@ -301,8 +359,13 @@ impl Past {
             () if line.is_empty() => self.lines_left,
             () => self.lines_left.saturating_sub(1),
         };
+        if end != End::Cut {
+            self.head.reset(0);
+        } else if !self.after_cut {
+            self.head.push_from(line, 0..line.as_str().floor_char_boundary(HEAD_BYTES));
+        }
         self.after_cut = end == End::Cut;
-        self.after_command = (signs.command || self.after_command) && goes_on(line.as_str())
+        self.after_command = (signs.command || self.after_command || wrapped) && goes_on(line.as_str())
             || signs.command && end == End::CarriageReturn;
         self.recent.push_from(line, 0..line.len());
         let raw = line.raw_of(line.len().saturating_sub(1)) + 1;
@@ -332,11 +395,12 @@ impl Past {
 
     fn cut_back(&mut self) {
         // Only what a line is looked at with needs to know where it came from.
-        self.recent.forget_origin(self.recent.tail_start(CONTEXT_BYTES));
+        self.recent.forget_origin(self.recent.tail_start(COMMAND_CONTEXT_BYTES));
         if self.recent.len() > RECENT_BYTES {
             let keep = self.recent.last_chars(KEPT_CHARS).len().max(CONTEXT_BYTES);
             let from = self.recent.tail_start(keep);
             self.recent.cut_front(from);
+            self.recent.shrink(RECENT_BYTES);
         }
     }
 
@@ -344,7 +408,12 @@ impl Past {
     fn look(&mut self, line: &Mapped, end: End, reason: Reason, plan: &Plan, hits: &mut Vec<Hit>) {
         let Reason { is_due, joins, wrapped } = reason;
         let mut window = Mapped::default();
-        let context = if joins || plan.families() != 0 { CONTEXT_BYTES } else { 0 };
+        let context = match () {
+            () if self.after_command || wrapped => COMMAND_CONTEXT_BYTES,
+            // What a command stands beside in a table of data is told by the lines before.
+            () if joins || is_due || plan.families() != 0 => CONTEXT_BYTES,
+            () => 0,
+        };
         let start = self.recent.tail_start(context);
         window.push_from(&self.recent, start..self.recent.len());
         let line_start = window.len();
@@ -369,6 +438,12 @@ impl Past {
                 self.hit((&window, found.range), info(found.rule), certainty, line, plan, hits);
             }
         }
+        if self.after_cut && with_commands {
+            self.look_with_head(&window, from, end, line, plan, hits);
+        }
+        if line.as_str().contains('\\') {
+            self.look_into_strings(&window, from, with_commands, end, line, plan, hits);
+        }
         if joins {
             // Where every line ends like this, what was wrapped is one word or a few, and what stands before it is not
             // a part of it. So the last line end is taken out alone as well, and the last two.
@@ -378,24 +453,144 @@ impl Past {
             counts.dedup();
             let with_commands = with_commands && (self.after_command || wrapped);
             for count in counts {
-                self.look_joined(&window, count, end, with_commands, line, plan, hits);
+                let unwrapped = window.unwrapped(count);
+                self.look_joined(unwrapped, end, with_commands, line, plan, hits);
+            }
+        }
+        let joints = joints(window.as_str(), line_start);
+        if !joints.is_empty() {
+            self.look_joined(window.without(&joints), end, with_commands, line, plan, hits);
+        }
+    }
+
+    /// Looks at a part of a long line as if it stood right behind its beginning: a command with very many arguments is
+    /// read in parts. What stands between may change what it means, so this is no more than a question.
+    fn look_with_head(
+        &mut self,
+        window: &Mapped,
+        from: usize,
+        end: End,
+        line: &Mapped,
+        plan: &Plan,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut text = self.head.clone();
+        let head = text.len();
+        text.push_from(window, from..window.len());
+        if !plan.rules.signs(text.as_str().as_bytes()).command {
+            return;
+        }
+        let found = plan.rules.find(text.as_str(), 0, true).into_iter();
+        let found =
+            found.filter(|found| plan.rules.is_command(found.rule) && found.range.end > head).map(|found| {
+                let (severity, confidence) = quoted((found.severity, found.confidence));
+                Found { severity, confidence, ..found }
+            });
+        self.look_at_found(&text, 0, found.collect(), end, line, plan, hits);
+    }
+
+    /// Looks at what the strings of the line say.
+    #[expect(clippy::too_many_arguments, reason = "a part of one look, which knows all of this")]
+    fn look_into_strings(
+        &mut self,
+        window: &Mapped,
+        from: usize,
+        with_commands: bool,
+        end: End,
+        line: &Mapped,
+        plan: &Plan,
+        hits: &mut Vec<Hit>,
+    ) {
+        for text in strings(window, from, self.after_cut) {
+            let signs = plan.rules.signs(text.as_str().as_bytes());
+            if !signs.any() {
+                continue;
+            }
+            let all = plan.rules.find(text.as_str(), text.len(), false);
+            self.look_at_found(&text, 0, all, end, line, plan, hits);
+            if !signs.command || !with_commands {
+                continue;
+            }
+            let mut start = 0;
+            let mut looks = 0;
+            while start < text.len() && looks < STRING_COMMANDS_MAX {
+                let rest = &text.as_str()[start..];
+                let mut length = rest.find('\n').map_or(rest.len(), |at| at + 1);
+                while length < rest.len() && goes_on(&rest[..length]) {
+                    length += rest[length..].find('\n').map_or(rest.len() - length, |at| at + 1);
+                }
+                let own = rest[..length].trim_end_matches(['\n', '\r']);
+                if plan.rules.signs(own.as_bytes()).command {
+                    looks += 1;
+                    let found = plan
+                        .rules
+                        .find(own, 0, true)
+                        .into_iter()
+                        .filter(|found| plan.rules.is_command(found.rule));
+                    let found = found.map(|found| {
+                        let (severity, confidence) = quoted((found.severity, found.confidence));
+                        Found { severity, confidence, ..found }
+                    });
+                    self.look_at_found(&text, start, found.collect(), end, line, plan, hits);
+                }
+                start += length;
             }
         }
     }
 
-    /// Looks at the text without its last `count` line ends `\r\n`.
+    /// Reports what was found in `text` from byte `at` unless it is known.
     #[expect(clippy::too_many_arguments, reason = "a part of one look, which knows all of this")]
+    fn look_at_found(
+        &mut self,
+        text: &Mapped,
+        at: usize,
+        all: Vec<Found>,
+        end: End,
+        line: &Mapped,
+        plan: &Plan,
+        hits: &mut Vec<Hit>,
+    ) {
+        for found in all {
+            let range = at + found.range.start..at + found.range.end;
+            let info = &plan.rules.rules()[found.rule as usize].info;
+            if !self.is_reported(text, &range, info, (found.severity, found.confidence), end, plan)
+                && let Some(certainty) = counts(end, (found.severity, found.confidence), &range, text.len())
+            {
+                self.hit((text, range), info, certainty, line, plan, hits);
+            }
+        }
+    }
+
+    /// Whether what was found without joining lines or looking into strings says as much.
+    fn is_reported(
+        &self,
+        text: &Mapped,
+        range: &Range<usize>,
+        info: &Arc<MetaInfo>,
+        certainty: Certainty,
+        end_of_line: End,
+        plan: &Plan,
+    ) -> bool {
+        let (first, last) = (text.raw_of(range.start), text.raw_of(range.end.saturating_sub(1)));
+        self.remembered.iter().any(|known| {
+            Arc::ptr_eq(&known.info, info)
+                && known.first <= last
+                && first <= known.last
+                && (matches!(end_of_line, End::Paused | End::Quiet)
+                    || known.outcome >= outcome_of(certainty, plan))
+        })
+    }
+
+    /// Looks at text without what stood at its seams.
     fn look_joined(
         &mut self,
-        window: &Mapped,
-        count: usize,
+        (joined, seams): (Mapped, Vec<usize>),
         end_of_line: End,
         with_commands: bool,
         line: &Mapped,
         plan: &Plan,
         hits: &mut Vec<Hit>,
     ) {
-        let (joined, seams) = window.unwrapped(count);
         let last = seams.last().copied().unwrap_or_default();
         // A command is wrapped once or twice, not over all of what came before.
         let first = seams.iter().rev().nth(2).copied();
@@ -404,22 +599,12 @@ impl Past {
         for found in plan.rules.find(joined.as_str(), first, with_commands) {
             let range = found.range;
             let crosses = seams.iter().any(|seam| range.start < *seam && *seam < range.end);
-            let (first, end) = (joined.raw_of(range.start), joined.raw_of(range.end - 1));
             let info = &plan.rules.rules()[found.rule as usize].info;
-            // What was found without joining lines says more.
-            let is_known = |known: &Remembered| {
-                Arc::ptr_eq(&known.info, info)
-                    && known.first <= end
-                    && first <= known.last
-                    && (end_of_line == End::Paused
-                        || end_of_line == End::Quiet
-                        || known.outcome >= outcome_of((found.severity, found.confidence), plan))
-            };
+            let certainty = (found.severity, found.confidence);
             if crosses
                 && range.end > last
-                && !self.remembered.iter().any(is_known)
-                && let Some(certainty) =
-                    counts(end_of_line, (found.severity, found.confidence), &range, joined.len())
+                && !self.is_reported(&joined, &range, info, certainty, end_of_line, plan)
+                && let Some(certainty) = counts(end_of_line, certainty, &range, joined.len())
             {
                 self.hit((&joined, range), info, certainty, line, plan, hits);
             }
@@ -501,12 +686,6 @@ fn counts(end: End, certainty: Certainty, range: &Range<usize>, to: usize) -> Op
         End::Quiet => Some(unfinished(certainty)),
         _ => Some(certainty),
     }
-}
-
-/// Whether a command goes on in the next line.
-fn goes_on(line: &str) -> bool {
-    let line = line.trim_end();
-    line.ends_with('\\') || line.ends_with('|') || line.ends_with("&&")
 }
 
 /// Whether a literal begins at the end of `before` and ends in `after`.

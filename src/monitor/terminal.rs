@@ -14,9 +14,10 @@
 
 use super::line::Line;
 use super::mapped::Mapped;
+use crate::text::is_invisible;
 
 /// Longest line, in bytes of text; the rest goes on as another part of it.
-pub(super) const LINE_BYTES_MAX: usize = 2048;
+pub(super) const LINE_BYTES_MAX: usize = 8192;
 /// Most of a string for the terminal, such as a title, that is handed over at once.
 pub(super) const STRING_BYTES_MAX: usize = 1024;
 /// Bytes of such a part that the next one begins with.
@@ -210,7 +211,9 @@ impl Terminal {
                 Ok(text) => {
                     let c = text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
                     self.partial_len = 0;
-                    self.string.push_char(c, self.partial_raw);
+                    if let Some(c) = shown(c) {
+                        self.string.push_char(c, self.partial_raw);
+                    }
                     return self.bound_string(lines);
                 }
                 Err(error) if error.error_len().is_none() => return,
@@ -490,6 +493,7 @@ impl Terminal {
     }
 
     fn print_char(&mut self, c: char, raw: u64, lines: &mut dyn Lines) {
+        let Some(c) = shown(c) else { return };
         self.settle_return();
         self.target().write_char(c, raw, lines);
     }
@@ -550,6 +554,15 @@ pub(super) fn plain_len(bytes: &[u8]) -> usize {
         at += block.len();
     }
     at + bytes[at..].iter().take_while(|b| is_plain(**b)).count()
+}
+
+/// A character as it is read: what nobody sees is left out, and a blank of any kind is a blank.
+fn shown(c: char) -> Option<char> {
+    match c {
+        c if is_invisible(c) => None,
+        c if c.is_whitespace() => Some(' '),
+        c => Some(c),
+    }
 }
 
 /// Bytes that were found to be ASCII.

@@ -41,6 +41,8 @@ pub const PII: &str = "pii";
 pub const SECRETS: &str = "secrets";
 /// Plugin id of code-injection detection.
 pub const CODE: &str = "code";
+/// Plugin id of rules about streams of output.
+pub const STREAMS: &str = "streams";
 
 pub use compile::{CompiledRule, MetaInfo};
 pub use gate::Hints;

@@ -426,7 +426,9 @@ impl Search<'_, '_> {
             let mut at = window.start;
             while at < window.end {
                 let Some(found) = self.find(at..window.end, Anchored::No) else { break };
-                if self.accept(&found, matches) || self.retries == 0 || !self.may_retry(&found) {
+                // What calls for a look at a command confirms nothing: another may begin inside of it.
+                let is_over = self.accept(&found, matches) && self.rule.def.commands.is_empty();
+                if is_over || self.retries == 0 || !self.may_retry(&found) {
                     at = found.end;
                 } else {
                     self.retries -= 1;

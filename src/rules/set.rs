@@ -3,6 +3,7 @@
 //! Everything that can be wrong with a rule is said at once, with its file and line. How one rule is compiled stands in
 //! `compile`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -244,15 +245,44 @@ impl RuleSet {
 /// The gate of those rules that are wanted.
 fn gate_of(rules: &[CompiledRule], is_wanted: impl Fn(&CompiledRule) -> bool) -> Gate {
     let wanted = rules.iter().enumerate().filter(|(_, rule)| is_wanted(rule));
-    Gate::build(wanted.map(|(index, rule)| GateRule {
-        index: index as u32,
-        literals: &rule.def.literals,
+    let wanted: Vec<_> = wanted.map(|(index, rule)| (index, rule, literals_of(rule))).collect();
+    Gate::build(wanted.iter().map(|(index, rule, literals)| GateRule {
+        index: *index as u32,
+        literals,
         phrases: rule.def.phrases.as_deref(),
         trigger: rule.def.trigger,
         trigger_min: trigger_min(&rule.def),
         separators: &rule.def.separators,
         is_phrase: &*rule.info.plugin == super::INJECTION,
     }))
+}
+
+/// What may stand in output where a literal has a blank.
+const BLANKS: [&str; 5] = [" ", "\n", "\r\n", "\t", "  "];
+/// Blanks of a literal that are varied each on its own; more are all varied alike.
+const VARIED_MAX: usize = 2;
+
+/// The literals that the gate looks for. Phrases in output may be wrapped between any two words.
+fn literals_of(rule: &CompiledRule) -> Cow<'_, [String]> {
+    let literals = &rule.def.literals;
+    let is_phrase = &*rule.info.plugin == super::STREAMS && rule.def.commands.is_empty();
+    if !is_phrase || !literals.iter().any(|literal| literal.contains(' ')) {
+        return Cow::Borrowed(literals);
+    }
+    let mut all = Vec::new();
+    for literal in literals {
+        let words: Vec<&str> = literal.split(' ').collect();
+        if words.len() > 1 + VARIED_MAX {
+            all.extend(BLANKS.iter().map(|blank| words.join(blank)));
+            continue;
+        }
+        let mut made = vec![words[0].to_owned()];
+        for word in &words[1..] {
+            made = made.iter().flat_map(|one| BLANKS.map(|blank| format!("{one}{blank}{word}"))).collect();
+        }
+        all.extend(made);
+    }
+    Cow::Owned(all)
 }
 
 /// The model of a user, else the built-in one. Two of a user are a problem: nobody could say which one holds.

@@ -31,6 +31,11 @@ pub(super) fn invisible(c: char) -> Option<Layer> {
     }
 }
 
+/// Whether a character shows nothing and means nothing.
+pub fn is_invisible(c: char) -> bool {
+    invisible(c).is_some()
+}
+
 /// A space, line separator, dash, quote or digit beyond ASCII, as its ASCII counterpart.
 pub(super) fn ascii_symbol(c: char) -> Option<(char, Layer)> {
     let whitespace = |to| Some((to, Layer::Whitespace));

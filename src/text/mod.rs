@@ -28,6 +28,7 @@ mod view;
 mod views;
 mod window;
 
+pub use chars::is_invisible;
 pub use layer::{Layer, Layers};
 pub use phrase::{leet, morse, reversed, rot13, spaced};
 pub use span::{OffsetEncoding, convert_offsets, line_columns, line_of};
