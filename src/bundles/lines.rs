@@ -33,7 +33,7 @@ impl<'t> Lines<'t> {
         let overlapped = &self.secrets[from..from + overlapping];
         let start = overlapped.first().map_or(range.start, |first| first.start.min(range.start));
         let end = overlapped.last().map_or(range.end, |last| last.end.max(range.end));
-        self.secrets.splice(from..from + overlapping, [start..end]);
+        self.secrets.splice(from..from + overlapping, std::iter::once(start..end));
     }
 
     /// The credential that an offset lies in.

@@ -19,6 +19,8 @@ const COMMANDS: &str = "commands";
 /// Ids of what is looked for in code rather than by rules of a file; policies may name them, too. What an archive is
 /// refused for is not among them: it is no matter of any policy.
 const CODED_IDS: &[&str] = &[
+    "bundle.bare-dependency",
+    "bundle.bare-server",
     "bundle.binary",
     "bundle.credential-helper",
     "bundle.decoded-execution",
@@ -29,7 +31,10 @@ const CODED_IDS: &[&str] = &[
     "bundle.hidden-direction",
     "bundle.hidden-joints",
     "bundle.hidden-tags",
+    "bundle.hook-approves",
+    "bundle.hook-sends",
     "bundle.install-hook",
+    "bundle.look-alike-dependency",
     "bundle.look-alike-package",
     "bundle.no-server",
     "bundle.other-content",

@@ -185,10 +185,7 @@ mod tests {
                 tenant: "",
                 prompt_version: "1",
                 instructions: "judge".into(),
-                blocks: vec![
-                    Block { label, text: text.into() },
-                    Block { label: "end", text: "z".into() },
-                ],
+                blocks: vec![Block { label, text: text.into() }, Block { label: "end", text: "z".into() }],
                 schema: &schema,
                 output_tokens_max: 1,
             };

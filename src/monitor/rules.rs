@@ -245,10 +245,8 @@ impl StreamRules {
             let (cost, problem) = self.look_at(&one, found);
             spent += cost;
             match problem {
-                Some(cause) if cause.is_limit() => {
-                    if !is_any {
-                        self.unread(rule, trigger, &mut unread, found);
-                    }
+                Some(cause) if cause.is_limit() && !is_any => {
+                    self.unread(rule, trigger, &mut unread, found);
                 }
                 Some(UnresolvedCause::Syntax) => {
                     if severity == Severity::Critical {

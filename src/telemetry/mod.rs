@@ -18,8 +18,8 @@ mod trace_context;
 pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
     AuditDropped, AuthRejected, AuthReloaded, CacheLookedUp, CallerRefused, CertificatesLoaded,
-    CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan, LlmAsked, MONITOR, OverloadShed, PluginRan,
-    PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited, RequestDecided, RequestRefused,
+    CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan, LlmAsked, MONITOR, OverloadShed,
+    PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited, RequestDecided, RequestRefused,
     ReviewStageRan, SessionEnded, SubmissionMoved,
 };
 pub use labels::{

@@ -175,12 +175,12 @@ fn leads_up(name: &str) -> bool {
     if !name.contains(['.', '&']) {
         return false;
     }
-    let mut read = name.to_owned();
+    let mut read = name.to_ascii_lowercase();
     for (reference, plain) in
         [("&#46;", "."), ("&#x2e;", "."), ("&#47;", "/"), ("&#x2f;", "/"), ("&#92;", "/"), ("&#x5c;", "/")]
     {
         if read.contains('&') {
-            read = read.replace(reference, plain).replace(&reference.to_uppercase(), plain);
+            read = read.replace(reference, plain);
         }
     }
     let is_separator = |c: char| {

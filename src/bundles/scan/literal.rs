@@ -100,11 +100,15 @@ const SHOWING: &[&str] = &[
     "format",
     "help",
     "hint",
+    "indicator",
+    "indicators",
     "info",
     "input",
     "inputs",
     "instruction",
     "instructions",
+    "ioc",
+    "iocs",
     "issue",
     "label",
     "log",
@@ -384,8 +388,13 @@ fn is_typed(before: &str) -> bool {
     is_short && !name.ends_with(':') && is_showing(name)
 }
 
-/// Whether a text is one of a list with a name that shows or compares: `"deny": ["…", "…"]`.
+/// Whether a text is one of a list with a name that shows or compares: `"deny": ["…", "…"]`, `"iocs": [{"value": "…"}]`.
 fn is_in_shown_list(scan: &Scan<'_, '_>, before: &str, at: usize) -> bool {
+    let name = before.trim_end().trim_end_matches([':', '=', ' ']);
+    if name.ends_with(['"', '\'']) && words(name).last().is_some_and(|word| word == "value") {
+        let from = scan.text.floor_char_boundary(at.saturating_sub(LIST_BYTES));
+        return is_in_shown_object(&scan.text[from..at]);
+    }
     let is_element = before.trim().is_empty() || before.trim_end().ends_with([',', '[', '-']);
     if !is_element {
         return false;
@@ -397,6 +406,20 @@ fn is_in_shown_list(scan: &Scan<'_, '_>, before: &str, at: usize) -> bool {
         _ => around.rfind(['[', '(', '{']),
     };
     open.is_some_and(|open| is_showing(&around[..open]))
+}
+
+/// Whether what begins before the end of `around` and is still open there is an object in a list with such a name.
+fn is_in_shown_object(around: &str) -> bool {
+    let (mut closed, mut is_object) = (0_usize, false);
+    for (at, bracket) in around.rmatch_indices(['{', '}', '[', ']']) {
+        match bracket {
+            "}" | "]" => closed += 1,
+            _ if closed > 0 => closed -= 1,
+            "{" => is_object = true,
+            _ => return is_object && is_showing(&around[..at]),
+        }
+    }
+    false
 }
 
 /// The words of a name, in lower case: `runCommand`, `run_command`, `run-command`.

@@ -191,13 +191,12 @@ mod tests {
         shown.close();
         let mut seen = Vec::new();
         let mut buffer = vec![0; PART_BYTES];
-        while is_written.try_recv().is_err() {
+        while !seen.ends_with(b"a word\n") {
             let length = reader.read(&mut buffer).expect("it is open");
+            assert!(length > 0, "all of it is written");
             seen.extend_from_slice(&buffer[..length]);
-            if seen.ends_with(b"a word\n") {
-                break;
-            }
         }
+        is_written.recv().expect("it says so");
         waiting.join().expect("there is room");
         assert!(seen.starts_with(&part.repeat(parts)), "the same bytes");
         assert!(seen[part.len() * parts..seen.len() - 7].iter().all(|byte| *byte == b'x'));

@@ -78,7 +78,9 @@ impl SqlStore {
         match self.database.engine() {
             Engine::Sqlite if text.chars().count() >= TRIGRAM_CHARS => {
                 let phrase = format!("\"{}\"", text.replace('"', "\"\""));
-                select.push("t.number IN (SELECT rowid FROM submission_trigram WHERE submission_trigram MATCH ");
+                select.push(
+                    "t.number IN (SELECT rowid FROM submission_trigram WHERE submission_trigram MATCH ",
+                );
                 select.push_value(&phrase).push(")");
             }
             Engine::Sqlite => {
