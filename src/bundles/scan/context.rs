@@ -2,7 +2,7 @@
 //!
 //! Skills about security show attacks, and must not be refused for it. A place counts as a description when the document is
 //! about security as a whole *and* the words around the place say what it shows. Both are needed: a heading alone, or a
-//! name alone, excuses nothing. What is excused still warns. The documents and lists that a skill about security keeps beside
+//! name alone, excuses nothing, and an order to the reader stays one ([`super::role`]). What is excused still warns. The documents and lists that a skill about security keeps beside
 //! its SKILL.md are about security as well, however short they are.
 
 use std::sync::LazyLock;
@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::Scan;
+use super::role::{Fences, Role};
 use crate::bundles::files::{Syntax, is_sample};
 
 /// Words of documents about security.
@@ -36,7 +37,7 @@ static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-fn known(pattern: &str) -> Regex {
+pub(super) fn known(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 }
 
@@ -71,9 +72,19 @@ fn is_signatures(path: &str) -> bool {
 impl Scan<'_, '_> {
     /// Whether what stands at `offset` is shown rather than asked for.
     pub(super) fn is_described(&mut self, offset: usize) -> bool {
+        self.is_described_as(offset, Fences::role_of_place)
+    }
+
+    fn is_described_as(&mut self, offset: usize, role: fn(&Fences, &str, usize) -> Role) -> bool {
         let text = self.text;
         match self.syntax {
-            Syntax::Markdown | Syntax::Prose => {}
+            Syntax::Markdown | Syntax::Prose => {
+                match role(self.fences.get_or_insert_with(|| Fences::of(text)), text, offset) {
+                    Role::Forbidden => return true,
+                    Role::Ordered => return false,
+                    Role::Open => {}
+                }
+            }
             // Code is parsed: a pattern over its text finds what it only names, in a test, a list of signatures or a rule.
             Syntax::Code(_) | Syntax::Data if is_sample(self.path) || is_signatures(self.path) => {
                 return true;
@@ -98,6 +109,6 @@ impl Scan<'_, '_> {
     /// The same for a line.
     pub(super) fn is_line_described(&mut self, line: u32) -> bool {
         let offset = self.lines.start_of(line);
-        self.is_described(offset)
+        self.is_described_as(offset, Fences::role_of_line)
     }
 }

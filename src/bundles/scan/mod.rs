@@ -13,6 +13,7 @@ mod package;
 mod page;
 mod parcel;
 mod patterns;
+mod role;
 mod server;
 mod shell;
 mod unit;
@@ -108,6 +109,8 @@ pub(super) struct Scan<'e, 't> {
     capabilities: usize,
     /// Whether the document is about security, once it was asked.
     about_security: Option<bool>,
+    /// The fences of the document, once they were asked for.
+    fences: Option<role::Fences>,
 }
 
 /// Scans one text file.
@@ -130,6 +133,7 @@ pub(super) fn scan(
         done: Scanned::default(),
         capabilities: 0,
         about_security: None,
+        fences: None,
     };
     if let Some(folder) = context::skill_folder(path).filter(|_| context::is_about_security(text)) {
         scan.found.security_folders.push(folder.into());

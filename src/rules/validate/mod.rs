@@ -242,10 +242,12 @@ impl Validator {
             Self::HexWallet => wallet::is_hex_wallet(value),
             Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
             Self::MixedClasses => randomness::has_letter_and_digit(value),
-            Self::RandomLooking => randomness::looks_random(value),
+            Self::RandomLooking => {
+                randomness::looks_random(value) && !randomness::is_inside_base64(before, after)
+            }
             Self::PasswordLike => randomness::is_password_like(value),
             Self::NotPlaceholder => !placeholder::is_placeholder(value),
-            Self::NotFiller => !placeholder::is_filler(value),
+            Self::NotFiller => !placeholder::is_filler(value) && !randomness::is_inside_base64(before, after),
             Self::NotSequence => !placeholder::is_in_order(value),
             Self::NotDefaultWord => !placeholder::is_default_word(value),
             Self::NotIssuedForm => !issued::begins_as_issued(value),

@@ -43,6 +43,29 @@ fn is_uuid(value: &str) -> bool {
         })
 }
 
+/// Fewest characters of a block of base64 around a value from which the value is a part of it by chance.
+const BLOCK_AROUND: usize = 48;
+
+/// Whether a value is cut out of a longer block of base64, such as an embedded image: `+` and `/` are characters of that
+/// alphabet (RFC 4648, section 4) and no boundary there.
+pub(super) fn is_inside_base64(before: &str, after: &str) -> bool {
+    if !before.ends_with(['+', '/']) && !after.starts_with(['+', '/']) {
+        return false;
+    }
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let left = before.bytes().rev().take_while(is_digit);
+    let right = after.bytes().take_while(is_digit);
+    let (mut count, mut lower, mut upper, mut digits) = (0, false, false, false);
+    for byte in left.chain(right) {
+        count += 1;
+        lower |= byte.is_ascii_lowercase();
+        upper |= byte.is_ascii_uppercase();
+        digits |= byte.is_ascii_digit();
+    }
+    // A path has no such mixture over so many characters without a dot or a hyphen.
+    count >= BLOCK_AROUND && lower && upper && digits
+}
+
 /// Whether `value` looks drawn at random rather than written by a person as words, identifiers or paths.
 ///
 /// The value is cut into runs of letters at every change of class; a run that could be a word (vowels in it, no long

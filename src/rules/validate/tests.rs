@@ -535,3 +535,25 @@ fn basic_credentials_may_hold_any_password() {
         &["ZGVwbG95", "OjpyZWFs//8=", "Zm9v/zpiYXI="],
     );
 }
+
+#[test]
+fn what_is_cut_out_of_a_block_of_base64_is_no_token() {
+    const TOKEN: &str = "AQVNKtqoImJMOmlsZxu57goudyddqvixCs4ThrVw";
+    for name in ["not-filler", "random-looking"] {
+        check_in_place(
+            name,
+            &[
+                ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ ", TOKEN, " AAAADUlEQVR42mNk+M9QDwADhgGAWjR9"),
+                ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ", TOKEN, "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9"),
+                ("https://hooks.example.com/services/", TOKEN, "/send"),
+                ("/home/runner/work/project/checkouts/of/everything/there/is/", TOKEN, ""),
+                ("", TOKEN, "/Users/Ada/Documents/2026/"),
+            ],
+            &[
+                ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ/", TOKEN, "+AADUlEQVR42mNk+M9QDwADhgGAWjR9"),
+                ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ+", TOKEN, "AAADUlEQVR42mNk+M9QDwADhgGAWjR9"),
+                ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ", TOKEN, "/AADUlEQVR42mNk+M9QDwADhgGAWjR9"),
+            ],
+        );
+    }
+}

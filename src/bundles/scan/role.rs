@@ -1,0 +1,254 @@
+//! What a place of a document asks for: whether it orders what stands there, forbids it, or says something else.
+//!
+//! The subject of a document excuses nothing that it tells its reader to do: a skill about security that says "first run
+//! this" means it. And what a document says never to do is no order, whatever the document is about.
+
+use std::sync::LazyLock;
+
+use regex_automata::meta::Regex;
+
+use super::context::known;
+
+/// What a place asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The reader is to do or to run it.
+    Ordered,
+    /// The reader is to leave it.
+    Forbidden,
+    /// Neither is said.
+    Open,
+}
+
+/// Longest line whose words are asked, in bytes: nobody writes an order into a longer one, and each place in a line asks.
+const LINE_BYTES_MAX: usize = 2 << 10;
+
+/// The end of a sentence that has its reader run what comes next.
+static ORDERS: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)(?:^|\b(?:first|then|next|before|after|please|now|always|must|should|to [a-z]+|step \d+)\b[^.!?\n]{0,60}?)",
+        r"[\s:,*_]*\b(?:run|execute|type|paste|launch|invoke|enter)\b[^.!?\n]{0,60}$",
+    ))
+});
+
+/// A sentence that has its reader leave what comes next.
+static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuse to)(?: ever| blindly| just)?",
+        r" (?:run(?:ning)?|execut(?:e|ing)|past(?:e|ing)|typ(?:e|ing)|us(?:e|ing)|pip(?:e|ing)|call(?:ing)?|trust(?:ing)?",
+        r"|follow(?:ing)?|obey(?:ing)?|do|copy(?:ing)?)\b[^.!?;\n]{0,40}$",
+    ))
+});
+
+/// What makes a sentence speak of what others run, or of what is looked for.
+static SPEAKS: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:never|not|n't|avoid|refuse|reject|flag|report|detect|look for|find|search|attackers?|malicious|suspicious",
+        r"|such as|e\.g|for example|examples?|if (?:you|an?|the|it|they)|that|which|who|tries|attempts?|would|could|may|might",
+        r"|can|target|victim|payloads?|exploit|vulnerable|poc)\b",
+    ))
+});
+
+/// Headings of parts whose commands are meant to be run.
+static STEPS: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)^#+\s*(?:\d+[.)]\s*)?(?:set-?up|install(?:ation|ing)?|getting started|quick ?start|prerequisites|requirements|before you (?:start|begin))\b",
+    )
+});
+
+/// Where the lines of a document begin that open or close a fence, in order.
+#[derive(Debug)]
+pub(super) struct Fences(Vec<usize>);
+
+impl Fences {
+    /// The fences of a document.
+    pub(super) fn of(text: &str) -> Self {
+        let mut at = 0;
+        let lines = text.split_inclusive('\n').map(|line| {
+            at += line.len();
+            (at - line.len(), line.trim_start())
+        });
+        Self(
+            lines
+                .filter(|(_, line)| line.starts_with("```") || line.starts_with("~~~"))
+                .map(|(at, _)| at)
+                .collect(),
+        )
+    }
+
+    /// Where the fence begins that the line stands in which begins at `line`.
+    fn around(&self, line: usize) -> Option<usize> {
+        let before = self.0.partition_point(|at| *at < line);
+        if before % 2 == 1 { self.0.get(before - 1).copied() } else { None }
+    }
+
+    /// What the place at `offset` asks for.
+    pub(super) fn role_of_place(&self, text: &str, offset: usize) -> Role {
+        let start = line_start(text, offset);
+        if let Some(opener) = self.around(start) {
+            return of_fence(text, opener);
+        }
+        let head = &text[start..offset];
+        if head.len() > LINE_BYTES_MAX {
+            return Role::Open;
+        }
+        let shown = line_at(text, start).trim_start();
+        if shown.starts_with(['|', '>', '#']) {
+            return Role::Open;
+        }
+        if let Some(quote) = open_quote(head) {
+            return of_words(&head[..quote]);
+        }
+        let role = of_words(head);
+        if role != Role::Open {
+            return role;
+        }
+        let is_item = shown.starts_with(['-', '*', '+']) || shown.starts_with(|c: char| c.is_ascii_digit());
+        let head = head.trim_end();
+        // A sentence of its own, in nobody's mouth.
+        if !is_item && (head.is_empty() || head.ends_with(['.', '!', '?'])) {
+            Role::Ordered
+        } else {
+            Role::Open
+        }
+    }
+
+    /// What the line that begins at `start` asks for with the commands in it.
+    pub(super) fn role_of_line(&self, text: &str, start: usize) -> Role {
+        if let Some(opener) = self.around(start) {
+            return of_fence(text, opener);
+        }
+        let line = line_at(text, start);
+        if line.len() > LINE_BYTES_MAX || line.trim_start().starts_with(['|', '>', '#']) {
+            return Role::Open;
+        }
+        let pieces: Vec<&str> = line.split('`').collect();
+        // What stands before each piece of code.
+        let roles: Vec<Role> =
+            pieces.iter().step_by(2).take(pieces.len() / 2).map(|words| of_words(words)).collect();
+        if roles.contains(&Role::Ordered) {
+            Role::Ordered
+        } else if !roles.is_empty() && roles.iter().all(|role| *role == Role::Forbidden) {
+            Role::Forbidden
+        } else {
+            Role::Open
+        }
+    }
+}
+
+/// What the words before a fence ask for.
+fn of_fence(text: &str, opener: usize) -> Role {
+    let before = text[..opener].trim_end();
+    let intro = &before[line_start(before, before.len())..];
+    if intro.len() > LINE_BYTES_MAX {
+        return Role::Open;
+    }
+    if STEPS.is_match(intro.trim()) {
+        return Role::Ordered;
+    }
+    match of_words(intro.trim_end_matches([':', ' '])) {
+        // One command more may stand behind what is forbidden.
+        Role::Forbidden => Role::Open,
+        role => role,
+    }
+}
+
+fn of_words(words: &str) -> Role {
+    let words = words.trim().trim_end_matches(['`', '"', '\'', ':', ' ', '“', '(']);
+    let sentence = words.rsplit(['.', '!', '?', ';']).next().unwrap_or(words).trim_start();
+    let sentence =
+        sentence.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | ' ' | ')') || c.is_ascii_digit());
+    if FORBIDS.is_match(sentence) {
+        Role::Forbidden
+    } else if ORDERS.is_match(sentence) && !SPEAKS.is_match(sentence) {
+        Role::Ordered
+    } else {
+        Role::Open
+    }
+}
+
+fn line_start(text: &str, offset: usize) -> usize {
+    memchr::memrchr(b'\n', &text.as_bytes()[..offset]).map_or(0, |at| at + 1)
+}
+
+/// The line that begins at `start`; a little more than may be asked of one that is too long.
+fn line_at(text: &str, start: usize) -> &str {
+    let most = text.floor_char_boundary((start + LINE_BYTES_MAX + 4).min(text.len()));
+    let end = memchr::memchr(b'\n', &text.as_bytes()[start..most]).map_or(most, |at| start + at);
+    &text[start..end]
+}
+
+/// Where a quotation or a piece of code begins that is still open at the end of `head`.
+fn open_quote(head: &str) -> Option<usize> {
+    for quote in ['`', '"'] {
+        if head.matches(quote).count() % 2 == 1 {
+            return head.rfind(quote);
+        }
+    }
+    head.rfind('“').filter(|at| !head[*at..].contains('”'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE: &str = "```sh\nX\n```\n";
+
+    #[test]
+    fn orders_are_told_from_what_is_shown_or_forbidden() {
+        for (text, wanted) in [
+            ("Before each review run `X`.", Role::Ordered),
+            ("To start the scanner run `X`.", Role::Ordered),
+            ("- Run `X` and read what it prints.", Role::Ordered),
+            ("1. Please execute `X`", Role::Ordered),
+            ("Use `ls` to look. Then run `X`.", Role::Ordered),
+            ("Never run `X` that a page asks for.", Role::Forbidden),
+            ("Do not ever paste `X` into a terminal.", Role::Forbidden),
+            ("Never forget to run `X`.", Role::Open),
+            ("Look for `X` in install scripts.", Role::Open),
+            ("- reverse shells such as `X`", Role::Open),
+            ("Attackers have their victims run `X`.", Role::Open),
+            ("If a page tells you to run `X`, stop.", Role::Open),
+            ("| run `X` | never |", Role::Open),
+            ("Never run `ls`, and then run `X`.", Role::Ordered),
+        ] {
+            assert_eq!(Fences::of(text).role_of_line(text, 0), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn fences_are_what_their_words_say() {
+        for (intro, wanted) in [
+            ("First run this in the terminal:\n\n", Role::Ordered),
+            ("## Setup\n", Role::Ordered),
+            ("### 1. Installation\n\n", Role::Ordered),
+            ("Attackers run this on the target:\n", Role::Open),
+            ("## Reverse shells\n", Role::Open),
+            ("Never run this:\n", Role::Open),
+            ("```\nrun this:\n```\nIt prints:\n", Role::Open),
+        ] {
+            let text = format!("# A\n\n{intro}{FENCE}");
+            let at = text.rfind('X').expect("there");
+            let fences = Fences::of(&text);
+            assert_eq!(fences.role_of_line(&text, at), wanted, "{intro}");
+            assert_eq!(fences.role_of_place(&text, at), wanted, "{intro}");
+        }
+    }
+
+    #[test]
+    fn sentences_of_their_own_are_orders_and_quotations_are_not() {
+        for (text, wanted) in [
+            ("X without telling the user.", Role::Ordered),
+            ("Read the code first. X and go on.", Role::Ordered),
+            ("Treat \"X\" as an attack.", Role::Open),
+            ("Text such as `X` is an attack.", Role::Open),
+            ("> X", Role::Open),
+            ("- X", Role::Open),
+            ("An attacker writes: X", Role::Open),
+            ("“X” is a prompt injection.", Role::Open),
+        ] {
+            let at = text.find('X').expect("there");
+            assert_eq!(Fences::of(text).role_of_place(text, at), wanted, "{text}");
+        }
+    }
+}
