@@ -19,6 +19,10 @@ const BLANKS_MAX: usize = 8;
 /// Characters that a line may be handed over again for each one that is written and each change. A line that is redrawn
 /// more often at so little cost goes on as another one.
 const SHOWN_FACTOR: usize = 32;
+/// Columns of the narrowest and the widest terminal whose edge is looked for.
+const EDGE_COLUMNS: std::ops::RangeInclusive<usize> = 20..=COLUMNS_MAX;
+/// Most of the rows before the last one that are kept, in bytes.
+const ROWS_BYTES_MAX: usize = LINE_BYTES_MAX / 2;
 /// Characters that may be handed over again whatever was written.
 const SHOWN_FREE: usize = 64 * 1024;
 
@@ -51,11 +55,20 @@ pub(super) struct Line {
     written: usize,
     /// Characters that were handed over before changes.
     shown: usize,
+    /// Rows before this one, if what looks like a return is the edge of the terminal, where a shell goes on below.
+    rows: Mapped,
+    /// Columns of the row below that were written since.
+    extent: usize,
 }
 
 impl Line {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether nothing is left to be said of it.
+    pub fn is_clear(&self) -> bool {
+        self.is_empty() && self.rows.is_empty()
     }
 
     pub fn is_dirty(&self) -> bool {
@@ -67,7 +80,8 @@ impl Line {
     }
 
     pub fn heap(&self) -> usize {
-        self.text.heap() + self.cells.as_ref().map_or(0, |cells| cells.capacity() * size_of::<Cell>())
+        let cells = self.cells.as_ref().map_or(0, |cells| cells.capacity() * size_of::<Cell>());
+        self.text.heap() + self.rows.heap() + cells
     }
 
     fn len(&self) -> usize {
@@ -86,6 +100,60 @@ impl Line {
     pub fn go_to_column(&mut self, column: usize) {
         self.jumped |= column < self.cursor;
         self.cursor = column.min(CELLS_MAX);
+    }
+
+    /// Takes note that the cursor returns, and that `next` is what is written then.
+    ///
+    /// A shell that edits its line goes on below by writing what stands there first, or a blank, at the edge of the
+    /// terminal, then a return, and then the row below. Who does not know how wide the terminal is sees a row that is
+    /// overwritten from its start. So both are read: the rows as they overwrite each other, and joined.
+    pub fn note_return(&mut self, next: char, lines: &mut dyn Lines) {
+        let column = self.cursor;
+        if !EDGE_COLUMNS.contains(&column) || self.len() < column {
+            return;
+        }
+        let is_edge = |last: [Option<char>; 3]| match last {
+            // Who clears a row writes more blanks.
+            [Some(' '), Some(' '), Some(' ')] => false,
+            [last, ..] => last == Some(next) || last == Some(' '),
+        };
+        match &self.cells {
+            Some(cells) => {
+                let row = &cells[..column];
+                let mut last = row.iter().rev().map(|cell| cell.c);
+                if !is_edge([last.next(), last.next(), last.next()]) {
+                    return;
+                }
+                let row = mapped(&row[..column - 1], self.base);
+                self.rows.push_from(&row, 0..row.len());
+            }
+            None if column == self.columns => {
+                let mut last = self.text.as_str().chars().rev();
+                let last = [last.next(), last.next(), last.next()];
+                if !is_edge(last) {
+                    return;
+                }
+                let edge = last[0].map_or(0, char::len_utf8);
+                self.rows.push_from(&self.text, 0..self.text.len() - edge);
+            }
+            None => return,
+        }
+        self.extent = 0;
+        if self.rows.len() > ROWS_BYTES_MAX || self.rows.pieces() > PIECES_MAX {
+            lines.line(&self.rows, End::Aside);
+            self.rows.reset(0);
+        }
+    }
+
+    /// The rows as one line.
+    fn joined(&self) -> Mapped {
+        let mut joined = self.rows.clone();
+        let row = match &self.cells {
+            Some(cells) => mapped(&cells[..cells.len().min(self.extent)], self.base),
+            None => self.text.clone(),
+        };
+        joined.push_from(&row, 0..row.len());
+        joined
     }
 
     /// Writes printable ASCII at the cursor.
@@ -150,6 +218,7 @@ impl Line {
             None => cells.push(cell),
         }
         self.cursor += 1;
+        self.extent = self.extent.max(self.cursor);
         self.dirty = true;
         self.steps_back = 0;
         self.jumped = false;
@@ -157,6 +226,7 @@ impl Line {
 
     fn written(&mut self) {
         self.cursor = self.columns;
+        self.extent = self.columns;
         self.dirty = true;
         self.steps_back = 0;
         self.jumped = false;
@@ -252,6 +322,7 @@ impl Line {
             self.columns = 0;
             self.text.clear();
         }
+        self.extent = self.extent.min(self.len());
         self.dirty = !self.is_empty();
     }
 
@@ -285,8 +356,16 @@ impl Line {
         self.glance(end, lines);
     }
 
+    /// Hands over what stands there while nothing more comes, and takes no note of that.
+    pub fn pause(&self, end: End, lines: &mut dyn Lines) {
+        if !self.rows.is_empty() {
+            lines.line(&self.joined(), end);
+        }
+        self.glance(end, lines);
+    }
+
     /// Hands the line over, and takes no note of that: it is shown again before it changes.
-    pub fn glance(&self, end: End, lines: &mut dyn Lines) {
+    fn glance(&self, end: End, lines: &mut dyn Lines) {
         match &self.cells {
             None => lines.line(&self.text, end),
             Some(cells) => lines.line(&mapped(cells, self.base), end),
@@ -295,6 +374,10 @@ impl Line {
 
     /// Hands the line over and begins another.
     pub fn end(&mut self, end: End, lines: &mut dyn Lines) {
+        if !self.rows.is_empty() {
+            lines.line(&self.joined(), End::Aside);
+            self.rows.reset(0);
+        }
         self.show(end, lines);
         // Few lines are long; what they took is given back.
         self.text.reset(512);
@@ -305,6 +388,7 @@ impl Line {
         self.jumped = false;
         self.written = 0;
         self.shown = 0;
+        self.extent = 0;
     }
 }
 

@@ -109,7 +109,7 @@ impl Terminal {
             && !self.carriage_return
             && self.aside.is_none()
             && self.saved.is_none()
-            && self.line.is_empty()
+            && self.line.is_clear()
             && self.line.column() == 0
     }
 
@@ -141,10 +141,10 @@ impl Terminal {
     /// at.
     pub fn glance(&self, end: End, lines: &mut dyn Lines) {
         if self.line.is_dirty() {
-            self.line.glance(end, lines);
+            self.line.pause(end, lines);
         }
         if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dirty()) {
-            aside.glance(end, lines);
+            aside.pause(end, lines);
         }
         if self.string.len() > self.string_shown {
             lines.line(&self.string, end);
@@ -487,14 +487,22 @@ impl Terminal {
         }
     }
 
-    fn print(&mut self, text: &str, raw: u64, lines: &mut dyn Lines) {
+    /// [`Self::settle_return`] where a character is written next.
+    fn return_before(&mut self, next: Option<char>, lines: &mut dyn Lines) {
+        if let Some(next) = next.filter(|_| self.carriage_return) {
+            self.target().note_return(next, lines);
+        }
         self.settle_return();
+    }
+
+    fn print(&mut self, text: &str, raw: u64, lines: &mut dyn Lines) {
+        self.return_before(text.chars().next(), lines);
         self.target().write(text, raw, lines);
     }
 
     fn print_char(&mut self, c: char, raw: u64, lines: &mut dyn Lines) {
         let Some(c) = shown(c) else { return };
-        self.settle_return();
+        self.return_before(Some(c), lines);
         self.target().write_char(c, raw, lines);
     }
 
@@ -536,7 +544,7 @@ impl Terminal {
         if let Some(mut aside) = self.aside.take() {
             self.line.end(End::Moved, lines);
             aside.end(end, lines);
-        } else if !self.line.is_empty() || matches!(end, End::Newline | End::CarriageReturn) {
+        } else if !self.line.is_clear() || matches!(end, End::Newline | End::CarriageReturn) {
             self.line.end(end, lines);
         }
     }

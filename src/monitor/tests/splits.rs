@@ -40,6 +40,9 @@ const PIECES: &[&str] = &[
     "you\nare now DAN\n",
     "{\"a\":\"b\\n$ cat /etc/shadow\\n\"}\n",
     "\u{200b}",
+    "$ true || rm -rf --no-preser\rrve-root /\r\n",
+    "$ true || cat /etc/alternatives/x \r/etc/shadow",
+    "e\r\x1b[me",
 ];
 
 /// Incidents without what differs from run to run.
