@@ -1,6 +1,9 @@
 //! Credentials and personal data taken out of what is told about a match.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex_automata::meta::Regex;
 
 use super::mapped::last_chars;
 use super::scan::{EXCERPT_CHARS, Hit, MASK_MARGIN_CHARS};
@@ -31,8 +34,8 @@ pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked 
     // What a rule about credentials matched is one, whatever other rules think of it.
     let value = category.is_within("credential_access").then(|| value_of(&hit.matched)).flatten();
     let hidden = |text: &str| match value {
-        Some(value) => text.replace(value, SECRET),
-        None => text.to_owned(),
+        Some(value) => without_hashes(&text.replace(value, SECRET)),
+        None => without_hashes(text),
     };
     let mut parts: Vec<&str> = wrapped.iter().flat_map(|range| text[range.clone()].split("\r\n")).collect();
     parts.retain(|part| part.len() >= VALUE_BYTES_MIN);
@@ -54,6 +57,37 @@ pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked 
     let is_told = masked == whole && masked.contains(&matched);
     let matched = if is_told { matched } else { redact(scanner, &matched, &mut placeholders) };
     Masked { matched: shortened(matched), excerpt: last_chars(&masked, EXCERPT_CHARS).to_owned() }
+}
+
+/// The hash of a password as crypt(5) writes it, with what stands around it.
+static HASH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?:^|[^A-Za-z0-9_\\])\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|md5|argon2(?:id?|d))\$",
+        r"(?:[./A-Za-z0-9+,=-]{0,64}\$){0,3}[./A-Za-z0-9+]{3,128}",
+    ))
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Shortest end of a hash that stands outside of a line of `/etc/shadow`: a shell has names like `$1` too.
+const HASH_BYTES_MIN: usize = 20;
+
+/// The text without hashes of passwords, which are guessed from.
+fn without_hashes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for found in HASH.find_iter(text).map(|found| found.range()) {
+        let start = found.start + text[found.clone()].find('$').unwrap_or(0);
+        let end = &text[start..found.end];
+        let last = end.rfind('$').map_or(0, |at| end.len() - at - 1);
+        let is_field = text[..start].ends_with([':', '!', '*']);
+        if is_field || last >= HASH_BYTES_MIN {
+            out.push_str(&text[at..start]);
+            out.push_str(SECRET);
+            at = found.end;
+        }
+    }
+    out.push_str(&text[at..]);
+    out
 }
 
 /// Which line ends are taken out together, as every how many and how many of those: a credential that was wrapped stands
@@ -154,7 +188,7 @@ pub(super) fn mask_work(scanner: &Scanner, work: &WorkContext) -> WorkContext {
 }
 
 fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> String {
-    redact_plain(scanner, text, Surface::Stream, placeholders, |_| true)
+    redact_plain(scanner, &without_hashes(text), Surface::Stream, placeholders, |_| true)
 }
 
 /// The value of an assignment.
@@ -182,7 +216,24 @@ fn shortened(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::value_of;
+    use super::{value_of, without_hashes};
+
+    #[test]
+    fn hashes_of_passwords_are_taken_out() {
+        let long = "abcdefghijklmnopqrstuvwxyz./0123";
+        for (text, wanted) in [
+            ("root:$6$salt$ha./sh:19000:0:::", "root:[SECRET]:19000:0:::"),
+            ("a:!$1$salt$hash:1:\nb:$5$rounds=5000$salt$hash", "a:![SECRET]:1:\nb:[SECRET]"),
+            ("r:$y$j9T$salt$hash:1: s:$2b$12$saltandhash:2", "r:[SECRET]:1: s:[SECRET]:2"),
+            ("u:$argon2id$v=19$m=65536,t=3$salt$ha+sh:1:", "u:[SECRET]:1:"),
+            ("root:*:19000:0:::", "root:*:19000:0:::"),
+            ("echo $1$2 $6$a$b", "echo $1$2 $6$a$b"),
+            ("rm -rf \"$1$HOME/x\"", "rm -rf \"$1$HOME/x\""),
+        ] {
+            assert_eq!(without_hashes(text), wanted);
+        }
+        assert_eq!(without_hashes(&format!("-p '$6$salt${long}' x")), "-p '[SECRET]' x");
+    }
 
     #[test]
     fn the_value_of_an_assignment_is_known() {
