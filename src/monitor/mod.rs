@@ -19,6 +19,7 @@ mod mapped;
 mod mask;
 mod outbox;
 mod plan;
+mod prefix;
 mod prepare;
 mod question;
 pub mod rules;

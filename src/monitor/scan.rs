@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::command::{goes_on, joints};
 use super::mapped::{Mapped, last_chars};
 use super::plan::Plan;
+use super::prefix;
 use super::rules::{Found, Signs, StreamRules};
 use super::strings::strings;
 use super::terminal::{End, LINE_BYTES_MAX, Lines, Terminal, plain_len};
@@ -285,12 +286,16 @@ impl Past {
                 marks.push(next);
             }
         }
-        if memchr::memchr(b'\r', block).is_none() {
-            return;
-        }
         let mut line = 0;
         for newline in memchr::memchr_iter(b'\n', block) {
             let next = newline + 1;
+            if prefix::may_begin(&block[next..]) {
+                let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
+                let before = std::str::from_utf8(&block[line..next]).ok().and_then(prefix::last_line);
+                if before.is_some_and(|before| crosses_prefix(before, &block[next..end], rules)) {
+                    marks.push(next);
+                }
+            }
             if next < block.len() && block[..newline].ends_with(b"\r") {
                 let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
                 let after = block[next..end].strip_suffix(b"\r").unwrap_or(&block[next..end]);
@@ -308,6 +313,11 @@ impl Past {
         let recent = self.recent.as_str();
         let Some(before) = recent.strip_suffix('\n') else { return false };
         if crosses(recent.as_bytes(), line, rules) {
+            return true;
+        }
+        if prefix::may_begin(line)
+            && prefix::last_line(recent).is_some_and(|before| crosses_prefix(before, line, rules))
+        {
             return true;
         }
         let before = match before.strip_suffix('\r') {
@@ -455,6 +465,12 @@ impl Past {
             for count in counts {
                 let unwrapped = window.unwrapped(count);
                 self.look_joined(unwrapped, end, with_commands, line, plan, hits);
+            }
+        }
+        if joins {
+            let joints = prefix::joints(window.as_str(), line_start);
+            if !joints.is_empty() {
+                self.look_joined(window.without(&joints), end, false, line, plan, hits);
             }
         }
         let joints = joints(window.as_str(), line_start);
@@ -686,6 +702,16 @@ fn counts(end: End, certainty: Certainty, range: &Range<usize>, to: usize) -> Op
         End::Quiet => Some(unfinished(certainty)),
         _ => Some(certainty),
     }
+}
+
+/// Whether a literal begins in one line and ends in the next, without what both begin with.
+fn crosses_prefix(before: &str, line: &[u8], rules: &StreamRules) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let Some((end, begin)) = prefix::between(before, line) else { return false };
+    let mut left = before.as_bytes()[..end].to_vec();
+    left.push(b' ');
+    crosses(&left, &line.as_bytes()[begin..], rules)
 }
 
 /// Whether a literal begins at the end of `before` and ends in `after`.
