@@ -19,6 +19,8 @@ const MENTION_BYTES_MAX: usize = 512;
 const LISTS_MAX: usize = 8;
 /// Lines before one that goes on that are looked at with it.
 const LINES_GOING_ON_MAX: usize = 3;
+/// Blanks that the second line of a tool call begins with at least.
+const CALL_INDENT: usize = 4;
 
 /// How a command stands in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +104,12 @@ static OPENER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The same where a sentence may begin like this.
 static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| {
-    known(r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)[ \t]+")
+    known(r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?|✗)[ \t]+")
 });
+
+/// A logged tool call, whose command an agent wraps and indents.
+static CALL: LazyLock<Regex> =
+    LazyLock::new(|| known(r"^[ \t]*[•●⏺] ?(?:Bash|Shell|bash|shell|run_shell_command)\("));
 
 /// What ends a command in a frame: a remark, and the frame.
 static FRAME_END: LazyLock<Regex> = LazyLock::new(|| known(r"(?:[ \t]\([^()\n]{0,120}\))?[ \t]*[│┃][ \t]*$"));
@@ -232,7 +238,22 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
             return Some(command(text, range, form));
         }
     }
+    if let Some(inner) = boxed(text, &whole).filter(|inner| inner.contains(&trigger.start))
+        && is_bare(&text[inner.start..trigger.start])
+        && !is_prose(&text[trigger.start..inner.end])
+    {
+        return Some(command(text, inner, Form::Doubtful));
+    }
     Some(mention(text, trigger.start..end))
+}
+
+/// What stands in a line of a box with a side at either end, and none between as a table has.
+fn boxed(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
+    let whole = trimmed(text, line.clone());
+    let sides = ['│', '┃'];
+    let inner = text[whole.clone()].strip_prefix(sides)?.strip_suffix(sides)?;
+    let side = '│'.len_utf8();
+    (!inner.contains(sides)).then(|| trimmed(text, whole.start + side..whole.end - side))
 }
 
 /// What is spoken of at the start of `range`: up to the end of what may belong to it.
@@ -435,11 +456,39 @@ fn begins_anew(line: &str) -> bool {
     [&PROMPT, &FOLDER_PROMPT, &OPENER, &TRACE].into_iter().any(|regex| regex.is_match(line))
 }
 
+/// Whether a line begins a logged tool call that ends in a line to come.
+pub(super) fn is_open_call(line: &str) -> bool {
+    !line.trim_end().ends_with([')', '…']) && CALL.is_match(line)
+}
+
+/// What stands between the lines of a logged tool call, of which the last begins at byte `line`, but for a blank.
+fn joints_of_call(text: &str, line: usize) -> Vec<Range<usize>> {
+    let (mut joints, mut start) = (Vec::new(), line);
+    for _ in 0..LINES_GOING_ON_MAX {
+        let indent = text[start..].len() - text[start..].trim_start_matches(' ').len();
+        let Some(before) = text[..start].strip_suffix('\n').filter(|_| indent >= CALL_INDENT) else { break };
+        let before = before.strip_suffix('\r').unwrap_or(before);
+        joints.push(before.len()..start + indent - 1);
+        start = before.rfind('\n').map_or(0, |at| at + 1);
+        if is_open_call(&before[start..]) {
+            joints.reverse();
+            return joints;
+        }
+        if before.trim_end().ends_with([')', '…']) {
+            break;
+        }
+    }
+    Vec::new()
+}
+
 /// The lines at the end of `text` that go on with each other, the last one from byte `line`: what stands between them
 /// and is no part of the command that they make. That is backslashes with their line ends, and the prompts that a shell
 /// prints while a command goes on.
 pub(super) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
-    let mut joints = Vec::new();
+    let mut joints = joints_of_call(text, line);
+    if !joints.is_empty() {
+        return joints;
+    }
     let mut start = line;
     while start > 0 && !begins_anew(&text[start..]) {
         let Some(before) = text[..start].strip_suffix('\n') else { break };
@@ -794,6 +843,9 @@ mod tests {
         ("│ ✔  Shell shred a (clean up) │", "shred", "shred a", Form::Run),
         ("| Bash     shred a", "shred", "shred a", Form::Run),
         ("Running shred /a", "shred", "shred /a", Form::Doubtful),
+        ("✗ shred /a", "shred", "shred /a", Form::Doubtful),
+        ("│ shred /a    │", "shred", "shred /a", Form::Doubtful),
+        ("│ shred /a │ wipes │", "shred", "shred /a │ wipes │", Form::Mention),
         ("Run shred /a to be safe", "shred", "shred /a to be safe", Form::Mention),
         (r#"<parameter name="command">shred a</parameter>"#, "shred", "shred a", Form::Run),
         ("<execute_bash>shred a</execute_bash>", "shred", "shred a", Form::Run),

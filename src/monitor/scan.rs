@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::command::{goes_on, joints};
+use super::command::{goes_on, is_open_call, joints};
 use super::mapped::{Mapped, last_chars};
 use super::plan::Plan;
 use super::prefix;
@@ -376,7 +376,7 @@ impl Past {
         }
         self.after_cut = end == End::Cut;
         self.after_command = (signs.command || self.after_command || wrapped) && goes_on(line.as_str())
-            || signs.command && end == End::CarriageReturn;
+            || signs.command && (end == End::CarriageReturn || is_open_call(line.as_str()));
         self.recent.push_from(line, 0..line.len());
         let raw = line.raw_of(line.len().saturating_sub(1)) + 1;
         match end {
