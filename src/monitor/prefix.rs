@@ -103,7 +103,7 @@ mod tests {
             let words = out.replace(['\n', '\r'], " ");
             assert_eq!(joints.is_empty(), wanted.is_empty(), "{text:?}");
             assert!(words.ends_with(wanted), "{text:?}: {out:?}");
-            assert!(may_begin(text[line..].as_bytes()) || wanted.is_empty() || text.starts_with("a.md"));
+            assert!(may_begin(&text.as_bytes()[line..]) || wanted.is_empty() || text.starts_with("a.md"));
         }
     }
 }
