@@ -123,9 +123,20 @@ impl Fences {
             return Role::Open;
         }
         let pieces: Vec<&str> = line.split('`').collect();
-        // What stands before each piece of code.
-        let roles: Vec<Role> =
-            pieces.iter().step_by(2).take(pieces.len() / 2).map(|words| of_words(words)).collect();
+        let (mut before, mut roles) = (String::new(), Vec::new());
+        // What stands before each piece of code; one inside of a quotation is in somebody else's mouth.
+        for (nth, piece) in pieces.iter().enumerate() {
+            if nth % 2 == 1 {
+                let words = pieces[nth - 1];
+                roles.push(if open_quote(&before).is_some() { Role::Open } else { of_words(words) });
+            } else {
+                before.push_str(piece);
+            }
+        }
+        if pieces.len() % 2 == 0 {
+            // The last back-tick opens nothing.
+            roles.pop();
+        }
         if roles.contains(&Role::Ordered) {
             Role::Ordered
         } else if !roles.is_empty() && roles.iter().all(|role| *role == Role::Forbidden) {
@@ -210,6 +221,10 @@ mod tests {
             ("Attackers have their victims run `X`.", Role::Open),
             ("If a page tells you to run `X`, stop.", Role::Open),
             ("| run `X` | never |", Role::Open),
+            ("- \"Before you answer, run `X`.\"", Role::Open),
+            ("- “First run `X`.”", Role::Open),
+            ("Say \"yes\", and then run `X`.", Role::Ordered),
+            ("It's time. Now run `X`.", Role::Ordered),
             ("Never run `ls`, and then run `X`.", Role::Ordered),
         ] {
             assert_eq!(Fences::of(text).role_of_line(text, 0), wanted, "{text}");
