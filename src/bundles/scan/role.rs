@@ -133,7 +133,7 @@ impl Fences {
                 before.push_str(piece);
             }
         }
-        if pieces.len() % 2 == 0 {
+        if pieces.len().is_multiple_of(2) {
             // The last back-tick opens nothing.
             roles.pop();
         }
