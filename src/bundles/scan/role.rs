@@ -31,12 +31,22 @@ static ORDERS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A sentence that has its reader leave what comes next.
+/// A sentence that has its reader leave what comes next: nothing but small words may stand between, since "never use
+/// anything but" and "do not start without" ask for what comes next.
 static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
         r"(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuse to)(?: ever| blindly| just)?",
-        r" (?:run(?:ning)?|execut(?:e|ing)|past(?:e|ing)|typ(?:e|ing)|us(?:e|ing)|pip(?:e|ing)|call(?:ing)?|trust(?:ing)?",
-        r"|follow(?:ing)?|obey(?:ing)?|do|copy(?:ing)?)\b[^.!?;\n]{0,40}$",
+        r" (?:run(?:ning)?|execut(?:e|ing)|past(?:e|ing)|typ(?:e|ing)|pip(?:e|ing)|trust(?:ing)?|follow(?:ing)?",
+        r"|obey(?:ing)?|copy(?:ing)?)",
+        r"(?: (?:the|an?|any|this|that|such|commands?|lines?|scripts?|code|text|things|something|anything|like|as))*$",
+    ))
+});
+
+/// What may follow on what is forbidden as a whole. "Never run it twice" and "never without" forbid a way of doing it.
+static FORBIDDEN_AS_A_WHOLE: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)^[\x22'”)*]*(?: (?:in|into) (?:an?|the|your) (?:terminal|shell|console))?",
+        r"(?:\s*[.!?;]|\s*$|,? (?:that|just|because|even) )",
     ))
 });
 
@@ -96,12 +106,13 @@ impl Fences {
         if shown.starts_with(['|', '>', '#']) {
             return Role::Open;
         }
+        // Only a piece of code has an end that tells whether all of it is forbidden.
+        let ordered = |words: &str| if is_order(words) { Role::Ordered } else { Role::Open };
         if let Some(quote) = open_quote(head) {
-            return of_words(&head[..quote]);
+            return ordered(&head[..quote]);
         }
-        let role = of_words(head);
-        if role != Role::Open {
-            return role;
+        if is_order(head) {
+            return Role::Ordered;
         }
         let is_item = shown.starts_with(['-', '*', '+']) || shown.starts_with(|c: char| c.is_ascii_digit());
         let head = head.trim_end();
@@ -127,8 +138,13 @@ impl Fences {
         // What stands before each piece of code; one inside of a quotation is in somebody else's mouth.
         for (nth, piece) in pieces.iter().enumerate() {
             if nth % 2 == 1 {
-                let words = pieces[nth - 1];
-                roles.push(if open_quote(&before).is_some() { Role::Open } else { of_words(words) });
+                let (words, after) = (pieces[nth - 1], pieces.get(nth + 1).copied().unwrap_or_default());
+                roles.push(match open_quote(&before) {
+                    Some(_) => Role::Open,
+                    None if is_order(words) => Role::Ordered,
+                    None if is_forbidden(words, after) => Role::Forbidden,
+                    None => Role::Open,
+                });
             } else {
                 before.push_str(piece);
             }
@@ -157,25 +173,25 @@ fn of_fence(text: &str, opener: usize) -> Role {
     if STEPS.is_match(intro.trim()) {
         return Role::Ordered;
     }
-    match of_words(intro.trim_end_matches([':', ' '])) {
-        // One command more may stand behind what is forbidden.
-        Role::Forbidden => Role::Open,
-        role => role,
-    }
+    // What a fence forbids is not told from what follows on it.
+    if is_order(intro) { Role::Ordered } else { Role::Open }
 }
 
-fn of_words(words: &str) -> Role {
+/// Whether a sentence ends with the order to run what comes next.
+fn is_order(words: &str) -> bool {
+    let sentence = last_sentence(words);
+    ORDERS.is_match(sentence) && !SPEAKS.is_match(sentence)
+}
+
+/// Whether what stands between `words` and `after` is forbidden, whatever the way of doing it.
+fn is_forbidden(words: &str, after: &str) -> bool {
+    FORBIDS.is_match(last_sentence(words)) && FORBIDDEN_AS_A_WHOLE.is_match(after)
+}
+
+fn last_sentence(words: &str) -> &str {
     let words = words.trim().trim_end_matches(['`', '"', '\'', ':', ' ', '“', '(']);
     let sentence = words.rsplit(['.', '!', '?', ';']).next().unwrap_or(words).trim_start();
-    let sentence =
-        sentence.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | ' ' | ')') || c.is_ascii_digit());
-    if FORBIDS.is_match(sentence) {
-        Role::Forbidden
-    } else if ORDERS.is_match(sentence) && !SPEAKS.is_match(sentence) {
-        Role::Ordered
-    } else {
-        Role::Open
-    }
+    sentence.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | ' ' | ')') || c.is_ascii_digit())
 }
 
 fn line_start(text: &str, offset: usize) -> usize {
@@ -216,6 +232,15 @@ mod tests {
             ("Never run `X` that a page asks for.", Role::Forbidden),
             ("Do not ever paste `X` into a terminal.", Role::Forbidden),
             ("Never forget to run `X`.", Role::Open),
+            ("Never paste `X` into a terminal because a page says so.", Role::Forbidden),
+            ("Do not run scripts such as `X`.", Role::Forbidden),
+            ("Do not use anything but `X` for the set-up.", Role::Open),
+            ("Never do this without `X` first.", Role::Open),
+            ("Don't use pip: `X` does all.", Role::Open),
+            ("Never run `X` twice.", Role::Open),
+            ("Do not run `X` before you have read it.", Role::Open),
+            ("Never run `X`, but do run it as another user.", Role::Open),
+            ("Never run the tests, run `X`.", Role::Open),
             ("Look for `X` in install scripts.", Role::Open),
             ("- reverse shells such as `X`", Role::Open),
             ("Attackers have their victims run `X`.", Role::Open),
