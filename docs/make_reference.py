@@ -244,6 +244,7 @@ POLICY_SECTIONS = [
     ("INJECTION_KEYS", "injection", "", "Layer", {}, "injection."),
     ("PII_KEYS", "pii", "", "Layer", {}, "pii."),
     ("AUDIT_KEYS", "audit", "", "Layer", {}, "audit."),
+    ("AUDIT_FILTER_KEYS", "audit.filters[]", "", "AuditFilter", {}, None),
     ("SUPPRESSION_KEYS", "suppressions[]", "", "Suppression", {}, None),
     ("TOOLS_KEYS", "tools", "", "ToolSettings", {}, None),
     ("ARGUMENT_KIND_KEYS", "tools.arguments.&lt;tool&gt;", "", "ArgumentKind", "variants", None),

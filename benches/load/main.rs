@@ -14,8 +14,8 @@
 //! Thresholds stand in `thresholds.toml`; one line tells of each, and the exit code is 1 when one does not hold. Texts are
 //! not remembered (`cache.enabled=false`), as if each were new.
 //!
-//! Run: `cargo bench --bench load`, on a machine that does nothing else: client and server share its processors, and the
-//! client is part of what saturates them. `-- --short` plays a short form with bounds that hold for a build without
+//! Run: `cargo bench --bench load`, on a machine that does nothing else. The client has one processor, the server the
+//! others; on a machine with a single one they share it, and nothing can be learned. `-- --short` plays a short form with bounds that hold for a build without
 //! optimisation too; `-- --server PATH` names another program than the one built with this.
 
 mod beside;
@@ -23,6 +23,7 @@ mod client;
 #[path = "../common/mod.rs"]
 mod common;
 mod figures;
+mod processors;
 mod thresholds;
 mod traffic;
 
@@ -35,6 +36,7 @@ use beside::{Beside, Noted, scrape};
 use client::{Answers, Client};
 use common::process::Process;
 use figures::{Percentiles, Scrape, percentile};
+use processors::Processors;
 use thresholds::Form;
 use tokio::time::sleep;
 
@@ -66,17 +68,25 @@ fn main() -> ExitCode {
 
 async fn play(form: &Form, path: PathBuf) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut server = Process::start(Command::new(path).current_dir(folder.path()).args([
-        "serve",
-        "--listen=127.0.0.1:0",
-        "--http-listen=127.0.0.1:0",
-        "--set=cache.enabled=false",
-        "--set=server.queue_wait_max=5ms",
-    ]));
+    let start = || {
+        Process::start(Command::new(path).current_dir(folder.path()).args([
+            "serve",
+            "--listen=127.0.0.1:0",
+            "--http-listen=127.0.0.1:0",
+            "--set=cache.enabled=false",
+            &format!("--set=server.queue_wait_max={}", form.play.queue_wait_max),
+        ]))
+    };
+    let processors = Processors::parted();
+    let mut server = match &processors {
+        Some(processors) => processors.start(start),
+        None => start(),
+    };
     let grpc = server.address.clone();
     let client = Client::connect(&grpc, traffic::kinds(&grpc)).await;
     let beside = Beside::start(&grpc, server.http.as_ref().expect("it has metrics")).await;
-    let stage = Stage { server: &server, client: &client, beside: &beside };
+    let of_server = processors.map_or(1, |processors| processors.of_server());
+    let stage = Stage { server: &server, client: &client, beside: &beside, processors: f64::from(of_server) };
     let figures = stage.play(form).await;
     drop(beside);
     server.stop();
@@ -89,6 +99,8 @@ struct Stage<'a> {
     server: &'a Process,
     client: &'a Client,
     beside: &'a Beside,
+    /// How many the server has.
+    processors: f64,
 }
 
 /// What one phase came to.
@@ -188,7 +200,7 @@ impl Stage<'_> {
         most
     }
 
-    /// One phase and its line in the table; also the share of the machine's processors that was busy for it.
+    /// One phase and its line in the table; also the share of the server's processors that was busy for it.
     async fn phase(&self, name: &str, rate: f64, span: Duration) -> (Phase, f64) {
         self.beside.take();
         let http = self.server.http.as_ref().expect("it has metrics");
@@ -249,8 +261,7 @@ impl Stage<'_> {
             noted.probes.len(),
             p99(&mut noted.probes),
         );
-        let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
-        (Phase { answers, noted, ..phase }, (cpu.server / wall) / processors)
+        (Phase { answers, noted, ..phase }, (cpu.server / wall) / self.processors)
     }
 
     /// What each kind of call came to: cheap ones wait behind dear ones.

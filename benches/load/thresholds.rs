@@ -16,10 +16,12 @@ pub struct Form {
     pub at_least: BTreeMap<String, f64>,
 }
 
-/// How long the phases take, in seconds, and how much is sent.
+/// How the server is set, how long the phases take, in seconds, and how much is sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Play {
+    /// The setting `server.queue_wait_max` of the server.
+    pub queue_wait_max: String,
     /// Before anything is measured.
     pub warm_up_seconds: f64,
     /// Each step of the search for saturation.

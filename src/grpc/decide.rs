@@ -16,6 +16,7 @@ use crate::audit::{AuditRecord, Caller};
 use crate::decision::{Decision, Finding};
 use crate::messages::{CheckOutcome, CheckRequest};
 use crate::pb::v1;
+use crate::policy::AuditQuery;
 use crate::telemetry::{Cache, CacheLookedUp, Code, Metrics, PluginRan, RequestDecided, RequestRefused, Rpc};
 
 /// Judges one request, which came at `came`. Counts, logs and records what came of it, a refusal included.
@@ -138,7 +139,10 @@ impl Event<'_> {
         }
         .emit(&shared.metrics);
         let keep = match outcome.verdict.decision {
-            Decision::Allow => outcome.policy.sample_allow(),
+            Decision::Allow => {
+                let agent = self.context.map_or("", |context| context.agent_id.as_str());
+                outcome.policy.sample_allow(&AuditQuery { rpc: self.rpc.as_str(), tool: "", agent })
+            }
             _ => 1.0,
         };
         shared.audit.record_sampled(self.decision_id, keep, || self.record(outcome, &findings, elapsed));

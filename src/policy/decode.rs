@@ -14,10 +14,9 @@ use jiff::tz::TimeZone;
 
 use super::problem::{Place, Problem};
 use super::schema::{
-    AUDIT_KEYS, CALLER_ROLES, CATEGORY_KEYS, CallerRole, CategoryLayer, ENFORCED, EVERYBODY, FAIL_KEYS,
-    FAIL_MODES, INJECTION_KEYS, Layer, Located, PII_KEYS, PLUGIN_KEYS, POLICY_NAME_FIX, PluginLayer,
-    ROOT_KEYS, RULE_KEYS, SUPPRESSION_KEYS, THRESHOLD_KEYS, TIMEOUT_MAX, ThresholdsLayer, Vocabulary,
-    is_policy_name,
+    CALLER_ROLES, CATEGORY_KEYS, CallerRole, CategoryLayer, ENFORCED, EVERYBODY, FAIL_KEYS, FAIL_MODES,
+    INJECTION_KEYS, Layer, Located, PII_KEYS, PLUGIN_KEYS, POLICY_NAME_FIX, PluginLayer, ROOT_KEYS,
+    RULE_KEYS, SUPPRESSION_KEYS, THRESHOLD_KEYS, TIMEOUT_MAX, ThresholdsLayer, Vocabulary, is_policy_name,
 };
 use super::suppression::Suppression;
 use super::tree::{Key, Node, Value};
@@ -60,7 +59,7 @@ impl Decoder<'_> {
                 "pii" => layer.allow_list = self.pii(node, path),
                 "reveal" => layer.reveal = self.boolean(node, path),
                 "suppressions" => layer.suppressions = self.suppressions(node, path),
-                "audit" => layer.sample_allow = self.audit(node, path),
+                "audit" => self.audit(&mut layer, node, path),
                 "tools" => layer.tools = self.tools(node, path),
                 "workspace_roots" => layer.workspace_roots = self.workspace_roots(node, path),
                 "interceptors" => layer.interceptors = self.interceptors(node, path),
@@ -249,19 +248,6 @@ impl Decoder<'_> {
             }
         }
         allowed
-    }
-
-    fn audit(&mut self, node: &Node, path: &str) -> Option<f64> {
-        let mut sample_allow = None;
-        for (key, node) in self.mapping(node, path) {
-            match key.text.as_str() {
-                "sample_allow" => {
-                    sample_allow = self.share(node, &join(path, &key.text)).map(|share| share.value);
-                }
-                _ => self.unknown_key(key, path, AUDIT_KEYS),
-            }
-        }
-        sample_allow
     }
 
     fn suppressions(&mut self, node: &Node, path: &str) -> Vec<Suppression> {

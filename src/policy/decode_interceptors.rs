@@ -438,13 +438,6 @@ impl Decoder<'_> {
         spec
     }
 
-    fn texts(&mut self, node: &Node, path: &str, wanted: &str) -> Vec<String> {
-        let items = self.list(node, path, wanted).unwrap_or_default();
-        let texts: Vec<_> =
-            items.iter().enumerate().map(|(index, item)| self.filled(item, &at(path, index))).collect();
-        texts.into_iter().flatten().map(|text| text.value).collect()
-    }
-
     fn number(&mut self, node: &Node, path: &str) -> Option<f64> {
         if let Value::Scalar { typed: Some(Typed::Number(value)), .. } = node.value {
             return Some(value);

@@ -12,10 +12,13 @@
 //! Not here: running plugins, and who a caller is.
 
 mod allow_list;
+mod audit;
 mod decide;
 mod decode;
+mod decode_audit;
 mod decode_interceptors;
 mod decode_streams;
+mod glob;
 mod interceptor;
 mod live;
 mod load;
@@ -37,6 +40,7 @@ mod yaml;
 mod yaml_interceptors;
 
 pub use allow_list::AllowList;
+pub use audit::{AuditFilter, AuditQuery};
 pub use decide::Verdict;
 pub use interceptor::{
     ActionSpec, BUILTIN_INTERCEPTORS, BUILTIN_PREFIX, BuiltinSwitch, HandlerSpec, INTERCEPTOR_ID_FIX,

@@ -1,7 +1,7 @@
 //! From policy files to policies: parents are found, layers merged, and the whole checked.
 //!
 //! A policy lies over the one it `extends`, or over `default` when it extends none; `default` lies over the built-in
-//! policy. Field by field the child's value wins; suppressions add up.
+//! policy. Field by field the child's value wins; suppressions and filters of the audit log add up.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::DEFAULT_POLICY;
 use super::allow_list::AllowList;
+use super::audit::{AuditFilter, AuditSettings};
 use super::decode;
 use super::interceptor::BuiltinSwitch;
 use super::problem::{Place, PolicyProblems, Problem};
@@ -207,6 +208,7 @@ fn over(parent: Layer, child: Layer) -> Layer {
         allow_list: [parent.allow_list, child.allow_list].concat(),
         reveal: child.reveal.or(parent.reveal),
         sample_allow: child.sample_allow.or(parent.sample_allow),
+        filters: without_doubles([child.filters, parent.filters].concat()),
         suppressions: parent.suppressions,
         tools: parent.tools.extended(child.tools),
         workspace_roots: child.workspace_roots.or(parent.workspace_roots),
@@ -230,6 +232,17 @@ fn over(parent: Layer, child: Layer) -> Layer {
     let news = child.suppressions.into_iter().filter(|suppression| seen.insert(suppression.clone()));
     merged.suppressions.extend(news);
     merged
+}
+
+/// One that says the same as one before it adds nothing; a policy that is written out and read again stays the same.
+fn without_doubles(filters: Vec<AuditFilter>) -> Vec<AuditFilter> {
+    let mut kept: Vec<AuditFilter> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        if !kept.contains(&filter) {
+            kept.push(filter);
+        }
+    }
+    kept
 }
 
 fn thresholds_over(parent: ThresholdsLayer, child: ThresholdsLayer) -> ThresholdsLayer {
@@ -309,7 +322,7 @@ fn build(name: &str, layer: Layer, vocabulary: &Vocabulary<'_>, problems: &mut V
         system_role: layer.system_role.unwrap_or(Mode::Shadow),
         allow_list: AllowList::new(layer.allow_list),
         reveal: layer.reveal.unwrap_or(false),
-        sample_allow: layer.sample_allow.unwrap_or(1.0),
+        audit: AuditSettings { sample_allow: layer.sample_allow.unwrap_or(1.0), filters: layer.filters },
         suppressions: layer.suppressions,
         tools: layer.tools,
         workspace_roots: layer.workspace_roots.unwrap_or_default(),

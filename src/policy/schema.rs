@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::audit::AuditFilter;
 use super::interceptor::{BuiltinSwitch, InjectionAction, PolicyInterceptor};
 use super::problem::Place;
 use super::streams::StreamsLayer;
@@ -54,7 +55,8 @@ pub(super) const PLUGIN_KEYS: &[&str] = &["mode", "fail", "timeout"];
 pub(super) const FAIL_KEYS: &[&str] = &["input", "output"];
 pub(super) const INJECTION_KEYS: &[&str] = &["system_role"];
 pub(super) const PII_KEYS: &[&str] = &["allow_list"];
-pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow"];
+pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow", "filters"];
+pub(super) const AUDIT_FILTER_KEYS: &[&str] = &["rpcs", "tools", "agents", "sample_allow"];
 pub(super) const TOOLS_KEYS: &[&str] = &["known", "arguments"];
 pub(super) const ARGUMENT_KIND_KEYS: &[&str] = &["command", "input", "read_path", "write_path", "patch"];
 pub(super) const BUILTIN_KEYS: &[&str] = &["id", "mode", "fail", "timeout", "categories", "injection"];
@@ -126,6 +128,10 @@ pub(super) const INJECTION_ACTIONS: &[(&str, InjectionAction)] = &[
     ("report", InjectionAction::Report),
     ("off", InjectionAction::Off),
 ];
+/// Calls that end in a decision which a filter of `audit` may name.
+pub(super) const DECISION_RPCS: &[&str] =
+    &["CheckMessages", "CheckMessagesStream", "InterceptTool", "InterceptMessage", "InterceptParams"];
+
 pub(super) const CALLER_ROLES: &[(&str, CallerRole)] = &[
     ("agent", CallerRole::Agent),
     ("submitter", CallerRole::Submitter),
@@ -220,6 +226,8 @@ pub(super) struct Layer {
     pub(super) reveal: Option<bool>,
     /// Share of ALLOW decisions that are recorded, 0.0 to 1.0; all others always are.
     pub(super) sample_allow: Option<f64>,
+    /// Other shares for some of the ALLOW decisions; the first that fits decides, those of the policy below come last.
+    pub(super) filters: Vec<AuditFilter>,
     /// Findings that are excused. They add up.
     pub(super) suppressions: Vec<Suppression>,
     /// Further tools, and which of their arguments are judged. They add up.

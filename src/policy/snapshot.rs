@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::allow_list::AllowList;
+use super::audit::{AuditQuery, AuditSettings};
 use super::interceptor::{BuiltinSwitch, PolicyInterceptor};
 use super::schema::CallerRole;
 use super::streams::StreamSettings;
@@ -37,7 +38,7 @@ pub struct Policy {
     pub(super) system_role: Mode,
     pub(super) allow_list: AllowList,
     pub(super) reveal: bool,
-    pub(super) sample_allow: f64,
+    pub(super) audit: AuditSettings,
     pub(super) suppressions: Vec<Suppression>,
     pub(super) tools: ToolSettings,
     pub(super) workspace_roots: Vec<String>,
@@ -135,9 +136,9 @@ impl Policy {
         self.reveal
     }
 
-    /// Share of ALLOW decisions that are recorded, from 0.0 to 1.0. Other decisions always are.
-    pub fn sample_allow(&self) -> f64 {
-        self.sample_allow
+    /// Share of decisions of this kind that is recorded when they allow, from 0.0 to 1.0. Other decisions always are.
+    pub fn sample_allow(&self, query: &AuditQuery<'_>) -> f64 {
+        self.audit.share_of(query)
     }
 
     /// The suppression that excuses a finding at `now`, if any.

@@ -51,6 +51,11 @@ struct ProblemCase {
     problems: Vec<String>,
 }
 
+/// A decision as filters of the audit log ask for it.
+fn about<'a>(rpc: &'a str, tool: &'a str, agent: &'a str) -> AuditQuery<'a> {
+    AuditQuery { rpc, tool, agent }
+}
+
 #[test]
 fn broken_files_are_told_in_full() {
     let mut wrong = String::new();
@@ -168,7 +173,7 @@ fn the_built_in_policy_says_what_the_code_would_assume() {
     assert_eq!(required, ["injection", "pii", "secrets", "code", "media", "command_safety", "path_audit"]);
     assert!(policy.allows_caller(&[]));
     assert!(!policy.reveal());
-    assert_eq!(policy.sample_allow(), 1.0);
+    assert_eq!(policy.sample_allow(&about("CheckMessages", "", "")), 1.0);
     assert!(policy.suppressions().is_empty());
     assert_eq!(set.get("").unwrap(), policy);
     assert!(set.get("absent").is_none());
@@ -373,6 +378,7 @@ fn every_listed_key_is_read() {
         nested("plugins:\n  pii:\n    fail:", schema::FAIL_KEYS),
         nested("injection:", schema::INJECTION_KEYS),
         nested("audit:", schema::AUDIT_KEYS),
+        nested("audit:\n  filters:\n  -", schema::AUDIT_FILTER_KEYS),
         nested("suppressions:\n  -", schema::SUPPRESSION_KEYS),
         nested("tools:", schema::TOOLS_KEYS),
         nested("tools:\n  arguments:\n    exec:", schema::ARGUMENT_KIND_KEYS),
@@ -433,7 +439,8 @@ fn any_policy() -> impl Strategy<Value = String> {
         .prop_map(|(description, (warn, block), categories, plugin, suppressions, (role, reveal, share))| {
             let mut out = format!("description: {}\n", quoted(&description));
             let _ = writeln!(out, "thresholds: {{ warn: {warn}, block: {block} }}\nreveal: {reveal}");
-            let _ = writeln!(out, "injection: {{ system_role: {role} }}\naudit: {{ sample_allow: {share} }}");
+            let _ = writeln!(out, "injection: {{ system_role: {role} }}\naudit:\n  sample_allow: {share}");
+            let _ = writeln!(out, "  filters: [{{ rpcs: [InterceptTool], tools: ['re*d'], sample_allow: {share} }}]");
             let _ = writeln!(out, "allowed_callers: [agent]\nrequired_plugins: [code]");
             let (mode, input, output, ms) = plugin;
             let _ = writeln!(
@@ -603,5 +610,27 @@ proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "[a-z:\\-\\[\\]{}&*!|>'\"#%@ \\n\\t0-9.~<?,]{0,200}") {
         let _ = compile(&[Source { file: "a.yaml", text: &text }], &Vocabulary::default());
+    }
+}
+
+#[test]
+fn the_first_filter_of_the_audit_log_that_fits_decides() {
+    let parent = "audit: { filters: [{ tools: [read], sample_allow: 0.5 }, { agents: [\"ci-*\"] }] }\n";
+    let child = "name: child\naudit: { sample_allow: 0.25, filters: [{ rpcs: [InterceptTool], agents: [ci-7], sample_allow: 1 }] }\n";
+    let sources = [Source { file: "default.yaml", text: parent }, Source { file: "child.yaml", text: child }];
+    let set = compile(&sources, &Vocabulary::default()).unwrap();
+    for (policy, rpc, tool, agent, share) in [
+        ("", "CheckMessages", "", "", 1.0),
+        ("", "CheckMessages", "", "ci-7", 0.0),
+        ("", "InterceptTool", "read", "ci-7", 0.5),
+        ("", "InterceptTool", "write", "ci-7", 0.0),
+        ("", "InterceptTool", "read_all", "cli", 1.0),
+        ("child", "InterceptTool", "read", "ci-7", 1.0),
+        ("child", "InterceptTool", "read", "ci-8", 0.5),
+        ("child", "CheckMessages", "", "ci-7", 0.0),
+        ("child", "CheckMessages", "", "a", 0.25),
+    ] {
+        let policy = set.get(policy).unwrap();
+        assert_eq!(policy.sample_allow(&about(rpc, tool, agent)), share, "{rpc} {tool} {agent}");
     }
 }

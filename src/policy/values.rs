@@ -1,6 +1,6 @@
 //! Values of one kind, read from a tree: texts, numbers, words, lists. What is of another kind becomes a problem.
 
-use super::decode::Decoder;
+use super::decode::{Decoder, at};
 use super::problem::{Place, Problem};
 use super::schema::{Located, MODES};
 use super::tree::{Key, Node, Typed, Value};
@@ -48,6 +48,13 @@ impl Decoder<'_> {
         }
         self.expected(node, path, "`true` or `false`");
         None
+    }
+
+    pub(super) fn texts(&mut self, node: &Node, path: &str, wanted: &str) -> Vec<String> {
+        let items = self.list(node, path, wanted).unwrap_or_default();
+        let texts: Vec<_> =
+            items.iter().enumerate().map(|(index, item)| self.filled(item, &at(path, index))).collect();
+        texts.into_iter().flatten().map(|text| text.value).collect()
     }
 
     /// A number from 0.0 to 1.0.

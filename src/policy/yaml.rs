@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::Policy;
+use super::audit::AuditFilter;
 use super::schema::{self, ENFORCED, EVERYBODY};
 use super::snapshot::PluginSettings;
 use super::streams::StreamSettings;
@@ -39,8 +40,12 @@ pub(super) fn write(policy: &Policy) -> String {
         line(out, 1, "allow_list", &flow_list(allowed.iter().map(|value| quote(value))));
     });
     line(&mut out, 0, "reveal", &policy.reveal.to_string());
-    section(&mut out, "audit", Some(policy.sample_allow), |out, share| {
-        line(out, 1, "sample_allow", &share.to_string());
+    section(&mut out, "audit", Some(&policy.audit), |out, audit| {
+        line(out, 1, "sample_allow", &audit.sample_allow.to_string());
+        if !audit.filters.is_empty() {
+            line(out, 1, "filters", "");
+        }
+        audit.filters.iter().for_each(|filter| audit_filter(out, filter));
     });
     section(&mut out, "suppressions", &policy.suppressions, suppression);
     super::yaml_interceptors::write(&mut out, policy);
@@ -97,6 +102,16 @@ fn suppression(out: &mut String, suppression: &Suppression) {
         }
     }
     line(out, 2, "expires", &quote(&suppression.expires.to_string()));
+}
+
+fn audit_filter(out: &mut String, filter: &AuditFilter) {
+    // The share stands first because it is always there: it carries the dash.
+    let _ = writeln!(out, "    - sample_allow: {}", filter.sample_allow); // a String takes every write
+    for (key, names) in [("rpcs", &filter.rpcs), ("tools", &filter.tools), ("agents", &filter.agents)] {
+        if !names.is_empty() {
+            line(out, 3, key, &flow_list(names.iter().map(|name| quote(name))));
+        }
+    }
 }
 
 fn streams(out: &mut String, settings: &StreamSettings) {

@@ -10,11 +10,12 @@ from portcullis.v1 import (
 )
 
 decisions = policy_decision_service_pb2
-# Policies of the tests: allowed decisions are recorded, left out, and left out by half.
+# Policies of the tests: allowed decisions are recorded, left out, left out by half, and left out for some tools and agents.
 POLICIES = {
     "default": "name: default\n",
     "quiet": "name: quiet\naudit: {sample_allow: 0.0}\n",
     "half": "name: half\naudit: {sample_allow: 0.5}\n",
+    "filtered": "name: filtered\naudit: {filters: [{tools: ['re*']}, {rpcs: [CheckMessages], agents: ['ci-*']}]}\n",
     "asking": """name: asking
 audit: {sample_allow: 0.0}
 interceptors:
@@ -47,11 +48,13 @@ class Caller:
     def __exit__(self, *_):
         self.channel.close()
 
-    def check(self, text, policy=""):
-        """CheckMessages about one message."""
+    def check(self, text, policy="", agent=""):
+        """CheckMessages about one message, asked by that agent."""
         part = messages_pb2.Part(text=text)
         message = messages_pb2.Message(role="user", parts=messages_pb2.Parts(parts=[part]))
-        return self.stub.CheckMessages(decisions.CheckMessagesRequest(messages=[message], policy=policy), timeout=30)
+        request = decisions.CheckMessagesRequest(messages=[message], policy=policy)
+        request.context.agent_id = agent
+        return self.stub.CheckMessages(request, timeout=30)
 
     def tool(self, name, args_json, policy=""):
         """InterceptTool before the call."""

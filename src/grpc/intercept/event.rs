@@ -9,7 +9,7 @@ use crate::decision::{Decision, Finding, Hook, Mode};
 use crate::grpc::server::Shared;
 use crate::grpc::{Identity, remember};
 use crate::pb::v1;
-use crate::policy::Snapshot;
+use crate::policy::{AuditQuery, Snapshot};
 use crate::telemetry::{InterceptorRan, RequestDecided, Rpc};
 use crate::tools::Outcome;
 
@@ -62,7 +62,10 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
     .emit(&shared.metrics);
     let keep = match outcome.verdict.decision {
         // What was changed is worth a record, whatever share of the others is.
-        Decision::Allow if !mutated && outcome.notes.is_empty() => outcome.policy.sample_allow(),
+        Decision::Allow if !mutated && outcome.notes.is_empty() => {
+            let agent = about.context.map_or("", |context| context.agent_id.as_str());
+            outcome.policy.sample_allow(&AuditQuery { rpc: about.rpc.as_str(), tool: &outcome.tool, agent })
+        }
         _ => 1.0,
     };
     let runs: Vec<InterceptorRun<'_>> = outcome
