@@ -9,7 +9,8 @@
 //!   busy session, the least and the most; how long an idle session waits for its acknowledgement meanwhile.
 //!
 //! Run: `cargo bench --bench streams`. Both servers are processes of their own on loopback; the floor is this program
-//! started again with `--floor`.
+//! started again with `--floor`. While latency is measured the client has a processor of its own, and echo and server share
+//! the others, one idle while the other is asked.
 
 mod common;
 
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::process::Process;
+use common::processors::Processors;
 use common::{PROSE, text_of};
 use portcullis::pb::v1;
 use portcullis::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
@@ -56,27 +58,38 @@ const CERTAIN: &str = "+ sudo rm -rf --no-preserve-root /\n";
 
 fn main() {
     let floor = std::env::args().any(|a| a == "--floor");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    if floor { runtime.block_on(serve_floor()) } else { runtime.block_on(measure()) }
+    if floor {
+        return tokio::runtime::Runtime::new().expect("a runtime").block_on(serve_floor());
+    }
+    measure_latency();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = start(folder.path());
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(sessions(&server));
+    server.stop();
 }
 
-async fn measure() {
+/// With a processor for the client and the others for echo and server, of which one is asked at a time.
+fn measure_latency() {
     let this = std::env::current_exe().expect("this program has a path");
-    let mut floor = Process::start(Command::new(this).arg("--floor"));
     let folder = tempfile::tempdir().expect("a folder");
     // The same line again and again is to be an incident each time.
     let policies = folder.path().join("policies");
     std::fs::create_dir(&policies).expect("a folder");
     std::fs::write(policies.join("default.yaml"), "name: default\nstreams: {cooldown: 0s}\n")
         .expect("a file");
-    let mut server = start(folder.path());
-    latency(&floor, &server).await;
+    let start = || (Process::start(Command::new(this).arg("--floor")), start(folder.path()));
+    let processors = Processors::parted();
+    let (mut floor, mut server) = match &processors {
+        Some(processors) => processors.start(start),
+        None => start(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(latency(&floor, &server));
     floor.stop();
     server.stop();
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut server = start(folder.path());
-    sessions(&server).await;
-    server.stop();
+    if let Some(processors) = processors {
+        processors.unite();
+    }
 }
 
 fn start(folder: &Path) -> Process {

@@ -231,7 +231,7 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     tokio::spawn(keep_up(handle));
     let following = tokio::spawn({
         let (shared, interval) = (shared.clone(), settings.store.poll_interval);
-        async move { shared.interceptors.follow(interval).await }
+        async move { shared.interceptors.follow(interval, &shared.metrics).await }
     });
     // The first keys are had before the first call; when they cannot be, calls are refused until they are.
     shared.auth.fetch_keys(&metrics).await;
@@ -495,7 +495,13 @@ impl Background {
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             tokio::select! {
-                _ = poll.tick() => self.reload(&health, false).await,
+                _ = poll.tick() => {
+                    self.reload(&health, false).await;
+                    // Keys of the issuer may have come meanwhile.
+                    if self.readiness.get().is_err() {
+                        self.show_readiness(&health).await;
+                    }
+                }
                 _ = signals.hangup.recv() => self.reload(&health, true).await,
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
@@ -545,12 +551,15 @@ impl Background {
     }
 
     async fn show_readiness(&self, health: &Health) {
-        let is_serving = self.shared.live.snapshot().is_some();
-        if is_serving {
-            self.readiness.set_serving();
-        } else {
-            self.readiness.set_not_serving("no usable policy");
+        let missing = match self.shared.live.snapshot() {
+            None => Some("no usable policy"),
+            Some(_) if !self.shared.auth.is_ready() => Some("no keys of the issuer yet"),
+            Some(_) => None,
+        };
+        match missing {
+            None => self.readiness.set_serving(),
+            Some(reason) => self.readiness.set_not_serving(reason),
         }
-        health.set_serving(is_serving).await;
+        health.set_serving(missing.is_none()).await;
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
 pub mod process;
+pub mod processors;
 
 /// Ordinary prose, written for this purpose: a support conversation with names, numbers and punctuation, and nothing
 /// that any rule looks for.

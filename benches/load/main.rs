@@ -23,7 +23,6 @@ mod client;
 #[path = "../common/mod.rs"]
 mod common;
 mod figures;
-mod processors;
 mod thresholds;
 mod traffic;
 
@@ -35,8 +34,8 @@ use std::time::{Duration, Instant};
 use beside::{Beside, Noted, scrape};
 use client::{Answers, Client};
 use common::process::Process;
+use common::processors::Processors;
 use figures::{Percentiles, Scrape, percentile};
-use processors::Processors;
 use thresholds::Form;
 use tokio::time::sleep;
 

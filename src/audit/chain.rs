@@ -93,7 +93,7 @@ pub struct ChainReport {
 pub struct ChainBreak {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line, from 1; 0 when the whole file is meant.
     pub line: u64,
     /// What is wrong there.
     pub why: &'static str,
@@ -105,13 +105,18 @@ pub struct ChainBreak {
 /// # Errors
 /// A file cannot be read, or there is none.
 pub fn verify_chain(path: &Path, known: Option<&ChainEnd>) -> io::Result<ChainReport> {
-    let mut files: Vec<PathBuf> =
-        (1..).map(|number| numbered(path, number)).take_while(|file| file.exists()).collect();
-    files.reverse();
+    let rotated = rotated_files(path)?;
+    let mut walk = Walk { known, before: None, report: empty_report() };
+    // Rotation leaves no gap in the numbers.
+    if let Some(missing) = (1..).zip(rotated.iter().rev()).find(|(at, number)| at != *number) {
+        let file = numbered(path, missing.0);
+        let why = "is missing while older files are there: the records in it were taken out";
+        walk.report.broken = Some(ChainBreak { file, line: 0, why });
+    }
+    let mut files: Vec<PathBuf> = rotated.into_iter().map(|number| numbered(path, number)).collect();
     if path.exists() || files.is_empty() {
         files.push(path.to_owned());
     }
-    let mut walk = Walk { known, before: None, report: empty_report() };
     let mut last = (path.to_owned(), 0);
     for file in &files {
         let (mut reader, mut line, mut at) = (BufReader::new(File::open(file)?), Vec::new(), 0);
@@ -125,6 +130,13 @@ pub fn verify_chain(path: &Path, known: Option<&ChainEnd>) -> io::Result<ChainRe
             walk.report.broken = why.map(|why| ChainBreak { file: file.clone(), line: at, why });
         }
         last = (file.clone(), at);
+    }
+    let is_before = known.is_some_and(|known| known.number + 1 < walk.report.first);
+    if walk.report.broken.is_none() && is_before {
+        let file = files.first().cloned().unwrap_or_else(|| path.to_owned());
+        let why = "is the oldest one that is kept, and the known end lies before it: it cannot be compared";
+        let line = walk.report.unchained + 1;
+        walk.report.broken = Some(ChainBreak { file, line, why });
     }
     let is_cut = known.is_some_and(|known| known.number > walk.report.end.number);
     if walk.report.broken.is_none() && is_cut {
@@ -217,6 +229,27 @@ fn hash_of(previous: &str, number: u64, body: &[u8]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The numbers of the files that were rotated away and are still there, the oldest and so the highest first.
+fn rotated_files(path: &Path) -> io::Result<Vec<usize>> {
+    let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else { return Ok(Vec::new()) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut numbers = Vec::new();
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(numbers),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let other = entry?.file_name();
+        let number = other.as_encoded_bytes().strip_prefix(name.as_encoded_bytes());
+        let number = number.and_then(|rest| std::str::from_utf8(rest.strip_prefix(b".")?).ok());
+        let number = number.and_then(|digits| digits.parse::<usize>().ok());
+        numbers.extend(number.filter(|number| *number > 0));
+    }
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(numbers)
+}
+
 /// `audit.jsonl.1` is the file before `audit.jsonl`, and so on.
 pub(super) fn numbered(path: &Path, number: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -279,6 +312,29 @@ mod tests {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap();
             assert_eq!(value["chain"]["hash"].as_str().unwrap().len(), DIGITS, "a line stays JSON");
         }
+    }
+
+    #[test]
+    fn a_file_taken_out_of_the_middle_and_a_known_end_that_is_gone_are_told() {
+        let all = chained(9);
+        let lines = lines(&all);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        std::fs::write(&path, lines[7..].concat()).unwrap();
+        std::fs::write(numbered(&path, 2), lines[..4].concat()).unwrap();
+        let broken = verify_chain(&path, None).unwrap().broken.unwrap();
+        assert_eq!((broken.file, broken.line), (numbered(&path, 1), 0));
+        std::fs::write(numbered(&path, 1), lines[4..7].concat()).unwrap();
+        assert_eq!(verify_chain(&path, None).unwrap().broken, None);
+        std::fs::remove_file(numbered(&path, 2)).unwrap();
+        let at = |number: u64| {
+            let text = String::from_utf8(lines[number as usize - 1].to_vec()).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            ChainEnd { number, hash: value["chain"]["hash"].as_str().unwrap().to_owned() }
+        };
+        assert_eq!(verify_chain(&path, Some(&at(4))).unwrap().broken, None, "the link of the next one tells");
+        let broken = verify_chain(&path, Some(&at(3))).unwrap().broken.unwrap();
+        assert_eq!((broken.file, broken.line), (numbered(&path, 1), 1));
     }
 
     #[test]

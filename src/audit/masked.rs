@@ -1,9 +1,11 @@
-//! A text as it may be remembered: without the credentials and personal data in it, and with what was found in it marked.
+//! Texts and names as they may be remembered: without the credentials and personal data in them; of texts with what was
+//! found in them marked.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::decision::Finding;
-use crate::detect::redact::{Secret, kind_of, merged, secrets_in};
+use crate::detect::redact::{Placeholders, Secret, kind_of, merged, redact_plain, secrets_in};
 use crate::detect::{PII, SECRETS, Scanner};
 use crate::rules::Surface;
 
@@ -13,6 +15,38 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 const BEFORE_BYTES: usize = 400;
 /// How much is kept of one text, in bytes.
 const KEPT_BYTES_MAX: usize = 4 * 1024;
+
+/// Longest name that is known at a glance to hold nothing, in bytes: credentials are longer.
+const PLAIN_NAME_BYTES_MAX: usize = 15;
+/// Digits from which on a short name may be a number of somebody.
+const NUMBER_DIGITS_MIN: usize = 6;
+
+/// What a caller chose to call something, such as the id of an agent, without the credentials and personal data in it.
+pub fn masked_name<'a>(scanner: &Scanner, name: &'a str) -> Cow<'a, str> {
+    if is_plain(name) {
+        return Cow::Borrowed(name);
+    }
+    let masked = redact_plain(scanner, name, Surface::Text, &mut Placeholders::default(), |_| true);
+    if masked == name { Cow::Borrowed(name) } else { Cow::Owned(masked) }
+}
+
+/// Whether there is no room in a name for anything that would be masked: most of them are short words or UUIDs.
+fn is_plain(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let is_uuid = || {
+        let is_there = |at: usize, byte: u8| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        bytes.len() == 36 && bytes.iter().enumerate().all(|(at, byte)| is_there(at, *byte))
+    };
+    let is_word = || {
+        let is_of_words = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(byte);
+        let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+        bytes.len() <= PLAIN_NAME_BYTES_MAX && digits < NUMBER_DIGITS_MIN && bytes.iter().all(is_of_words)
+    };
+    is_word() || is_uuid()
+}
 
 /// A text, or the part of it around what was found first.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! buffer has its first line, gathers for at most 20 ms, and hands whole lines to the sink. A request never waits for a
 //! disk: when the buffer is full or the sink fails, records are dropped and every one of them is counted.
 //!
-//! Invariant: a record never holds matched text. What the caller named itself by is cut to 256 bytes a value.
+//! Invariant: a record never holds matched text. What the caller named itself by is masked, and cut to 256 bytes a value.
 //! Invariant: lines are whole. A line that was torn by a failed write is taken back, or at least ended.
 //!
 //! Durability: `kill -9` loses what was decided in the last 20 ms (and, while the sink is slower than the decisions
@@ -35,7 +35,7 @@ use metrics::Counter;
 use buffer::{Buffer, Full};
 pub use chain::{ChainBreak, ChainEnd, ChainReport, verify_chain};
 pub use config::{Config, SinkKind};
-pub use masked::{MaskedText, Piece};
+pub use masked::{MaskedText, Piece, masked_name};
 pub use recent::{Recent, Remembered, Run};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink, WriteError};

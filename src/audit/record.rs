@@ -2,6 +2,7 @@
 //!
 //! Records borrow from the request and its answer: they live only until they are written into the buffer.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use jiff::Timestamp;
@@ -90,7 +91,7 @@ pub struct IncidentLine<'a> {
 }
 
 /// The upload that a decision was about. Its name and the names of its files are text of the uploader, and left out.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct BundleLine<'a> {
     /// Id of the submission; left out in a dry run.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -98,9 +99,9 @@ pub struct BundleLine<'a> {
     /// Id of the entity; left out in a dry run of a new one.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
     pub entity_id: &'a str,
-    /// Who uploaded.
+    /// Who uploaded, masked as what a caller chose.
     #[serde(serialize_with = "cut")]
-    pub submitter: &'a str,
+    pub submitter: Cow<'a, str>,
     /// What it is.
     pub kind: BundleKind,
     /// The verdict so far.
@@ -117,16 +118,16 @@ pub struct BundleLine<'a> {
 }
 
 /// What a decision of the interceptors was about, and what each of them did.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Interception<'a> {
     /// The hook.
     pub hook: Hook,
-    /// Normalised name of the tool; left out on hooks without one.
+    /// Normalised name of the tool, masked as what a caller chose; left out on hooks without one.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub tool: &'a str,
-    /// Id of the tool call.
+    pub tool: Cow<'a, str>,
+    /// Id of the tool call, masked as well.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub tool_call_id: &'a str,
+    pub tool_call_id: Cow<'a, str>,
     /// Whether nothing was to come of it but the report.
     pub dry_run: bool,
     /// Whether anything was changed.
@@ -153,9 +154,13 @@ pub struct InterceptorRun<'a> {
     pub summary: &'a str,
 }
 
-/// Who asked. The caller chose these values, so each is cut to 256 bytes; empty ones are left out.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+/// Who asked. The caller chose all of these values but its name and roles, so each is masked by whoever fills it in and
+/// cut to 256 bytes; empty ones are left out.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Caller<'a> {
+    /// The name that its credential proves; left out without one.
+    #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
+    pub name: &'a str,
     /// Roles that the caller holds, the first 16.
     #[serde(serialize_with = "names", skip_serializing_if = "<[_]>::is_empty")]
     pub roles: &'a [&'a str],
@@ -164,13 +169,13 @@ pub struct Caller<'a> {
     pub tenant: &'a str,
     /// Which agent.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub agent_id: &'a str,
+    pub agent_id: Cow<'a, str>,
     /// Which of its sessions.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub session_key: &'a str,
+    pub session_key: Cow<'a, str>,
     /// The caller's own id for the request.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub request_id: &'a str,
+    pub request_id: Cow<'a, str>,
 }
 
 #[derive(Serialize)]

@@ -34,11 +34,29 @@ pub(super) struct StdoutSink;
 
 impl Sink for StdoutSink {
     fn write(&mut self, batch: &[u8]) -> Result<(), WriteError> {
-        let mut out = io::stdout().lock();
-        out.write_all(batch)
-            .and_then(|()| out.flush())
-            .map_err(|cause| WriteError { lost: count_lines(batch), cause })
+        write_stdout(batch).map_err(|cause| WriteError { lost: count_lines(batch), cause })
     }
+}
+
+/// Past the lock of the standard library: a reader that stopped reading would hold it here for ever, and the process
+/// waits for it when it ends.
+#[cfg(unix)]
+fn write_stdout(mut batch: &[u8]) -> io::Result<()> {
+    while !batch.is_empty() {
+        match rustix::io::write(rustix::stdio::stdout(), batch) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => batch = &batch[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn write_stdout(batch: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(batch).and_then(|()| out.flush())
 }
 
 /// Memory, for tests; a clone shows what the other took.

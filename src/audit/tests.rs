@@ -93,7 +93,12 @@ fn a_record_is_one_line_of_json() {
         decision: Decision::Block,
         risk_level: RiskLevel::Critical,
         risk_score: 1.0,
-        caller: Caller { roles: &["agent"], agent_id: &long, request_id: "a\nb\u{0}", ..Caller::default() },
+        caller: Caller {
+            roles: &["agent"],
+            agent_id: (&*long).into(),
+            request_id: "a\nb\u{0}".into(),
+            ..Caller::default()
+        },
         findings: &findings,
         findings_total: 1,
         unjudged: &unjudged,

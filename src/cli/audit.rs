@@ -31,6 +31,9 @@ pub(super) struct VerifyArguments {
     /// the file that the settings name].
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     records: Option<Option<PathBuf>>,
+    /// Events of this tenant alone [default: all; with --server the caller's own].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["server", "records"])]
+    tenant: Option<String>,
     #[command(flatten)]
     place: WhereArguments,
 }
@@ -49,28 +52,57 @@ fn verify(arguments: &VerifyArguments, context: &Context, output: &mut Output) -
         let known = (known_length > 0).then_some(ChainEnd { number: known_length, hash: known_hash });
         return verify_records(file.as_deref(), known.as_ref(), arguments.place.json, context, output);
     }
-    let request = v1::VerifyAuditChainRequest { known_length, known_hash };
-    let report = Source::open(&arguments.place, context)?.verify(request)?;
-    let exit = if report.broken_at == 0 { Exit::Ok } else { Exit::Data };
-    if arguments.place.json {
-        output.json(&report)?;
-        return Ok(exit);
+    let source = Source::open(&arguments.place, context)?;
+    let tenants = match &arguments.tenant {
+        Some(tenant) => vec![Some(tenant.clone())],
+        // A known end is that of one chain.
+        None if known_length > 0 => vec![None],
+        None => source.audit_tenants()?,
+    };
+    // Where nothing ever happened there is the empty chain of the default tenant.
+    let tenants = if tenants.is_empty() { vec![None] } else { tenants };
+    let mut exit = Exit::Ok;
+    for tenant in &tenants {
+        let request = v1::VerifyAuditChainRequest { known_length, known_hash: known_hash.clone() };
+        let report = source.verify(tenant.as_deref(), request)?;
+        if report.broken_at != 0 {
+            exit = Exit::Data;
+        }
+        tell(&report, tenant.as_deref().unwrap_or_default(), arguments.place.json, output)?;
     }
+    Ok(exit)
+}
+
+/// One line about the chain of a tenant.
+fn tell(
+    report: &v1::VerifyAuditChainResponse,
+    tenant: &str,
+    is_json: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if is_json {
+        let mut told = serde_json::to_value(report).map_err(|error| Failure::internal(error))?;
+        if !tenant.is_empty() {
+            told["tenant"] = tenant.into();
+        }
+        return output.json(&told);
+    }
+    let of = if tenant.is_empty() { String::new() } else { format!(" of tenant {tenant}") };
     let events = if report.length == 1 { "1 event".to_owned() } else { format!("{} events", report.length) };
     match report.broken_at {
         0 => {
             let verdict = output.styled(Style::Green, "whole");
-            output.line(format_args!("{verdict}: {events}"));
+            output.line(format_args!("{verdict}: {events}{of}"));
         }
         number => {
             let verdict = output.styled(Style::Red, "broken");
-            output.line(format_args!("{verdict} at event {number} of {}", report.length));
+            output.line(format_args!("{verdict} at event {number} of {}{of}", report.length));
         }
     }
     if report.length > 0 && report.broken_at == 0 {
         output.line(format_args!("end {}:{}", report.length, report.last_hash));
     }
-    Ok(exit)
+    Ok(())
 }
 
 /// The chain of the records in a file; without one, in that of the settings.
@@ -121,12 +153,11 @@ fn verify_records(
         }
         Some(broken) => {
             let verdict = output.styled(Style::Red, "broken");
-            output.line(format_args!(
-                "{verdict}: line {} of {} {}",
-                broken.line,
-                broken.file.display(),
-                broken.why
-            ));
+            let file = broken.file.display();
+            match broken.line {
+                0 => output.line(format_args!("{verdict}: {file} {}", broken.why)),
+                line => output.line(format_args!("{verdict}: line {line} of {file} {}", broken.why)),
+            }
         }
     }
     Ok(exit)

@@ -194,7 +194,7 @@ impl Settings {
         let (settings, sources, mut problems) = layers.finish();
         let from = problems.len();
         settings.check(&mut problems);
-        check_secrets(&sources, &mut problems);
+        check_secrets(&settings, &sources, &mut problems);
         for problem in &mut problems[from..] {
             problem.origin = sources.get(&problem.key).to_string();
         }
@@ -339,7 +339,14 @@ impl Settings {
 }
 
 /// Secrets in the settings file end up in backups and repositories, those of flags in the list of processes.
-fn check_secrets(sources: &Sources, problems: &mut Vec<Problem>) {
+fn check_secrets(settings: &Settings, sources: &Sources, problems: &mut Vec<Problem>) {
+    const PASSWORD: &str = "holds a password, which everybody on this machine sees in the list of processes: give it in a settings file or in the environment";
+    for (key, value) in layer::Layers::new(settings).into_leaves() {
+        let is_flag = matches!(sources.get(&key), Source::Flag { .. });
+        if is_flag && value.as_str().is_some_and(report::holds_password) {
+            problems.push(Problem::new(key, PASSWORD));
+        }
+    }
     const LLM: &str = "is a secret: give it in the environment, or name a file with it in `llm.api_key_file`";
     const STORE: &str = "is a secret: give it in the environment, such as AWS_SECRET_ACCESS_KEY";
     let of_llm = crate::judge::Config::SECRETS.iter().map(|name| (format!("llm.{name}"), LLM));

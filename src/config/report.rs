@@ -72,12 +72,23 @@ fn mask(key: &str, value: Value) -> Value {
 
 /// Masks the user and password of a URL: `http://***@host:4317`.
 fn mask_url(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    match user_info(text) {
+        Some((start, end)) => format!("{}{MASK}{}", &text[..start], &text[end..]),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether a value is a URL with a password in it.
+pub(super) fn holds_password(text: &str) -> bool {
+    user_info(text).is_some_and(|(start, end)| text[start..end].contains(':'))
+}
+
+/// Where the user and the password of a URL stand.
+fn user_info(text: &str) -> Option<(usize, usize)> {
+    let (scheme, rest) = text.split_once("://")?;
     // A password that was not escaped may hold any of these; whoever reads one as the end shows the rest of it.
     let is_database = scheme.starts_with("postgres");
     let authority_end = rest.find(['/', '?', '#']).filter(|_| !is_database).unwrap_or(rest.len());
-    match rest[..authority_end].rfind('@') {
-        Some(at) => format!("{scheme}://{MASK}{}", &rest[at..]),
-        None => text.to_owned(),
-    }
+    let start = scheme.len() + 3;
+    rest[..authority_end].rfind('@').map(|at| (start, start + at))
 }

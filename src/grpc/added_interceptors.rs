@@ -20,6 +20,7 @@ use crate::decision::{FailMode, Hook, Mode};
 use crate::pb::v1;
 use crate::policy::{HandlerSpec, INTERCEPTOR_TIMEOUT_DEFAULT, InterceptorSpec, RemoteSpec};
 use crate::store::{InterceptorStore, NewInterceptor, StoreError, StoredInterceptor, StoredInterceptors};
+use crate::telemetry::Metrics;
 use crate::tools::names::ToolNames;
 use crate::tools::{ApiEntry, ToolEngine};
 
@@ -65,12 +66,14 @@ impl AddedInterceptors {
     }
 
     /// Looks again and again whether another process changed something. Never ends.
-    pub async fn follow(&self, interval: Duration) {
+    pub async fn follow(&self, interval: Duration, metrics: &Metrics) {
         let mut timer = tokio::time::interval(interval);
         timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             timer.tick().await;
-            match self.look().await {
+            let looked = self.look().await;
+            metrics.set_store_up(looked.is_ok());
+            match looked {
                 Ok(()) => {
                     if self.is_failing.swap(false, Ordering::Relaxed) {
                         tracing::info!("the store can be read again");

@@ -28,7 +28,7 @@ use crate::identity::{
     RateLimit, RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
 };
 use crate::pb::v1;
-use crate::policy::{CallerRole, PolicySet};
+use crate::policy::{CallerRole, Policy, PolicySet};
 use crate::telemetry::{AuthReason, AuthRejected, AuthReloaded, Metrics, RateLimited};
 
 /// Metadata in which a caller without authentication says which submitter it is.
@@ -101,9 +101,11 @@ impl Identity {
     /// authentication a caller is believed.
     ///
     /// # Errors
-    /// It says to be of another tenant (`field` is where), or names a policy that is not for its own.
+    /// It says to be of another tenant (`field` is where), or names a policy that its own does not know: whether there is
+    /// one of that name for somebody else is not told.
     pub(super) fn settle(
         &self,
+        policies: &PolicySet,
         field: &str,
         context: &mut Option<v1::CallContext>,
         policy: &mut String,
@@ -116,7 +118,17 @@ impl Identity {
         if stated.is_empty() && !known.tenant.is_empty() {
             context.get_or_insert_default().tenant.clone_from(&known.tenant);
         }
-        let settled = self.policy(policy)?;
+        let Some(settled) = known.terms.policy(policy).filter(|name| policies.get(name).is_some()) else {
+            let is_visible = |other: &&Arc<Policy>| {
+                other.allows_caller(self.roles) && known.terms.policy(other.name()).is_some()
+            };
+            let mut names: Vec<&str> =
+                policies.iter().filter(is_visible).map(|other| &**other.name()).collect();
+            names.sort_unstable();
+            let name: String = policy.chars().take(60).flat_map(char::escape_debug).collect();
+            let message = format!("unknown policy `{name}`; known: {}", names.join(", "));
+            return Err(RequestError::field(field.replace("context.tenant", "policy"), message));
+        };
         if settled != policy {
             *policy = settled.to_owned();
         }
@@ -177,10 +189,8 @@ impl Authenticator {
                     (None, url) => {
                         let url = url.as_deref().unwrap_or_default();
                         let interval = auth.jwt.jwks_refresh;
-                        Keys::of_url(url, interval).map_err(|problem| AuthError {
-                            what: "auth.jwt.jwks_url",
-                            path: PathBuf::new(),
-                            problem,
+                        Keys::of_url(url, interval, auth.jwt.ca_file.as_deref()).map_err(|problem| {
+                            AuthError { what: "auth.jwt.jwks_url", path: PathBuf::new(), problem }
                         })?
                     }
                 };
@@ -200,6 +210,14 @@ impl Authenticator {
             }
         };
         Ok(Self { credentials, tenants: Tenants::new(&auth.tenants), rate: RateLimit::new(rate) })
+    }
+
+    /// Whether callers can be told apart: whether the keys of the issuer were had, where there is one.
+    pub fn is_ready(&self) -> bool {
+        match &self.credentials {
+            Credentials::Jwt { keys, .. } => keys.get().is_some(),
+            Credentials::None { .. } | Credentials::Tokens(_) | Credentials::Certificates(_) => true,
+        }
     }
 
     /// The caller of `path`, who may call it and has not called too often; `None` where nobody is asked who calls.

@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use prost::Message as _;
 use uuid::Uuid;
 
+use super::audited::audited;
 use super::server::Shared;
 use super::{Identity, RequestError, convert, remember};
-use crate::audit::{AuditRecord, Caller};
+use crate::audit::AuditRecord;
 use crate::decision::{Decision, Finding};
 use crate::messages::{CheckOutcome, CheckRequest};
 use crate::pb::v1;
-use crate::policy::AuditQuery;
+use crate::policy::{AuditQuery, Snapshot};
 use crate::telemetry::{Cache, CacheLookedUp, Code, Metrics, PluginRan, RequestDecided, RequestRefused, Rpc};
 
 /// Judges one request, which came at `came`. Counts, logs and records what came of it, a refusal included.
@@ -71,8 +72,8 @@ async fn judge(
             setting: "server.request_bytes_max",
         });
     }
-    identity.settle("context.tenant", &mut request.context, &mut request.policy)?;
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
+    identity.settle(snapshot.policies(), "context.tenant", &mut request.context, &mut request.policy)?;
     let context = request.context.as_ref();
     let decision_id = Uuid::now_v7().to_string();
     let (outcome, seen) = {
@@ -95,8 +96,8 @@ async fn judge(
         let seen = shared.recent.is_on().then(|| remember::seen(&snapshot, &messages, &outcome));
         (outcome, seen)
     };
-    let event =
-        Event { rpc, identity, context, decision_id: &decision_id, revision: snapshot.revision(), came };
+    let (id, revision) = (&*decision_id, snapshot.revision());
+    let event = Event { rpc, identity, context, decision_id: id, revision, snapshot: &snapshot, came };
     event.emit(shared, &outcome);
     let record = event.record(&outcome, &[], came.elapsed());
     remember::check(shared, identity, &record, &outcome, seen);
@@ -111,6 +112,7 @@ struct Event<'a> {
     context: Option<&'a v1::CallContext>,
     decision_id: &'a str,
     revision: &'a Arc<str>,
+    snapshot: &'a Snapshot,
     came: Instant,
 }
 
@@ -163,16 +165,7 @@ impl Event<'_> {
             decision: outcome.verdict.decision,
             risk_level: outcome.verdict.risk_level,
             risk_score: outcome.verdict.risk_score,
-            caller: self.context.map_or_else(
-                || Caller { roles: self.identity.role_names(), ..Caller::default() },
-                |context| Caller {
-                    roles: self.identity.role_names(),
-                    tenant: &context.tenant,
-                    agent_id: &context.agent_id,
-                    session_key: &context.session_key,
-                    request_id: &context.request_id,
-                },
-            ),
+            caller: audited(self.identity, self.context, self.snapshot.scanner()),
             findings,
             findings_total: outcome.findings_total,
             unjudged: &outcome.unjudged,

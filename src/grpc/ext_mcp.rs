@@ -56,12 +56,14 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(caller: LocalCaller, context: Option<&pbjson_types::Struct>) -> Self {
+    /// Reads the gateway's own context. A word that is something else is refused: it would change who decides.
+    fn of(caller: LocalCaller, context: Option<&pbjson_types::Struct>) -> Result<Self, AuthorizationError> {
         let word = |name: &str| match context.and_then(|context| context.fields.get(name)?.kind.as_ref()) {
-            Some(pbjson_types::value::Kind::StringValue(text)) => text.clone(),
-            _ => String::new(),
+            Some(pbjson_types::value::Kind::StringValue(text)) => Ok(text.clone()),
+            None | Some(pbjson_types::value::Kind::NullValue(_)) => Ok(String::new()),
+            Some(_) => Err(error(Code::Invalid, format!("metadata_context.{name} must be a string"))),
         };
-        Self { caller, policy: word("portcullis_policy"), agent_id: word("portcullis_agent_id") }
+        Ok(Self { caller, policy: word("portcullis_policy")?, agent_id: word("portcullis_agent_id")? })
     }
 
     fn context(&self) -> v1::CallContext {
@@ -77,10 +79,11 @@ impl ExtMcp for Guarding {
     ) -> Result<Response<McpRequestResult>, Status> {
         let caller = caller(&request);
         let request = request.into_inner();
-        let judged = match text(request.mcp_request.as_deref().unwrap_or_default()) {
+        let asked = Asked::of(caller, request.metadata_context.as_ref());
+        let params = text(request.mcp_request.as_deref().unwrap_or_default());
+        let judged = match params.and_then(|params| Ok((asked?, params))) {
             Err(error) => Judged::Refused(error),
-            Ok(params) => {
-                let asked = Asked::of(caller, request.metadata_context.as_ref());
+            Ok((asked, params)) => {
                 if request.method == TOOLS_CALL {
                     self.tool(&asked, params).await?
                 } else {
@@ -102,12 +105,10 @@ impl ExtMcp for Guarding {
     ) -> Result<Response<McpResponseResult>, Status> {
         let caller = caller(&request);
         let request = request.into_inner();
-        let judged = match text(&request.mcp_response) {
+        let asked = Asked::of(caller, request.metadata_context.as_ref());
+        let judged = match text(&request.mcp_response).and_then(|result| Ok((asked?, result))) {
             Err(error) => Judged::Refused(error),
-            Ok(result) => {
-                let asked = Asked::of(caller, request.metadata_context.as_ref());
-                self.said(&asked, result, "tool", v1::Direction::Input).await?
-            }
+            Ok((asked, result)) => self.said(&asked, result, "tool", v1::Direction::Input).await?,
         };
         let result = match judged {
             Judged::Passes => mcp_response_result::Result::Pass(Pass {}),
@@ -168,11 +169,12 @@ impl Guarding {
         if let Err(error) = serde_json::from_str::<&RawValue>(json) {
             return Ok(invalid(&format!("not JSON: {error}")));
         }
-        let part = v1::Part { part: Some(v1::part::Part::Json(json.to_owned())) };
+        let mut parts = vec![v1::Part { part: Some(v1::part::Part::Json(json.to_owned())) }];
+        parts.extend(media(json));
         let request = v1::CheckMessagesRequest {
             messages: vec![v1::Message {
                 role: role.to_owned(),
-                content: Some(v1::message::Content::Parts(v1::Parts { parts: vec![part] })),
+                content: Some(v1::message::Content::Parts(v1::Parts { parts })),
                 ..Default::default()
             }],
             context: Some(asked.context()),
@@ -198,6 +200,33 @@ impl Guarding {
         };
         Ok(if masked == json { Judged::Passes } else { Judged::Changed(masked.clone()) })
     }
+}
+
+/// Images, sounds and files in a result, whose bytes are not looked into: they are listed as unjudged, and do what the
+/// policy says.
+fn media(json: &str) -> Vec<v1::Part> {
+    let Ok(result) = serde_json::from_str::<serde_json::Value>(json) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut open = vec![&result];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Array(items) => open.extend(items),
+            serde_json::Value::Object(members) => {
+                let is_kind =
+                    matches!(members.get("type").and_then(|kind| kind.as_str()), Some("image" | "audio"));
+                if (is_kind && members.contains_key("data"))
+                    || members.get("blob").is_some_and(|blob| blob.is_string())
+                {
+                    let mime_type = members.get("mimeType").and_then(|kind| kind.as_str()).unwrap_or("*/*");
+                    let media = v1::MediaRef { mime_type: mime_type.to_owned(), ..Default::default() };
+                    found.push(v1::Part { part: Some(v1::part::Part::Media(media)) });
+                }
+                open.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Who calls, and how long it waits.

@@ -7,6 +7,7 @@
 mod added_interceptors;
 mod audit_export;
 pub mod audit_service;
+mod audited;
 mod auth;
 mod bundle_convert;
 mod check_messages;

@@ -154,7 +154,7 @@ async fn judge(shared: &Shared, identity: &Identity, trial: Trial) -> Result<Tri
     }
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let (mut context, mut policy) = (None, trial.policy);
-    identity.settle("context.tenant", &mut context, &mut policy)?;
+    identity.settle(snapshot.policies(), "context.tenant", &mut context, &mut policy)?;
     let asked =
         Asked { shared, identity, snapshot: &snapshot, context, policy, unit: trial.unit, mode: trial.mode };
     let tried = match trial.text {

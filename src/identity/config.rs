@@ -61,6 +61,8 @@ pub struct JwtConfig {
     pub jwks_path: Option<PathBuf>,
     /// URL of the key set: https, or http on this machine.
     pub jwks_url: Option<String>,
+    /// PEM file with the only authorities that are trusted for `jwks_url`; the public ones when unset.
+    pub ca_file: Option<PathBuf>,
     /// How often the URL is asked for new keys. A token with an unknown key asks at once, at most every 5s.
     #[serde(with = "crate::setting::duration")]
     pub jwks_refresh: Duration,
@@ -86,6 +88,7 @@ impl Default for JwtConfig {
         Self {
             jwks_path: None,
             jwks_url: None,
+            ca_file: None,
             jwks_refresh: Duration::from_secs(300),
             issuer: None,
             audience: None,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use reqwest::{Client, Url, redirect};
+use reqwest::{Certificate, Client, Url, redirect};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
@@ -57,13 +57,24 @@ impl Keys {
         Ok(Self(From::File(Kept::start(vec![path], move || read(&file))?)))
     }
 
-    /// Keys of a URL, which is asked again after `interval`. Nothing is fetched yet.
+    /// Keys of a URL, which is asked again after `interval`, from a host whose certificate an authority of `ca_file` signed;
+    /// without one a public authority must have. Nothing is fetched yet.
     ///
     /// # Errors
-    /// The URL is none that may be asked.
-    pub fn of_url(url: &str, interval: Duration) -> Result<Self, String> {
+    /// The URL is none that may be asked, or the authorities that are trusted for it cannot be read.
+    pub fn of_url(url: &str, interval: Duration, ca_file: Option<&Path>) -> Result<Self, String> {
         let url = check_url(url)?;
-        let client = Client::builder()
+        let mut builder = Client::builder();
+        if let Some(path) = ca_file {
+            let pem =
+                read_text(path, SET_BYTES_MAX as u64).map_err(|why| format!("auth.jwt.ca_file {why}"))?;
+            let certificates = Certificate::from_pem_bundle(pem.as_bytes())
+                .ok()
+                .filter(|all| !all.is_empty())
+                .ok_or("auth.jwt.ca_file holds no certificate in PEM")?;
+            builder = builder.tls_certs_only(certificates);
+        }
+        let client = builder
             .timeout(FETCH_TIMEOUT)
             // A redirect would let the answer of one host be that of any other.
             .redirect(redirect::Policy::none())

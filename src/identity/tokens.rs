@@ -136,7 +136,27 @@ impl TokenSet {
 /// # Errors
 /// It cannot be read, or what is wrong with it; no value of it is told.
 pub fn read_tokens(path: &Path) -> Result<TokenSet, String> {
+    check_writers(path)?;
     TokenSet::parse(&read_text(path, FILE_BYTES_MAX)?)
+}
+
+/// Refuses a file that others than its owner may write: whoever may could add an administrator.
+#[cfg(unix)]
+fn check_writers(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mode = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?.mode();
+    if mode & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(format!(
+        "may be written by others than its owner (mode {:o}); take that away: chmod go-w",
+        mode & 0o777
+    ))
+}
+
+#[cfg(not(unix))]
+fn check_writers(_path: &Path) -> Result<(), String> {
+    Ok(())
 }
 
 /// The text of a file of at most `bytes_max` bytes.

@@ -27,6 +27,8 @@ pub struct Keeper {
     pub metrics: Arc<Metrics>,
     /// Tenant that incidents belong to.
     pub tenant: Arc<str>,
+    /// The name that the caller's credential proves, for the record; empty without one.
+    pub name: Arc<str>,
     /// Roles of the caller, for the record.
     pub roles: &'static [&'static str],
     /// Name of the policy.
@@ -56,6 +58,7 @@ impl Keeper {
         audit: Arc<AuditLog>,
         metrics: Arc<Metrics>,
         tenant: Arc<str>,
+        name: Arc<str>,
         roles: &'static [&'static str],
         policy: Arc<str>,
     ) -> Self {
@@ -66,6 +69,7 @@ impl Keeper {
             audit,
             metrics,
             tenant,
+            name,
             roles,
             policy,
             open,
@@ -178,18 +182,17 @@ impl Keeper {
         });
     }
 
-    fn caller<'a>(&self, incident: &'a Incident) -> Caller<'a> {
-        let roles = self.roles;
-        incident.context.as_deref().map_or_else(
-            || Caller { roles, ..Caller::default() },
-            |context| Caller {
-                roles,
-                tenant: &context.tenant,
-                agent_id: &context.agent_id,
-                session_key: &context.session_key,
-                request_id: &context.request_id,
-            },
-        )
+    fn caller<'a>(&'a self, incident: &'a Incident) -> Caller<'a> {
+        let caller = Caller { name: &self.name, roles: self.roles, ..Caller::default() };
+        let Some(context) = incident.context.as_deref() else { return caller };
+        // Masked when the session began.
+        Caller {
+            tenant: &context.tenant,
+            agent_id: (&*context.agent_id).into(),
+            session_key: (&*context.session_key).into(),
+            request_id: (&*context.request_id).into(),
+            ..caller
+        }
     }
 }
 

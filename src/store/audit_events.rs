@@ -114,6 +114,9 @@ pub trait AuditStore: Send + Sync {
         resources: Vec<String>,
     ) -> BoxFuture<'_, Result<Vec<NewAuditEvent>, StoreError>>;
 
+    /// Tenants that have events, in order; the empty one is the default tenant.
+    fn audit_tenants(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
+
     /// Computes every hash of a tenant's chain again, and compares it with an end that was noted elsewhere.
     fn verify_audit(&self, tenant: String, known: KnownEnd)
     -> BoxFuture<'_, Result<ChainReport, StoreError>>;

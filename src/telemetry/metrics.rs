@@ -93,6 +93,7 @@ const SUBMISSIONS_MOVED: &str = "portcullis_submissions_total";
 const SUBMISSIONS: &str = "portcullis_submissions";
 const REVIEW_QUEUE_AGE: &str = "portcullis_review_queue_age_seconds";
 const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
+const STORE_UP: &str = "portcullis_store_up";
 const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
 const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
 const CERTIFICATE_END: &str = "portcullis_tls_certificate_not_after_seconds";
@@ -106,7 +107,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 33] = [
+const DEFINITIONS: [Definition; 34] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -176,6 +177,7 @@ const DEFINITIONS: [Definition; 33] = [
         "Submissions that came to stand so in this process, by status; a second attempt counts again.",
     ),
     Definition(SUBMISSIONS, Kind::Gauge, "Submissions that stand so now, by status, over all replicas."),
+    Definition(STORE_UP, Kind::Gauge, "1 while the last look into the store succeeded, 0 since it failed."),
     Definition(
         REVIEW_QUEUE_AGE,
         Kind::Gauge,
@@ -297,6 +299,7 @@ pub struct Metrics {
     submissions_moved: [Counter; SubmissionStatus::ALL.len()],
     submissions: [Gauge; SubmissionStatus::ALL.len()],
     review_queue_age: Gauge,
+    store_up: Gauge,
     review_duration: [Histogram; ReviewStage::ALL.len()],
     auth_failures: [Counter; AuthReason::ALL.len()],
     auth_reloads: [Counter; ReloadOutcome::ALL.len()],
@@ -387,6 +390,7 @@ impl Metrics {
                 gauge(r, SUBMISSIONS, &[("status", SubmissionStatus::ALL[at].as_str())])
             }),
             review_queue_age: gauge(r, REVIEW_QUEUE_AGE, &[]),
+            store_up: gauge(r, STORE_UP, &[]),
             review_duration: ReviewStage::ALL
                 .map(|stage| histogram(r, REVIEW_DURATION, &[("stage", stage.as_str())])),
             auth_failures: AuthReason::ALL
@@ -492,6 +496,11 @@ impl Metrics {
             self.submissions[*status as usize].set(found.map_or(0.0, |(_, count)| *count as f64));
         }
         self.review_queue_age.set(queue_age.as_secs_f64());
+    }
+
+    /// Shows whether the store could be read just now.
+    pub fn set_store_up(&self, is_up: bool) {
+        self.store_up.set(f64::from(u8::from(is_up)));
     }
 
     pub(super) fn incidents_lost(&self) -> &Counter {

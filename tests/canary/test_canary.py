@@ -1,8 +1,7 @@
 """Secrets are planted in every request there is, and are found in nothing that a service leaves.
 
-What a caller names itself and its things by (`agent_id`, `session_key`, `request_id`, ids) is no place for secrets: records
-hold it as it was written, which docs/OPERATING.md says. So those fields get no canary where a request is good; where every
-field gets one, the request is refused, and a refusal repeats nothing.
+So are they in what a caller names itself and its things by (`agent_id`, `session_key`, `request_id`, ids), which people
+fill with anything. Where every field gets one, the request is refused, and a refusal repeats nothing.
 """
 
 import base64

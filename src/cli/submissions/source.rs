@@ -158,15 +158,23 @@ impl Source {
         Ok(v1::ListAuditEventsResponse { events, next_page_token })
     }
 
-    /// Whether the chain of events is as it was written.
+    /// Tenants whose chains can be looked at from here: all, or through a server the caller's own (`None`).
+    pub(in crate::cli) fn audit_tenants(&self) -> Result<Vec<Option<String>>, Failure> {
+        let Self::Here(here) = self else { return Ok(vec![None]) };
+        let tenants = here.runtime.block_on(here.events.0.audit_tenants()).map_err(RequestError::from)?;
+        Ok(tenants.into_iter().map(Some).collect())
+    }
+
+    /// Whether the chain of events of a tenant is as it was written.
     pub(in crate::cli) fn verify(
         &self,
+        tenant: Option<&str>,
         request: v1::VerifyAuditChainRequest,
     ) -> Result<v1::VerifyAuditChainResponse, Failure> {
         match self {
             Self::Server(client, caller) => Ok(client.verify_audit(request, caller)?),
             Self::Here(here) => {
-                let tenant = here.identity.tenant();
+                let tenant = tenant.unwrap_or_else(|| here.identity.tenant());
                 Ok(here.runtime.block_on(audit_service::verify(&*here.events.0, tenant, request))?)
             }
         }

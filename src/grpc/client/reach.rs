@@ -27,6 +27,13 @@ impl Reach {
     pub(in crate::grpc) fn endpoint(&self, url: &str) -> Result<(String, Endpoint), ClientError> {
         let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let wrong = |message: String| ClientError::Url { url: url.clone(), message };
+        let authority = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?', '#']).next());
+        if let Some((_, host)) = authority.and_then(|authority| authority.rsplit_once('@')) {
+            // Not told again: it may be a password.
+            let message =
+                "must name no user: give the token with --token-file or in the environment".to_owned();
+            return Err(ClientError::Url { url: host.to_owned(), message });
+        }
         let is_secure = url.starts_with("https://");
         if !is_secure && !url.starts_with("http://") {
             return Err(wrong("has another scheme than http:// and https://".to_owned()));

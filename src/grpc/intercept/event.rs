@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use crate::audit::{AuditRecord, Caller, Interception, InterceptorRun};
+use crate::audit::{AuditRecord, Interception, InterceptorRun, masked_name};
 use crate::decision::{Decision, Finding, Hook, Mode};
+use crate::grpc::audited::audited;
 use crate::grpc::server::Shared;
 use crate::grpc::{Identity, remember};
 use crate::pb::v1;
@@ -80,6 +81,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
         })
         .collect();
     let notes: Vec<&str> = outcome.notes.iter().map(|(_, note)| note.as_str()).collect();
+    let scanner = about.snapshot.scanner();
     let record = || AuditRecord {
         time: Timestamp::now(),
         decision_id: about.decision_id,
@@ -89,14 +91,14 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
         decision: outcome.verdict.decision,
         risk_level: outcome.verdict.risk_level,
         risk_score: outcome.verdict.risk_score,
-        caller: caller(about),
+        caller: audited(about.identity, about.context, scanner),
         findings: &findings,
         findings_total: findings.len(),
         unjudged: &outcome.unjudged,
         interception: Some(Interception {
             hook: about.hook,
-            tool: &outcome.tool,
-            tool_call_id: about.tool_call_id,
+            tool: masked_name(scanner, &outcome.tool),
+            tool_call_id: masked_name(scanner, about.tool_call_id),
             dry_run: about.dry_run,
             mutated,
             interceptors: &runs,
@@ -119,20 +121,6 @@ pub(super) fn texts<const N: usize>(
 ) -> Vec<(&'static str, String)> {
     let texts = texts.into_iter().filter(|(_, text)| shared.recent.is_on() && !text.is_empty());
     texts.map(|(path, text)| (path, text.to_owned())).collect()
-}
-
-fn caller<'a>(about: &About<'a>) -> Caller<'a> {
-    let roles = about.identity.role_names();
-    about.context.map_or_else(
-        || Caller { roles, ..Caller::default() },
-        |context| Caller {
-            roles,
-            tenant: &context.tenant,
-            agent_id: &context.agent_id,
-            session_key: &context.session_key,
-            request_id: &context.request_id,
-        },
-    )
 }
 
 /// Interceptors, and plugins that the policy keeps in shadow, that would have blocked; each once.

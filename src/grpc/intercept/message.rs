@@ -26,9 +26,10 @@ pub(in crate::grpc) async fn call(
     let mut received = receive(shared, RPC, request)?;
     let judging = async {
         let asked = &mut received.request;
-        received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
-        let texts = event::texts(shared, [("/message", &asked.message)]);
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
+        let policies = snapshot.policies();
+        received.identity.settle(policies, "context.tenant", &mut asked.context, &mut asked.policy)?;
+        let texts = event::texts(shared, [("/message", &asked.message)]);
         let judge = Judge {
             engine: &shared.tools,
             snapshot: &snapshot,

@@ -24,10 +24,11 @@ pub(in crate::grpc) async fn call(
     let mut received = receive(shared, RPC, request)?;
     let judging = async {
         let asked = &mut received.request;
-        received.identity.settle("context.tenant", &mut asked.context, &mut asked.policy)?;
+        let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
+        let policies = snapshot.policies();
+        received.identity.settle(policies, "context.tenant", &mut asked.context, &mut asked.policy)?;
         let texts =
             event::texts(shared, [("/args_json", &asked.args_json), ("/result_json", &asked.result_json)]);
-        let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let judge = Judge {
             engine: &shared.tools,
             snapshot: &snapshot,

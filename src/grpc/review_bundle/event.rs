@@ -7,11 +7,13 @@ use jiff::Timestamp;
 
 use super::RPC;
 use super::header::Header;
-use crate::audit::{AuditRecord, BundleLine, Caller};
+use crate::audit::{AuditRecord, BundleLine, masked_name};
 use crate::bundles::service::Reviewed;
 use crate::decision::{
     BundleChecks, Category, CheckFinding, CheckStatus, Finding, RiskLevel, SpanRef, risk_score,
 };
+use crate::detect::Scanner;
+use crate::grpc::audited::audited;
 use crate::grpc::server::Shared;
 use crate::grpc::{Identity, remember};
 use crate::telemetry::RequestDecided;
@@ -22,6 +24,7 @@ pub(super) struct About<'a> {
     pub(super) header: &'a Header,
     pub(super) decision_id: &'a str,
     pub(super) started: Instant,
+    pub(super) scanner: &'a Scanner,
 }
 
 /// Counts, logs and records one upload.
@@ -48,8 +51,8 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
     }
     .emit(&shared.metrics);
     remember::bundle(shared, about.identity, &reviewed.checks);
-    let context = &about.header.context;
     // What is kept of an upload is worth a record, whatever share of others is.
+    let scanner = about.scanner;
     let record = || AuditRecord {
         time: Timestamp::now(),
         decision_id: about.decision_id,
@@ -59,13 +62,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
         decision: reviewed.decision,
         risk_level,
         risk_score,
-        caller: Caller {
-            roles: about.identity.role_names(),
-            tenant: &context.tenant,
-            agent_id: &context.agent_id,
-            session_key: &context.session_key,
-            request_id: &context.request_id,
-        },
+        caller: audited(about.identity, Some(&about.header.context), scanner),
         findings: &findings,
         findings_total: findings.len(),
         unjudged: &reviewed.unjudged,
@@ -74,7 +71,7 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
         bundle: Some(BundleLine {
             submission_id: &reviewed.submission_id,
             entity_id: &reviewed.entity_id,
-            submitter: &about.header.submitter,
+            submitter: masked_name(scanner, &about.header.submitter),
             kind: about.header.kind,
             status: reviewed.status,
             hold_reason: reviewed.hold_reason,

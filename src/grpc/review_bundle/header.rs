@@ -61,7 +61,7 @@ impl Header {
             return Err(too_large(header.size, bytes_max));
         }
         let (mut context, mut policy) = (header.context, header.policy);
-        identity.settle("header.context.tenant", &mut context, &mut policy)?;
+        identity.settle(snapshot.policies(), "header.context.tenant", &mut context, &mut policy)?;
         let context = context.unwrap_or_default();
         if context.request_id.len() > CONTEXT_BYTES_MAX {
             let message = format!("has {} bytes, more than {CONTEXT_BYTES_MAX}", context.request_id.len());

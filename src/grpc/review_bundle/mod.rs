@@ -92,6 +92,7 @@ async fn judge(
     let header = Header::read(header, identity, &snapshot, shared.submissions.limits().packed_max)?;
     let actor = header.actor(identity);
     let entity_id = header.entity_id.as_deref();
+    let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let submissions = &shared.submissions;
     submissions
         .admit(&actor, &header.submitter, &header.name, header.kind, entity_id, header.is_dry_run)
@@ -109,7 +110,8 @@ async fn judge(
         decision_id: decision_id.clone(),
     };
     let reviewed = submissions.submit(&actor, upload).await?;
-    let about = About { identity, header: &header, decision_id: &decision_id, started };
+    let scanner = snapshot.scanner();
+    let about = About { identity, header: &header, decision_id: &decision_id, started, scanner };
     event::emit(shared, &about, &reviewed);
     Ok(submission_convert::reviewed(reviewed))
 }

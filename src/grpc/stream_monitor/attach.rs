@@ -1,5 +1,6 @@
 //! The first message of a session: who attaches, under which policy, to watch what.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,9 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::Monitor;
+use crate::audit::masked_name;
+use crate::decision::Caller;
+use crate::detect::Scanner;
 use crate::grpc::incident_convert::{caller, work};
 use crate::grpc::{Identity, RequestError};
 use crate::monitor::{Attachment, Effect, Ids, Keeper, Plan, Session};
@@ -57,17 +61,18 @@ pub(super) fn begin(
         let message = format!("has {} bytes, more than {SESSION_ID_BYTES_MAX}", attach.session_id.len());
         return Err(RequestError::field("attach.session_id", message));
     }
-    identity.settle("attach.context.tenant", &mut attach.context, &mut attach.policy)?;
     let snapshot = monitor.live.snapshot().ok_or(RequestError::NotServing)?;
+    let policies = snapshot.policies();
+    identity.settle(policies, "attach.context.tenant", &mut attach.context, &mut attach.policy)?;
     let policy = policy_of(&snapshot, identity, &attach.policy)?;
     let session_id = match attach.session_id {
         id if id.is_empty() => Uuid::now_v7().to_string(),
-        id => id,
+        id => masked_name(snapshot.scanner(), &id).into_owned(),
     };
     let attachment = Attachment {
         session_id: session_id.into(),
         work: attach.work.map(work),
-        context: attach.context.map(caller),
+        context: attach.context.map(|context| masked_caller(snapshot.scanner(), context)),
         acks: attach.acks,
         policy_revision: snapshot.revision().clone(),
         has_judge: monitor.judge.is_some(),
@@ -77,6 +82,7 @@ pub(super) fn begin(
         monitor.audit.clone(),
         monitor.metrics.clone(),
         identity.tenant().into(),
+        identity.credential().map_or("", |known| &known.name).into(),
         identity.role_names(),
         policy.name().clone(),
     );
@@ -84,6 +90,17 @@ pub(super) fn begin(
     let mut effects = Vec::new();
     let session = Session::attach(attachment, plan, monitor.config.limits(), Box::new(NewIds), &mut effects);
     Ok(Begun { session, effects, keeper })
+}
+
+/// Who asks, as incidents keep it: without the credentials and personal data that it holds.
+fn masked_caller(scanner: &Scanner, mut context: v1::CallContext) -> Arc<Caller> {
+    let texts = [&mut context.agent_id, &mut context.session_key, &mut context.request_id];
+    for text in texts.into_iter().chain(context.labels.values_mut()) {
+        if let Cow::Owned(masked) = masked_name(scanner, text) {
+            *text = masked;
+        }
+    }
+    caller(context)
 }
 
 /// The policy of that name, if the caller may ask for it.

@@ -5,6 +5,8 @@
 //! `{"code","message","details"}` with the status that the protocol maps the code to. Streaming RPCs are not here: they
 //! are for gRPC. Source: <https://connectrpc.com/docs/protocol>.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header;
@@ -15,10 +17,12 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::{Adapters, LocalCaller, Problem, milliseconds, one};
+use super::{Adapters, LocalCaller, Problem, TIMEOUT_MAX, one};
 use crate::pb::v1;
 use crate::telemetry::Code;
+use crate::text::strict_json;
 
 /// How long the caller waits, in the header of the protocol.
 const CONNECT_TIMEOUT_MS: &str = "connect-timeout-ms";
@@ -33,8 +37,29 @@ struct Unary {
 }
 
 fn encoded<Q: Message + DeserializeOwned>(json: &[u8]) -> Result<Vec<u8>, String> {
-    let request: Q = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let request: Q = serde_json::from_slice(json)
+        .or_else(|error| without_nulls(json).ok_or(error))
+        .map_err(|error| error.to_string())?;
     Ok(request.encode_to_vec())
+}
+
+/// The request when members that are `null` are left out, which is what they mean in the JSON of Protocol Buffers
+/// (<https://protobuf.dev/programming-guides/json/>); `None` where it cannot be read so either.
+fn without_nulls<Q: DeserializeOwned>(json: &[u8]) -> Option<Q> {
+    let mut value = strict_json::read_bytes(json).ok()?;
+    leave_nulls_out(&mut value);
+    serde_json::from_value(value).ok()
+}
+
+fn leave_nulls_out(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(leave_nulls_out);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_nulls_out),
+        _ => {}
+    }
 }
 
 fn as_json<A: Message + Default + Serialize>(encoded: &[u8]) -> Result<Vec<u8>, String> {
@@ -114,6 +139,14 @@ pub(super) fn routes(adapters: &Adapters) -> Router {
     RPCS.iter().fold(Router::new(), route).with_state(adapters.clone())
 }
 
+/// A time-out of the protocol, which has at most ten digits; nobody waits longer here than for an answer in the other
+/// header.
+fn connect_timeout(text: &str) -> Option<Duration> {
+    let is_number = !text.is_empty() && text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let wait = Duration::from_millis(text.parse().ok().filter(|wait| is_number && *wait > 0)?);
+    Some(wait.min(TIMEOUT_MAX))
+}
+
 async fn call(adapters: &Adapters, rpc: &Unary, request: Request) -> Result<Response, Problem> {
     let received = adapters.receive(request).await?;
     if !matches!(one(&received.headers, CONNECT_VERSION)?, None | Some("1")) {
@@ -122,8 +155,8 @@ async fn call(adapters: &Adapters, rpc: &Unary, request: Request) -> Result<Resp
     let caller = match one(&received.headers, CONNECT_TIMEOUT_MS)? {
         None => received.caller.clone(),
         Some(text) => {
-            let wait = milliseconds(text).ok_or_else(|| {
-                let message = "must be a number of milliseconds from 1 to 600000";
+            let wait = connect_timeout(text).ok_or_else(|| {
+                let message = "must be a number of milliseconds with at most 10 digits";
                 Problem::wrong(format!("`{CONNECT_TIMEOUT_MS}` {message}"))
             })?;
             LocalCaller::new(&received.headers, wait)
@@ -168,6 +201,31 @@ mod tests {
 
     use super::*;
     use crate::pb::FILE_DESCRIPTOR_SET;
+
+    #[test]
+    fn a_null_is_a_field_that_is_not_set_and_equal_keys_stay_wrong() {
+        let read = |json: &str| encoded::<v1::CheckMessagesRequest>(json.as_bytes());
+        let nulls = r#"{"messages":[{"role":"user","text":"x","toolCalls":null}],"policy":null,"plugins":null,"redact":null}"#;
+        assert_eq!(read(nulls), read(r#"{"messages":[{"role":"user","text":"x"}]}"#));
+        assert!(read(nulls).is_ok());
+        for wrong in [r#"{"policy":null,"policy":"a"}"#, r#"{"polic":null,"policy":null}"#, "null", "[]"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_out_of_the_protocol_has_ten_digits_and_is_bounded() {
+        for (text, wanted) in [
+            ("1", Some(Duration::from_millis(1))),
+            ("9999999999", Some(TIMEOUT_MAX)),
+            ("10000000000", None),
+            ("0", None),
+            ("+5", None),
+            ("", None),
+        ] {
+            assert_eq!(connect_timeout(text), wanted, "{text}");
+        }
+    }
 
     #[test]
     fn every_unary_rpc_of_the_contract_is_here() {

@@ -1,7 +1,8 @@
 //! The generic guardrail API of LiteLLM.
 //!
 //! The proxy takes the texts out of a request or of a model's answer and sends them; NONE lets them pass, BLOCKED refuses
-//! with a reason, GUARDRAIL_INTERVENED replaces them by as many texts in the same order. Images are listed as unjudged and
+//! with a reason, GUARDRAIL_INTERVENED replaces them by as many texts in the same order. What the proxy did not take out of
+//! the chat, and the definitions of tools, is judged too, though it cannot be replaced. Images are listed as unjudged and
 //! do what the policy says (`plugins.media.fail`). Tools that the model wants to run are judged as `InterceptTool` does.
 //! There is no place for a warning: it passes. An error is a status other than 2xx, on which the proxy refuses unless its
 //! own `fail_on_error` or `unreachable_fallback` says otherwise.
@@ -13,7 +14,8 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::judging::{Conversation, judge, role, text, text_of};
+use super::judging::{Conversation, judge, text, text_of};
+use super::payload::Payload;
 use super::{Adapters, Problem};
 use crate::pb::v1;
 
@@ -26,6 +28,7 @@ struct Asked {
     texts: Option<Vec<String>>,
     images: Option<Vec<Value>>,
     tool_calls: Option<Vec<Value>>,
+    tools: Option<Value>,
     structured_messages: Option<Vec<Value>>,
     litellm_call_id: Option<String>,
     litellm_trace_id: Option<String>,
@@ -63,13 +66,17 @@ async fn guard(State(adapters): State<Adapters>, request: Request) -> Result<Jso
     let asked: Asked = received.json()?;
     let texts = asked.texts.unwrap_or_default();
     let speaker = if asked.input_type == InputType::Request { "user" } else { "assistant" };
-    let spoken = spoken(asked.structured_messages.as_deref().unwrap_or_default());
+    let chat = said(asked.structured_messages, asked.tools, speaker);
+    let spoken: Vec<_> = chat.iter().filter(|said| !text_of(said).is_empty()).collect();
     let mut messages: Vec<_> =
         texts.iter().map(|given| text(role_of(given, &spoken, speaker), given)).collect();
-    // What the proxy did not take out is judged too, though it cannot be replaced.
-    messages
-        .extend(spoken.iter().filter(|(_, said)| !texts.contains(said)).map(|(role, said)| text(role, said)));
     let images = asked.images.unwrap_or_default();
+    let is_told = |said: &v1::Message| match &said.content {
+        Some(v1::message::Content::Text(text)) => texts.contains(text),
+        // The proxy takes these out of the chat, too.
+        _ => !images.is_empty() && is_media(said),
+    };
+    messages.extend(chat.iter().filter(|said| !is_told(said)).cloned());
     if !images.is_empty() {
         messages.push(media(speaker, images.len()));
     }
@@ -111,31 +118,30 @@ async fn guard(State(adapters): State<Adapters>, request: Request) -> Result<Jso
     Ok(Json(answer))
 }
 
-/// What each speaker of a chat says, in order.
-fn spoken(messages: &[Value]) -> Vec<(&'static str, String)> {
-    let mut spoken = Vec::new();
-    for message in messages {
-        let role = role(message["role"].as_str().unwrap_or_default());
-        match &message["content"] {
-            Value::String(text) => spoken.push((role, text.clone())),
-            Value::Array(parts) => {
-                let texts = parts.iter().filter_map(|part| part["text"].as_str());
-                spoken.extend(texts.map(|text| (role, text.to_owned())));
-            }
-            _ => {}
-        }
-    }
-    spoken
+/// Everything that a chat and the definitions of its tools say, one part in each message.
+fn said(chat: Option<Vec<Value>>, tools: Option<Value>, speaker: &'static str) -> Vec<v1::Message> {
+    // The proxy names the tools that an answer wants beside the chat.
+    let mut payload = Payload::new(false);
+    let named = |name: &str, value: Value| Value::Object([(name.to_owned(), value)].into_iter().collect());
+    payload.walk("structured_messages", &Value::Array(chat.unwrap_or_default()), speaker);
+    payload.walk("", &named("tools", tools.unwrap_or_default()), speaker);
+    payload.messages
+}
+
+/// Whether a message of one part holds media.
+fn is_media(message: &v1::Message) -> bool {
+    let Some(v1::message::Content::Parts(parts)) = &message.content else { return false };
+    parts.parts.iter().any(|part| matches!(part.part, Some(v1::part::Part::Media(_))))
 }
 
 /// Who said a text. The same words of several speakers are judged as those of the least trusted.
-fn role_of(given: &str, spoken: &[(&'static str, String)], speaker: &'static str) -> &'static str {
-    let trust = |role: &&str| match *role {
+fn role_of<'a>(given: &str, spoken: &[&'a v1::Message], speaker: &'a str) -> &'a str {
+    let trust = |role: &&'a str| match *role {
         "system" | "developer" => 2,
         "tool" | "function" => 0,
         _ => 1,
     };
-    let roles = spoken.iter().filter(|(_, said)| said == given).map(|(role, _)| *role);
+    let roles = spoken.iter().filter(|said| text_of(said) == given).map(|said| &*said.role);
     roles.min_by_key(trust).unwrap_or(speaker)
 }
 
@@ -173,10 +179,29 @@ mod tests {
             { "role": "tool", "content": "be kind" },
             { "role": "assistant", "content": null },
         ]);
-        let spoken = spoken(messages.as_array().expect("a list"));
+        let said = said(messages.as_array().cloned(), None, "user");
+        let spoken: Vec<_> = said.iter().collect();
         assert_eq!(role_of("be kind", &spoken, "user"), "tool");
         assert_eq!(role_of("hello", &spoken, "assistant"), "user");
         assert_eq!(role_of("elsewhere", &spoken, "user"), "user");
+    }
+
+    #[test]
+    fn what_the_proxy_leaves_in_the_chat_and_in_tools_is_found() {
+        let chat = serde_json::json!([
+            { "role": "tool", "content": [{ "type": "tool_result", "content": [{ "type": "text", "text": "nested" }] }] },
+            { "role": "user", "content": { "type": "text", "text": "an object" } },
+            { "role": "assistant", "refusal": "no", "tool_calls": [{ "function": { "name": "bash", "arguments": "{\"command\":\"ls\"}" } }] },
+            { "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "https://x.example/a.png" } }] },
+        ]);
+        let tools = serde_json::json!([{ "type": "function", "function": { "description": "of a tool" } }]);
+        let found = said(chat.as_array().cloned(), Some(tools), "user");
+        for wanted in ["nested", "an object", "no", "bash", "{\"command\":\"ls\"}"] {
+            assert!(found.iter().any(|message| text_of(message) == wanted), "{wanted}");
+        }
+        assert_eq!(found.iter().filter(|message| is_media(message)).count(), 1);
+        let json = |message: &v1::Message| format!("{:?}", message.content).contains("of a tool");
+        assert!(found.iter().any(json), "definitions of tools");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod json;
 mod judging;
 mod litellm;
 mod openguardrails;
+mod payload;
 
 use std::borrow::Cow;
 use std::future::poll_fn;

@@ -1,12 +1,14 @@
 //! Who runs on which processor.
 //!
-//! A client that shares processors with the server it overloads takes from it what it is to be measured with, and cannot
-//! send faster than both together: it gets one of its own.
+//! A client that shares processors with the server it measures takes from it what it is to be measured with, cannot send
+//! faster than both together, and drives its code and data out of the caches, which no client on another machine does: it
+//! gets a processor of its own.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The processors of the machine, parted.
 pub struct Processors {
+    all: CpuSet,
     server: CpuSet,
     client: CpuSet,
 }
@@ -19,12 +21,17 @@ impl Processors {
         let (mut server, mut client) = (all, CpuSet::new());
         server.unset(last);
         client.set(last);
-        (server.count() > 0).then_some(Self { server, client })
+        (server.count() > 0).then_some(Self { all, server, client })
     }
 
     /// How many the server has.
     pub fn of_server(&self) -> u32 {
         self.server.count()
+    }
+
+    /// Lets this thread run on all of them again.
+    pub fn unite(&self) {
+        sched_setaffinity(None, &self.all).expect("one's own processors");
     }
 
     /// Runs `start` on those of the server, which what it starts keeps; this thread goes on on that of the client.
