@@ -63,7 +63,12 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     let unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/readers_held_out.toml"));
     check(&read(unseen), 35);
-    // Never looked at when rules are written, so the share is what unseen wordings can expect.
+    let manners = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/manners.toml"));
+    check(&read(manners), 80);
+    // Never looked at when rules are written, so the shares are what unseen wordings can expect.
+    let manners_unseen =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/manners_held_out.toml"));
+    check(&read(manners_unseen), 25);
     let held_out = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/held_out.toml"));
     check(&read(held_out), 25);
 }
