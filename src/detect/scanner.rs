@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::concepts::{self, Evidence, Explanation, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve};
-use crate::rules::{Budget, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface};
+use crate::rules::{
+    Budget, CountrySet, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface,
+    phone_look_ups,
+};
 use crate::text::{self, Layers, Limits, View, Views};
 
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
@@ -75,10 +78,24 @@ impl Scanner {
     /// # Errors
     /// [`ScanStop`] when the budget is spent first.
     pub fn scan(&self, request: Request<'_>, budget: &Budget<'_>) -> Result<Scanned, ScanStop> {
+        self.scan_for(request, &CountrySet::EMPTY, budget)
+    }
+
+    /// Scans one text for what concerns these countries: rules of no country and rules of one of them. An empty set is
+    /// every country.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn scan_for(
+        &self,
+        request: Request<'_>,
+        countries: &CountrySet,
+        budget: &Budget<'_>,
+    ) -> Result<Scanned, ScanStop> {
         if request.text.is_empty() || request.plugins == 0 {
             return Ok(Scanned::default());
         }
-        self.scan_views(request, &text::views(request.text, &self.limits), true, budget)
+        self.judge(request, &text::views(request.text, &self.limits), true, countries, budget)
     }
 
     /// Scans one text of which the views were made already, by whoever looks at them as well; `with_phrases` also looks for
@@ -93,12 +110,24 @@ impl Scanner {
         with_phrases: bool,
         budget: &Budget<'_>,
     ) -> Result<Scanned, ScanStop> {
+        self.judge(request, views, with_phrases, &CountrySet::EMPTY, budget)
+    }
+
+    fn judge(
+        &self,
+        request: Request<'_>,
+        views: &Views<'_>,
+        with_phrases: bool,
+        countries: &CountrySet,
+        budget: &Budget<'_>,
+    ) -> Result<Scanned, ScanStop> {
         let (mut all, mut hits) = (Vec::new(), Vec::new());
+        let mut sort = |family, detected: Detected| match family {
+            None => all.push(detected),
+            Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
+        };
         let Read { limit_hit, disguised, cost } =
-            self.every_match(request, views, with_phrases, budget, &mut |family, detected| match family {
-                None => all.push(detected),
-                Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
-            })?;
+            self.every_match(request, views, with_phrases, countries, budget, &mut sort)?;
         let mut findings = resolve::resolve(all);
         if !hits.is_empty()
             && concepts::is_weighed(request.surface)
@@ -143,7 +172,7 @@ impl Scanner {
     fn hits(&self, request: Request<'_>, budget: &Budget<'_>) -> Result<Vec<Hit>, ScanStop> {
         let mut hits = Vec::new();
         let views = text::views(request.text, &self.limits);
-        self.every_match(request, &views, true, budget, &mut |family, detected| {
+        self.every_match(request, &views, true, &CountrySet::EMPTY, budget, &mut |family, detected| {
             hits.extend(family.map(|family| Hit { family, range: detected.range, layers: detected.layers }));
         })?;
         Ok(hits)
@@ -155,12 +184,22 @@ impl Scanner {
         request: Request<'_>,
         views: &Views<'_>,
         with_phrases: bool,
+        countries: &CountrySet,
         budget: &Budget<'_>,
         out: &mut dyn FnMut(Option<usize>, Detected),
     ) -> Result<Read, ScanStop> {
         self.rules.with_scratch(|scratch| {
-            let mut run =
-                Run { scanner: self, request, budget, scratch, matches: Vec::new(), out, disguised: 0 };
+            let mut run = Run {
+                scanner: self,
+                request,
+                countries,
+                budget,
+                scratch,
+                matches: Vec::new(),
+                out,
+                disguised: 0,
+                look_ups: phone_look_ups(request.text.len()),
+            };
             run.scratch.take_cost();
             for (index, view) in views.views.iter().enumerate() {
                 let hints = run.view(view, index > 0, request.plugins)?;
@@ -184,12 +223,15 @@ struct Read {
 struct Run<'r, 'o> {
     scanner: &'r Scanner,
     request: Request<'r>,
+    countries: &'r CountrySet,
     budget: &'r Budget<'r>,
     scratch: &'r mut Scratch,
     matches: Vec<Match>,
     out: &'o mut dyn FnMut(Option<usize>, Detected),
     /// Bytes of disguises that were read.
     disguised: usize,
+    /// Telephone numbers that may still be looked up.
+    look_ups: usize,
 }
 
 impl Run<'_, '_> {
@@ -205,6 +247,11 @@ impl Run<'_, '_> {
                 continue;
             }
             let rule = &rules.rules()[found.rule as usize];
+            if !self.countries.admits(&rule.countries)
+                || !rule.admits_region(view.text(), &found.range, self.countries, &mut self.look_ups)
+            {
+                continue;
+            }
             if rule.is_of_phrases()
                 && (concepts::is_quoted(view.text(), &found.range)
                     || !rule.admits_phrase(view.text(), &found.range))
@@ -274,11 +321,13 @@ pub fn find_with_rule(
     let id = &scanner.rules.rules()[rule as usize].info.id;
     let request = Request { text, plugins: u32::MAX, role, surface };
     let views = text::views(text, &scanner.limits);
-    let stopped = scanner.every_match(request, &views, true, &Budget::UNLIMITED, &mut |_, detected| {
+    let mut keep = |_: Option<usize>, detected: Detected| {
         if detected.info.id == *id {
             found.push(detected.range);
         }
-    });
+    };
+    let budget = &Budget::UNLIMITED;
+    let stopped = scanner.every_match(request, &views, true, &CountrySet::EMPTY, budget, &mut keep);
     debug_assert!(stopped.is_ok(), "an unlimited budget is never spent");
     found
 }

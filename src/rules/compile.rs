@@ -3,12 +3,14 @@
 //! Everything that can be wrong with a rule is said at once, with its file and line. Limits bound what a rule file can
 //! cost: number of rules, size of each compiled regex, nesting of each pattern, length of each match.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::country::CountrySet;
 use super::gate::{self, TOKEN_MIN};
 use super::lazy::LazyRegex;
 use super::load::LoadedRule;
@@ -17,6 +19,7 @@ use super::relax::FirstLook;
 use super::schema::{OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::Kind;
 use super::validate::Validator;
+use super::validate::phone_plan::{self, Plan};
 use super::window::{self, Begin};
 use crate::decision::{Category, Severity};
 
@@ -98,6 +101,8 @@ pub struct CompiledRule {
     pub(super) exclude_before: Option<LazyRegex>,
     pub(super) exclude_after: Option<LazyRegex>,
     pub(super) near: Option<Near>,
+    /// Countries it is about; none for what is of no country.
+    pub countries: CountrySet,
     pub(super) roles: u8,
     pub(super) surfaces: u8,
     /// Bit of the rule's plugin in `RuleSet::plugins`.
@@ -139,6 +144,23 @@ impl CompiledRule {
     /// Whether one of the rule's exclusions matches a text.
     pub fn excludes(&self, text: &str) -> bool {
         self.exclude.iter().any(|regex| regex.is_match(text))
+    }
+
+    /// Whether a telephone number it found can be one where it stands; `true` for rules that do not ask. `calls` is how
+    /// often the numbering plans may still be asked; see [`phone_plan::is_dialled`].
+    pub fn admits_region(
+        &self,
+        text: &str,
+        range: &Range<usize>,
+        countries: &CountrySet,
+        calls: &mut usize,
+    ) -> bool {
+        let wanted = self.validators.iter().find_map(|validator| match validator {
+            Validator::PhonePlan => Some(Plan::World),
+            Validator::PhoneRegion => Some(Plan::Hinted),
+            _ => None,
+        });
+        wanted.is_none_or(|plan| phone_plan::is_dialled(text, range, plan, countries, calls))
     }
 
     /// Whether the rule applies to messages of `role`.
@@ -206,6 +228,12 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
             }
         })
         .collect();
+    let mut countries = CountrySet::EMPTY;
+    for code in &def.countries {
+        if let Err(error) = countries.add(code) {
+            problems.push(problem_at(rule, "countries", error.to_string()));
+        }
+    }
     let shape = OnceLock::new();
     // Reading every pattern takes most of a start, and those of built-in rules are known to be in order.
     if !rule.is_builtin && main.is_some() && def.phrases.is_none() {
@@ -243,6 +271,7 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
         exclude_before,
         exclude_after,
         near,
+        countries,
         roles: mask(def.roles.as_deref(), |r| *r as u8),
         surfaces: mask(def.surfaces.as_deref(), |s| *s as u8),
         plugin_bit: 0,

@@ -10,6 +10,7 @@
 mod builtin;
 pub(crate) mod caches;
 mod compile;
+mod country;
 mod define;
 mod gate;
 pub mod import;
@@ -45,6 +46,7 @@ pub const CODE: &str = "code";
 pub const STREAMS: &str = "streams";
 
 pub use compile::{CompiledRule, MetaInfo};
+pub use country::{CountrySet, UnknownCountry};
 pub use gate::Hints;
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
 pub use model::{Bounds, MODEL_FORMAT, Model, ModelDef, Speaker, probability};
@@ -53,5 +55,6 @@ pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 pub use set::{RuleSet, RuleSetConfig};
+pub use validate::phone_plan::look_ups as phone_look_ups;
 
 pub use builtin::{builtin_sources, builtin_stream_sources};

@@ -39,6 +39,8 @@ const RETRY_EVERY_BYTES: usize = 64;
 /// What is rejected may be 16 KiB long, begin at every word, and be read by every check of the rule.
 const RETRIED_BYTES_MIN: usize = 16 * 1024;
 const RETRIED_FACTOR_MAX: usize = 4;
+/// Bytes after a value that its pattern may read to see where it ends, and that the next match may begin with.
+const DELIMITER_BYTES_MAX: usize = 4;
 /// What work costs, in nanoseconds of one processor, about; measured without link-time optimisation. Counted rather than
 /// timed, so that a text always costs the same: for each byte of a window that a pattern is asked about, for each byte that
 /// its exact form reads after the relaxed one said yes, more by a byte for so many bytes of the pattern; for each byte of the
@@ -414,7 +416,9 @@ impl Search<'_, '_> {
                 continue;
             }
             let Some(found) = self.find(point.clone(), Anchored::Yes) else { continue };
-            if self.accept(&found, matches) || !self.may_retry(&found) {
+            if self.accept(&found, matches) {
+                done = behind(&found, matches);
+            } else if !self.may_retry(&found) {
                 done = found.end;
             }
         }
@@ -428,7 +432,9 @@ impl Search<'_, '_> {
                 let Some(found) = self.find(at..window.end, Anchored::No) else { break };
                 // What calls for a look at a command confirms nothing: another may begin inside of it.
                 let is_over = self.accept(&found, matches) && self.rule.def.commands.is_empty();
-                if is_over || self.retries == 0 || !self.may_retry(&found) {
+                if is_over {
+                    at = behind(&found, matches);
+                } else if self.retries == 0 || !self.may_retry(&found) {
                     at = found.end;
                 } else {
                     self.retries -= 1;
@@ -540,6 +546,14 @@ impl Search<'_, '_> {
         let span = shape.span_group.and_then(|group| captures.get_group(group)).map(|span| span.range());
         (!value.is_empty()).then(|| (value.clone(), span.filter(|span| !span.is_empty()).unwrap_or(value)))
     }
+}
+
+/// Where the search goes on behind an accepted match: behind the value, when the pattern read no more than a delimiter
+/// after it, which may be the one before the next value; else behind the whole match.
+fn behind(whole: &Range<usize>, matches: &[Match]) -> usize {
+    let end = matches.last().map_or(whole.end, |found| found.range.end);
+    let is_near = end > whole.start && end < whole.end && whole.end - end <= DELIMITER_BYTES_MAX;
+    if is_near { end } else { whole.end }
 }
 
 /// The line that `at` stands in, up to [`LINE_BYTES`] either side.

@@ -288,6 +288,9 @@ pub struct RuleDef {
     /// is looked at after those of all other rules, and nothing is reported where it could not be read.
     #[serde(default)]
     pub any_command: bool,
+    /// ISO 3166-1 codes of the countries whose numbers or papers it is about; empty for what is of no country.
+    #[serde(default)]
+    pub countries: Vec<String>,
     /// Roles the rule applies to; absent means all.
     pub roles: Option<Vec<Role>>,
     /// Surfaces the rule applies to; absent means all.
@@ -338,6 +341,7 @@ impl RuleDef {
             near_distance: sixty(),
             commands: Vec::new(),
             any_command: false,
+            countries: Vec::new(),
             roles: None,
             surfaces: None,
             description,

@@ -230,6 +230,24 @@ fn a_finding_may_span_more_than_its_value() {
 }
 
 #[test]
+fn values_that_share_a_delimiter_are_all_found() {
+    let set = compile(&rule(
+        "trigger = 'digits'\ntrigger_min = 4\npattern = '(?:^|[^0-9])(?P<value>[0-9]{4})(?:[^0-9]|$)'",
+    ))
+    .expect("valid");
+    for (text, found) in [
+        ("1234 5678 9012", vec![0..4, 5..9, 10..14]),
+        ("1234,5678", vec![0..4, 5..9]),
+        ("12345 6789", vec![6..10]),
+    ] {
+        let mut matches = Vec::new();
+        set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+            .expect("no budget");
+        assert_eq!(matches.into_iter().map(|m| m.range).collect::<Vec<_>>(), found, "{text}");
+    }
+}
+
+#[test]
 fn rules_about_credentials_name_their_documentation_and_the_way_to_revoke() {
     const WAYS: [&str; 9] = [
         "revoke",

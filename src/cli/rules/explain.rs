@@ -264,6 +264,9 @@ pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact
         facts.push(("exclusions", format!("{} patterns drop a match", written.excludes)));
     }
     facts.push(("applies to", applies_to(rule)));
+    if !rule.countries.is_empty() {
+        facts.push(("countries", rule.countries.codes().collect::<Vec<_>>().join(", ")));
+    }
     facts
 }
 

@@ -52,23 +52,57 @@ pub(super) fn is_inside_number(before: &str, after: &str) -> bool {
     let (last, last_but_one) = (back.next(), back.next());
     let mut ahead = after.bytes();
     let (first, second) = (ahead.next(), ahead.next());
-    let is_hex = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
     let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     let joined_left = match last {
-        Some(b'.' | b',') => is_digit(last_but_one),
-        Some(b'-') => is_hex(last_but_one),
+        Some(b',') => is_digit(last_but_one) && !is_in_row(before, after),
+        Some(b'.') => is_digit(last_but_one),
+        Some(b'-') => is_hex_word(before[..before.len() - 1].bytes().rev()),
         Some(b'_') => true,
         Some(byte) => byte.is_ascii_alphanumeric(),
         None => false,
     };
     let joined_right = match first {
-        Some(b'.' | b',') => is_digit(second),
-        Some(b'-') => is_hex(second),
+        Some(b',') => is_digit(second) && !is_in_row(before, after),
+        Some(b'.') => is_digit(second),
+        Some(b'-') => is_hex_word(after[1..].bytes()),
         Some(b'_') => true,
         Some(byte) => byte.is_ascii_alphanumeric(),
         None => false,
     };
     joined_left || joined_right
+}
+
+/// Whether the word that comes next is one of hexadecimal digits, as a part of a UUID or of an identifier is and `Fax` is
+/// not.
+fn is_hex_word(bytes: impl Iterator<Item = u8>) -> bool {
+    let mut word = bytes.take_while(u8::is_ascii_alphanumeric).peekable();
+    word.peek().is_some() && word.all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether commas around a value part it from its neighbours in a row of values, and are no decimal comma: there is one
+/// on either side, or the digits behind the only one are more than decimals have, or go on in groups.
+fn is_in_row(before: &str, after: &str) -> bool {
+    let left = before.strip_suffix(',').map(|rest| trailing_digits(rest));
+    let right = after.strip_prefix(',').map(|rest| leading_digits(rest));
+    match (left, right) {
+        (Some(_), Some(_)) => true,
+        (Some(digits), None) => digits > 6,
+        (None, Some(digits)) => digits > 6 || goes_on_in_groups(&after[1 + digits..]),
+        (None, None) => false,
+    }
+}
+
+/// Whether a dash or a slash and a digit come next.
+fn goes_on_in_groups(text: &str) -> bool {
+    text.strip_prefix(['-', '/']).is_some_and(|rest| leading_digits(rest) > 0)
+}
+
+fn leading_digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+fn trailing_digits(text: &str) -> usize {
+    text.bytes().rev().take_while(u8::is_ascii_digit).count()
 }
 
 /// Whether `value` can be a card number where it stands.

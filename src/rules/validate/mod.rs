@@ -17,6 +17,7 @@ mod national;
 mod national_more;
 mod network;
 mod phone;
+pub(super) mod phone_plan;
 mod pickle;
 mod placeholder;
 mod randomness;
@@ -49,6 +50,11 @@ pub enum Validator {
     PhoneE164,
     /// Digit count of a national telephone number, and not a date, an epoch time or one repeated digit.
     PhoneLocal,
+    /// Telephone number in international form that the numbering plan of its calling code knows; see
+    /// [`phone_plan::is_dialled`], which decides once the match stands.
+    PhonePlan,
+    /// Telephone number that is one in a region of the policy or one named beside it; as before.
+    PhoneRegion,
     /// A dotted quad that is an address: octets in range, and no version or section number by its neighbourhood.
     Ipv4,
     /// An IPv6 address with at least two groups, not a time and not a scope operator.
@@ -130,6 +136,8 @@ const PLAIN: &[(&str, Validator)] = &[
     ("phone-nanp", Validator::PhoneNanp),
     ("phone-e164", Validator::PhoneE164),
     ("phone-local", Validator::PhoneLocal),
+    ("phone-plan", Validator::PhonePlan),
+    ("phone-region", Validator::PhoneRegion),
     ("ipv4", Validator::Ipv4),
     ("ipv6", Validator::Ipv6),
     ("mac", Validator::Mac),
@@ -170,6 +178,8 @@ impl Validator {
         "phone-nanp",
         "phone-e164",
         "phone-local",
+        "phone-plan",
+        "phone-region",
         "ipv4",
         "ipv6",
         "mac",
@@ -231,6 +241,8 @@ impl Validator {
             Self::PhoneNanp => phone::is_nanp(value, before, after),
             Self::PhoneE164 => phone::is_e164(value, before, after),
             Self::PhoneLocal => phone::is_local(value, before, after),
+            Self::PhonePlan => phone::is_international(value, before, after),
+            Self::PhoneRegion => phone::is_national(value, before, after),
             Self::Ipv4 => network::is_ipv4(value, before, after),
             Self::Ipv6 => network::is_ipv6(value, before, after),
             Self::Mac => network::is_mac(value, before, after),

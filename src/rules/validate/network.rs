@@ -118,8 +118,9 @@ pub(super) fn is_ipv6(value: &str, before: &str, after: &str) -> bool {
         || after.starts_with(|c: char| c.is_alphanumeric() || c == ':' || c == '_' || c == '(');
     // `ab::cd` and `dead::beef` may be scopes of a program; an address of two groups has a digit in it.
     let is_scope = groups <= 2 && !value.bytes().any(|byte| byte.is_ascii_digit());
-    let is_bare =
-        address.is_unspecified() || (groups < 2 && !address.is_loopback() && !value.starts_with("f"));
+    // `::192.0.2.1` has one group by its colons, and four numbers.
+    let is_bare = address.is_unspecified()
+        || (groups < 2 && !value.contains('.') && !address.is_loopback() && !value.starts_with("f"));
     !is_joined && !is_scope && !is_bare
 }
 

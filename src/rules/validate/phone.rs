@@ -225,7 +225,13 @@ pub(super) fn is_nanp(value: &str, before: &str, after: &str) -> bool {
         rest if rest.len() == 10 => rest,
         _ => return false,
     };
-    is_nanp_national(national) && !is_part_of_more(before, after)
+    // `217/857/1092/4` goes on.
+    let goes_on = value.contains('/') && after.strip_prefix('/').is_some_and(starts_with_digit);
+    is_nanp_national(national) && !goes_on && !is_part_of_more(before, after)
+}
+
+fn starts_with_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 fn is_nanp_national(national: &[u8]) -> bool {
@@ -239,8 +245,16 @@ fn is_nanp_national(national: &[u8]) -> bool {
         && is_varied(&national[1..])
 }
 
+/// The text behind a number; none of it where that begins with an extension.
+fn behind_extension(after: &str) -> &str {
+    let is_extension = after.strip_prefix(['x', 'X']).is_some_and(starts_with_digit)
+        || after.get(..3).is_some_and(|head| head.eq_ignore_ascii_case("ext"));
+    if is_extension { "" } else { after }
+}
+
 /// Whether the digits continue on either side as one number, a decimal or an identifier.
 fn is_part_of_more(before: &str, after: &str) -> bool {
+    let after = behind_extension(after);
     let is_signed = before.ends_with('+') || before.ends_with('#') || before.ends_with('$');
     is_signed || is_inside_number(before, after)
 }
@@ -261,7 +275,27 @@ pub(super) fn is_e164(value: &str, before: &str, after: &str) -> bool {
     let fits = |length: usize| (*shortest..=*longest).contains(&length);
     let is_length_right = fits(national.len()) || fits(significant.len());
     let is_plan_right = *code != "1" || is_nanp_national(&digits_of(national));
-    is_length_right && is_plan_right && is_varied(&digits_of(national)) && !is_inside_number(before, after)
+    is_length_right
+        && is_plan_right
+        && is_varied(&digits_of(national))
+        && !is_inside_number(before, behind_extension(after))
+}
+
+/// Whether digits can be a number in international form, whatever the plans say.
+pub(super) fn is_international(value: &str, before: &str, after: &str) -> bool {
+    let digits = digits_of(value);
+    (7..=17).contains(&digits.len())
+        && is_varied(&digits)
+        && !is_inside_number(before, behind_extension(after))
+}
+
+/// Whether digits can be a number in a national form, whatever the plans say: no date, no amount, no version.
+pub(super) fn is_national(value: &str, before: &str, after: &str) -> bool {
+    let digits = digits_of(value);
+    (6..=14).contains(&digits.len())
+        && is_varied(&digits)
+        && !is_written_date(&digits, value)
+        && !is_part_of_more(before, after)
 }
 
 /// Whether digits written in a national style can be a telephone number: 7 to 12 of them, and no date or time stamp.

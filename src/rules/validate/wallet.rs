@@ -32,9 +32,20 @@ fn base58_decode(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// The letters of the XRP Ledger in the order of their values; see <https://xrpl.org/docs/references/protocol/data-types/base58-encodings>.
+const XRP58: &[u8; 58] = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz";
+
+/// The same value written with the letters of Bitcoin; `None` for a foreign character.
+fn from_xrp(text: &str) -> Option<String> {
+    text.bytes()
+        .map(|byte| Some(char::from(BASE58[XRP58.iter().position(|known| *known == byte)?])))
+        .collect()
+}
+
 /// Whether the last four bytes are the head of the double SHA-256 of the rest.
 pub(super) fn is_base58check(value: &str) -> bool {
-    let Some(bytes) = base58_decode(value) else { return false };
+    let respelt = value.starts_with('r').then(|| from_xrp(value)).flatten();
+    let Some(bytes) = base58_decode(respelt.as_deref().unwrap_or(value)) else { return false };
     let Some(cut) = bytes.len().checked_sub(4).filter(|cut| *cut >= 20) else { return false };
     let (payload, check) = bytes.split_at(cut);
     Sha256::digest(Sha256::digest(payload))[..4] == *check
