@@ -41,6 +41,12 @@ pub(super) struct CheckArguments {
     /// Plugins to run besides those the policy requires.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     plugins: Vec<String>,
+    /// Personal data to excuse, where the policy lets callers do so; may be given more than once.
+    #[arg(long, value_name = "VALUE")]
+    allow: Vec<String>,
+    /// Countries whose personal data is looked for, where the policy lets callers narrow them.
+    #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
+    countries: Vec<String>,
     /// Also print the text with credentials and personal data replaced.
     #[arg(long)]
     redact: bool,
@@ -112,6 +118,8 @@ fn request(arguments: &CheckArguments, text: String) -> v1::CheckMessagesRequest
         redact: arguments.redact,
         reveal_matches: arguments.reveal,
         plugins: arguments.plugins.clone(),
+        allow_list: arguments.allow.clone(),
+        countries: arguments.countries.clone(),
         direction: direction.into(),
         ..Default::default()
     }
@@ -136,7 +144,9 @@ fn check_here(
     let messages = convert::conversation(&asked).map_err(Failure::data)?;
     let policies = rules.snapshot.policies();
     let named = if asked.policy.is_empty() { None } else { policies.get(&asked.policy) };
-    let explained = explain(&rules, named.unwrap_or(policies.default_policy()), &messages, &response);
+    let excuses = &asked.allow_list;
+    let policy = named.unwrap_or(policies.default_policy());
+    let explained = explain(&rules, policy, &messages, excuses, &response);
     Ok((response, Some(explained)))
 }
 
@@ -156,6 +166,8 @@ pub(super) fn check_with(
         caller_roles: OPERATOR,
         tenant: "",
         plugins: &request.plugins,
+        allow_list: convert::allow_list(&request.allow_list).map_err(Failure::data)?,
+        countries: convert::countries(&request.countries).map_err(Failure::data)?,
         direction: convert::direction(request.direction).map_err(Failure::internal)?,
         encoding: convert::offset_encoding(request.offset_encoding).map_err(Failure::internal)?,
         redact: request.redact,

@@ -10,11 +10,11 @@ use super::snippet::printable;
 use super::{Output, Style};
 use crate::decision::Category;
 use crate::detect::concepts::Explanation;
-use crate::detect::{INJECTION, Request};
+use crate::detect::{INJECTION, PII, Request};
 use crate::grpc::explain::{changes, summary};
 use crate::messages::Message;
 use crate::pb::v1;
-use crate::policy::Policy;
+use crate::policy::{AllowList, Policy};
 use crate::rules::{Budget, Role};
 
 /// Width of the column of headings.
@@ -32,20 +32,53 @@ pub(super) struct Explained {
     concepts: Vec<Explanation>,
 }
 
-/// Explains `response`, the answer to `messages` under `policy`.
+/// Explains `response`, the answer to `messages` under `policy`, of which the caller excuses `excuses`.
 pub(super) fn explain(
     rules: &Rules,
     policy: &Policy,
     messages: &[Message<'_>],
+    excuses: &[String],
     response: &v1::CheckMessagesResponse,
 ) -> Explained {
     let findings = response.findings.iter();
     let role = messages.first().map_or(Role::User, |message| message.role);
+    let mut told = summary(policy, response);
+    if !excuses.is_empty() && !policy.heeds_caller_allow_list() {
+        told.push_str("; the allow list of the request is not heeded, as `pii.caller_allow_list` is off");
+    }
+    let excuses = AllowList::new(excuses.to_vec());
     Explained {
-        summary: summary(policy, response),
-        findings: findings.map(|finding| of_finding(rules, policy, role, finding)).collect(),
+        summary: told,
+        findings: findings
+            .map(|finding| {
+                let mut facts = of_finding(rules, policy, role, finding);
+                facts.extend(excused_by(policy, messages, &excuses, finding).map(|by| ("excused by", by)));
+                facts
+            })
+            .collect(),
         concepts: concepts(rules, messages),
     }
+}
+
+/// What excuses a suppressed finding of personal data; none for another finding.
+fn excused_by(
+    policy: &Policy,
+    messages: &[Message<'_>],
+    excuses: &AllowList,
+    finding: &v1::Finding,
+) -> Option<String> {
+    let is_excused = finding.suppressed && Category::new(finding.category.as_str()).is_within(PII);
+    let span = finding.span.as_ref().filter(|_| is_excused)?;
+    let message = messages.get(span.message_index as usize)?;
+    let field = message.fields.iter().find(|field| field.path.to_pointer() == span.path)?;
+    let value = field.text.get(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?)?;
+    Some(if policy.allow_list().allows(value) {
+        "`pii.allow_list` of the policy".to_owned()
+    } else if policy.heeds_caller_allow_list() && excuses.allows(value) {
+        "`allow_list` of the request, which the policy heeds".to_owned()
+    } else {
+        "an entry of `suppressions`".to_owned()
+    })
 }
 
 /// What the model of the rules weighed in each text; none where nothing spoke for an attack.

@@ -19,7 +19,7 @@ use crate::messages::{CheckOutcome, CheckRequest, Field, FieldPath, Message, Mes
 use crate::monitor::{self, Attachment, Effect, Event, Ids, Limits, Plan, Session};
 use crate::pb::v1;
 use crate::policy::{CallerRole, DEFAULT_POLICY, Snapshot};
-use crate::rules::Role;
+use crate::rules::{CountrySet, Role};
 use crate::text::OffsetEncoding;
 use crate::tools::ToolEngine;
 
@@ -61,6 +61,8 @@ impl<'s> EngineJudge<'s> {
             caller_roles: &[CallerRole::Admin],
             tenant: "",
             plugins: &[],
+            allow_list: &[],
+            countries: CountrySet::EMPTY,
             direction: Direction::Input,
             encoding: OffsetEncoding::Utf8,
             redact,

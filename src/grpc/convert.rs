@@ -8,6 +8,7 @@ use super::RequestError;
 use crate::decision::{Decision, Direction, RiskLevel, Severity, Unjudged};
 use crate::messages::{CheckOutcome, Field, FieldPath, Message, RedactedField, Reported, parse_role};
 use crate::pb::v1;
+use crate::rules::CountrySet;
 use crate::text::OffsetEncoding;
 
 /// The messages of a request as the engine reads them.
@@ -74,6 +75,49 @@ pub fn direction(number: i32) -> Result<Direction, RequestError> {
         Ok(v1::Direction::Output) => Ok(Direction::Output),
         Err(_) => Err(RequestError::field("direction", format!("{number} is no Direction"))),
     }
+}
+
+/// Most entries of an allow-list of a request.
+const ALLOWED_MAX: usize = 1_000;
+/// Longest entry, in bytes: the longest e-mail address.
+const ALLOWED_BYTES_MAX: usize = 320;
+
+/// Personal data that the caller excuses.
+///
+/// # Errors
+/// Too many entries, or one that is empty or too long.
+pub fn allow_list(entries: &[String]) -> Result<&[String], RequestError> {
+    if entries.len() > ALLOWED_MAX {
+        let message = format!("has {} entries; send at most {ALLOWED_MAX}", entries.len());
+        return Err(RequestError::field("allow_list", message));
+    }
+    for (at, entry) in entries.iter().enumerate() {
+        let fault = match entry.len() {
+            _ if entry.trim_matches([' ', '@']).is_empty() => {
+                "is empty; send a value, or leave it out".to_owned()
+            }
+            bytes if bytes > ALLOWED_BYTES_MAX => {
+                format!("has {bytes} bytes; a value has at most {ALLOWED_BYTES_MAX}")
+            }
+            _ => continue,
+        };
+        return Err(RequestError::field(format!("allow_list[{at}]"), fault));
+    }
+    Ok(entries)
+}
+
+/// The countries whose personal data the caller wants looked for.
+///
+/// # Errors
+/// A code that is no country's.
+pub fn countries(codes: &[String]) -> Result<CountrySet, RequestError> {
+    let mut countries = CountrySet::EMPTY;
+    for (at, code) in codes.iter().enumerate() {
+        countries
+            .add(code)
+            .map_err(|error| RequestError::field(format!("countries[{at}]"), error.to_string()))?;
+    }
+    Ok(countries)
 }
 
 /// The unit of offsets; absent means UTF-8 bytes.

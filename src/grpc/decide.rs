@@ -18,7 +18,9 @@ use crate::decision::{Decision, Finding};
 use crate::messages::{CheckOutcome, CheckRequest};
 use crate::pb::v1;
 use crate::policy::{AuditQuery, Snapshot};
-use crate::telemetry::{Cache, CacheLookedUp, Code, Metrics, PluginRan, RequestDecided, RequestRefused, Rpc};
+use crate::telemetry::{
+    Cache, CacheLookedUp, Code, Metrics, PersonalDataExcused, PluginRan, RequestDecided, RequestRefused, Rpc,
+};
 
 /// Judges one request, which came at `came`. Counts, logs and records what came of it, a refusal included.
 ///
@@ -84,6 +86,8 @@ async fn judge(
             caller_roles: identity.roles,
             tenant: context.map_or("", |c| &c.tenant),
             plugins: &request.plugins,
+            allow_list: convert::allow_list(&request.allow_list)?,
+            countries: convert::countries(&request.countries)?,
             direction: convert::direction(request.direction)?,
             encoding: convert::offset_encoding(request.offset_encoding)?,
             redact: request.redact,
@@ -125,6 +129,8 @@ impl Event<'_> {
             PluginRan { plugin, elapsed: *elapsed }.emit(&shared.metrics);
         }
         CacheLookedUp { cache: Cache::Messages, hits: outcome.cache_hits, misses: outcome.cache_misses }
+            .emit(&shared.metrics);
+        PersonalDataExcused { by_policy: outcome.excused.by_policy, by_request: outcome.excused.by_request }
             .emit(&shared.metrics);
         RequestDecided {
             rpc: self.rpc,

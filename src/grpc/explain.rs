@@ -54,7 +54,8 @@ pub fn changes(policy: &Policy, role: Role, finding: &v1::Finding, category: &Ca
     let mut changes = Vec::new();
     if finding.suppressed {
         changes.push(
-            "it would count without the entry of `suppressions` or `pii.allow_list` that excuses it"
+            "it would count without the entry of `suppressions`, of `pii.allow_list` or of the request's `allow_list` \
+             that excuses it"
                 .to_owned(),
         );
         return changes;

@@ -19,7 +19,7 @@ use crate::detect::{INJECTION, Reported, Request};
 use crate::messages::{CheckRequest, parse_role};
 use crate::pb::v1;
 use crate::policy::{Policy, Snapshot};
-use crate::rules::{Budget, Role};
+use crate::rules::{Budget, CountrySet, Role};
 
 /// How long one trial may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -196,6 +196,8 @@ impl Asked<'_> {
             caller_roles: self.identity.roles,
             tenant: self.identity.tenant(),
             plugins: &[],
+            allow_list: &[],
+            countries: CountrySet::EMPTY,
             direction: crate::decision::Direction::Input,
             encoding: convert::offset_encoding(self.unit.into())?,
             redact: false,

@@ -15,7 +15,7 @@ use crate::messages::{
 use crate::pb::v1;
 use crate::pb::v1::policy_service_server::PolicyService;
 use crate::policy::{CallerRole, PolicySet, Reload, Snapshot};
-use crate::rules::{RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
+use crate::rules::{CountrySet, RuleProblem, RuleSet, RuleSetConfig, RuleSource, self_check};
 use crate::telemetry::{PolicyRejected, PolicyReloaded};
 use crate::tools::{COMMAND_SAFETY, PATH_AUDIT, PreparedTools};
 
@@ -242,6 +242,8 @@ async fn try_out(request: &v1::TestRuleRequest) -> Result<v1::TestRuleResponse, 
                 caller_roles: &[CallerRole::Agent],
                 tenant: "",
                 plugins: &plugins,
+                allow_list: &[],
+                countries: CountrySet::EMPTY,
                 direction: crate::decision::Direction::Input,
                 encoding,
                 redact: false,

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::CacheConfig;
 use crate::detect::Scanned;
-use crate::rules::{Role, Surface};
+use crate::rules::{CountrySet, Role, Surface};
 
 /// Bytes one entry costs besides its findings: key, pointers, bookkeeping of the cache; measured, rounded up.
 const ENTRY_BYTES: usize = 256;
@@ -24,6 +24,15 @@ const TEXT_BYTES_MIN: usize = 48;
 
 /// Identity of a scan.
 pub(super) type Key = [u8; 32];
+
+/// What of the rules a scan runs.
+#[derive(Clone, Copy)]
+pub(super) struct ScanScope<'a> {
+    /// Plugins, as bits of the rule set.
+    pub plugins: u32,
+    /// Countries whose rules run; empty means all.
+    pub countries: &'a CountrySet,
+}
 
 /// A bounded cache of scans.
 pub struct FindingCache {
@@ -53,7 +62,7 @@ impl FindingCache {
         text: &str,
         role: Role,
         surface: Surface,
-        plugins: u32,
+        scope: ScanScope<'_>,
         rules_revision: &str,
     ) -> Option<Key> {
         if self.entries.is_none() || text.len() < TEXT_BYTES_MIN {
@@ -64,7 +73,8 @@ impl FindingCache {
         // Nobody learns from a quick answer what another tenant sent.
         hash.update((tenant.len() as u64).to_le_bytes());
         hash.update(tenant);
-        hash.update(plugins.to_le_bytes());
+        hash.update(scope.plugins.to_le_bytes());
+        scope.countries.bytes().for_each(|word| hash.update(word));
         hash.update((rules_revision.len() as u64).to_le_bytes());
         hash.update(rules_revision);
         hash.update(text);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
+use super::cache::ScanScope;
 use super::plugin::{Descriptor, Plugin, PluginCall, guarded};
 use super::redact::RedactedField;
 use super::report;
@@ -15,8 +16,8 @@ use crate::decision::{Category, Direction, Finding, Mode, Reason, Severity, Span
 use crate::detect::redact::{self, Placeholders, Secret};
 use crate::detect::{self, BUILTIN_PLUGINS, Detected, PII, Reported, SECRETS, Scanned, fingerprint};
 use crate::outbound::Until;
-use crate::policy::{CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
-use crate::rules::{Budget, Role};
+use crate::policy::{AllowList, CallerRole, Policy, Snapshot, SuppressionQuery, Verdict};
+use crate::rules::{Budget, CountrySet, Role};
 use crate::text::OffsetEncoding;
 
 /// Text of a request from which it is scanned off the asynchronous workers, in bytes: about 0.3 ms of work.
@@ -37,6 +38,10 @@ pub struct CheckRequest<'a> {
     pub tenant: &'a str,
     /// Plugins to run besides those the policy requires.
     pub plugins: &'a [String],
+    /// Personal data that the caller excuses; has an effect only where the policy lets callers do so.
+    pub allow_list: &'a [String],
+    /// Countries whose personal data the caller wants looked for; narrows where the policy lets callers do so.
+    pub countries: CountrySet,
     /// Which way the messages go.
     pub direction: Direction,
     /// Unit of the offsets in the answer.
@@ -66,6 +71,8 @@ pub struct CheckOutcome {
     pub unjudged: Vec<Unjudged>,
     /// Fields that redaction changed.
     pub redacted: Vec<RedactedField>,
+    /// How much personal data was excused, and by whom.
+    pub excused: Excused,
     /// The policy that decided.
     pub policy: Arc<Policy>,
     /// Plugins that ran, with the time each took; built-in ones share one pass and so one time.
@@ -76,6 +83,15 @@ pub struct CheckOutcome {
     pub cache_hits: u64,
     /// Fields that the cache did not know.
     pub cache_misses: u64,
+}
+
+/// How many findings of personal data were excused by an allow-list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excused {
+    /// By `pii.allow_list` of the policy.
+    pub by_policy: u64,
+    /// By the `allow_list` of the request alone.
+    pub by_request: u64,
 }
 
 /// Why a request has no outcome.
@@ -143,6 +159,10 @@ struct Plan<'a> {
     asynchronous: Vec<Arc<dyn Plugin>>,
     runs_structure: bool,
     now: Option<Timestamp>,
+    /// What the caller excuses; empty where the policy does not heed it.
+    caller_allow_list: AllowList,
+    /// Countries whose personal data is looked for; empty means all.
+    countries: CountrySet,
 }
 
 /// What the synchronous pass gathers.
@@ -215,6 +235,7 @@ impl MessageEngine {
         let redacted =
             if request.redact { self.redact(&plan, &request, &pass.findings)? } else { Vec::new() };
         let findings_total = pass.findings.len();
+        let excused = excused(&plan, &request, &pass.findings);
         // Everything found counts, also what does not fit into the answer.
         let mut verdict = plan.policy.decide(&pass.findings, &pass.unjudged);
         self.limit_findings(&plan, &request, &mut pass);
@@ -231,6 +252,7 @@ impl MessageEngine {
             findings_total,
             unjudged: pass.unjudged,
             redacted,
+            excused,
             policy: plan.policy.clone(),
             ran,
             bytes: pass.bytes,
@@ -286,6 +308,12 @@ impl MessageEngine {
             runs_structure: runs(structure::STRUCTURE),
             // The clock is read only where something can expire.
             now: (!policy.suppressions().is_empty()).then(Timestamp::now),
+            caller_allow_list: if policy.heeds_caller_allow_list() {
+                AllowList::new(request.allow_list.to_vec())
+            } else {
+                AllowList::default()
+            },
+            countries: policy.countries_for(&request.countries),
         })
     }
 
@@ -361,7 +389,8 @@ impl MessageEngine {
     ) -> Result<Arc<Scanned>, Stopped> {
         let surface = message.surface_of(field);
         let rules = plan.snapshot.scanner().rules();
-        let key = self.cache.key(tenant, field.text, message.role, surface, plan.bits, rules.revision());
+        let scope = ScanScope { plugins: plan.bits, countries: &plan.countries };
+        let key = self.cache.key(tenant, field.text, message.role, surface, scope, rules.revision());
         if let Some(known) = key.as_ref().and_then(|k| self.cache.get(k)) {
             pass.hits += 1;
             return Ok(known);
@@ -374,7 +403,8 @@ impl MessageEngine {
         };
         pass.bytes += field.text.len();
         let is_spent = || clock.is_spent();
-        let scanned = plan.snapshot.scanner().scan(request, &Budget { is_spent: &is_spent });
+        let budget = Budget { is_spent: &is_spent };
+        let scanned = plan.snapshot.scanner().scan_for(request, &plan.countries, &budget);
         let scanned = Arc::new(scanned.map_err(|_| clock.why())?);
         if let Some(key) = key {
             pass.misses += 1;
@@ -411,7 +441,8 @@ impl MessageEngine {
         }
         if finding.category.is_within(PII) {
             let value = text.get(finding.span.start..finding.span.end).unwrap_or_default();
-            finding.suppressed |= plan.policy.allow_list().allows(value);
+            finding.suppressed |=
+                plan.policy.allow_list().allows(value) || plan.caller_allow_list.allows(value);
         }
         Some(finding)
     }
@@ -603,7 +634,7 @@ impl MessageEngine {
                     let scanned = plan
                         .snapshot
                         .scanner()
-                        .scan(again, &Budget { is_spent: &is_spent })
+                        .scan_for(again, &plan.countries, &Budget { is_spent: &is_spent })
                         .map_err(|_| CheckError::DeadlineExceeded)?;
                     let remaining = scanned.findings.iter().filter_map(|detected| {
                         let span = SpanRef {
@@ -631,6 +662,21 @@ impl MessageEngine {
         }
         Ok(out)
     }
+}
+
+/// How many findings of personal data are suppressed because of a list.
+fn excused(plan: &Plan<'_>, request: &CheckRequest<'_>, findings: &[Finding]) -> Excused {
+    let mut excused = Excused::default();
+    for finding in findings.iter().filter(|finding| finding.suppressed && finding.category.is_within(PII)) {
+        let text = report::field_text(request.messages, &finding.span);
+        let value = text.get(finding.span.start..finding.span.end).unwrap_or_default();
+        if plan.policy.allow_list().allows(value) {
+            excused.by_policy += 1;
+        } else if plan.caller_allow_list.allows(value) {
+            excused.by_request += 1;
+        }
+    }
+    excused
 }
 
 /// Families that redaction takes out.

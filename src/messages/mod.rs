@@ -20,7 +20,7 @@ mod structure;
 
 pub use cache::FindingCache;
 pub use config::{CacheConfig, MessagesConfig};
-pub use engine::{CheckError, CheckOutcome, CheckRequest, MessageEngine};
+pub use engine::{CheckError, CheckOutcome, CheckRequest, Excused, MessageEngine};
 pub use input::{Conversation, Field, FieldPath, Message, parse_role};
 pub use llama_guard::{Generation, GenerationSetting, Hazard, LlamaGuard, LlamaGuardConfig};
 pub use plugin::{

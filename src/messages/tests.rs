@@ -8,7 +8,7 @@ use super::*;
 use crate::decision::{Category, Decision, Direction, FailMode, Finding, Reason, Severity, SpanRef};
 use crate::detect::Scanner;
 use crate::policy::{CallerRole, PolicySet, Snapshot, Source, Vocabulary, compile};
-use crate::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
+use crate::rules::{CountrySet, Role, RuleSet, RuleSetConfig, RuleSource};
 use crate::text::OffsetEncoding;
 
 const RULES: &str = r#"
@@ -117,6 +117,8 @@ fn request<'a>(messages: &'a [Message<'a>]) -> CheckRequest<'a> {
         caller_roles: &[CallerRole::Agent],
         tenant: "",
         plugins: &[],
+        allow_list: &[],
+        countries: CountrySet::EMPTY,
         direction: Direction::Input,
         encoding: OffsetEncoding::Utf8,
         redact: false,
@@ -274,4 +276,147 @@ async fn a_timeout_of_the_shared_pass_is_told_for_every_plugin_in_it() {
     let outcome = engine(Vec::new()).check(&snapshot(policy), request(&messages)).await.expect("an outcome");
     assert_eq!(outcome.verdict.decision, Decision::Block);
     assert_eq!((&*outcome.unjudged[0].plugin, outcome.unjudged[0].reason), ("secrets", Reason::Timeout));
+}
+
+const PERSONAL: &str = r#"
+plugin = "pii"
+[[rule]]
+id = "pii.test-mail"
+category = "pii.email"
+severity = "critical"
+trigger = "separator"
+separators = "@"
+pattern = '[a-z]{1,20}@[a-z]{1,20}[.]example'
+description = "An address of these tests."
+recommendation = "None."
+examples = ["ann@corp.example"]
+negative_examples = ["ann"]
+[[rule]]
+id = "pii.test-german"
+category = "pii.national_id"
+severity = "critical"
+countries = ["DE"]
+literals = ["de-no"]
+pattern = 'de-no [0-9]{6}'
+description = "A German number of these tests."
+recommendation = "None."
+examples = ["de-no 123456"]
+negative_examples = ["de-no 1"]
+[[rule]]
+id = "pii.test-french"
+category = "pii.national_id"
+severity = "critical"
+countries = ["FR"]
+literals = ["fr-no"]
+pattern = 'fr-no [0-9]{6}'
+description = "A French number of these tests."
+recommendation = "None."
+examples = ["fr-no 123456"]
+negative_examples = ["fr-no 1"]
+"#;
+
+/// What a request sends about personal data.
+#[derive(Clone, Copy, Default)]
+struct Asked<'a> {
+    allow_list: &'a [&'a str],
+    countries: &'a [&'a str],
+}
+
+async fn judge_personal(policy: &str, asked: Asked<'_>, text: &str) -> CheckOutcome {
+    let sources =
+        [RuleSource::custom("t.toml", "secrets", RULES), RuleSource::custom("p.toml", "pii", PERSONAL)];
+    let rules = RuleSet::compile(&sources, &RuleSetConfig::default()).expect("valid rules");
+    let policies = compile(&[Source { file: "default.yaml", text: policy }], &Vocabulary::default());
+    let snapshot = Snapshot::for_trial(policies.expect("a valid policy"), Scanner::new(Arc::new(rules)));
+    let allow_list: Vec<String> = asked.allow_list.iter().map(|entry| (*entry).to_owned()).collect();
+    let messages = [message(text)];
+    let request = CheckRequest {
+        allow_list: &allow_list,
+        countries: CountrySet::of(asked.countries.iter().copied()).expect("codes"),
+        redact: true,
+        ..request(&messages)
+    };
+    engine(Vec::new()).check(&snapshot, request).await.expect("an outcome")
+}
+
+#[tokio::test]
+async fn a_caller_excuses_personal_data_only_where_the_policy_lets_it() {
+    const MAIL: &str = "write to ann@corp.example";
+    for (policy, allow_list, text, decision, excused) in [
+        ("{}", &["ann@corp.example"][..], MAIL, Decision::Block, (0, 0)),
+        ("{ pii: { caller_allow_list: true } }", &["ann@corp.example"][..], MAIL, Decision::Allow, (0, 1)),
+        ("{ pii: { caller_allow_list: true } }", &["@corp.example"][..], MAIL, Decision::Allow, (0, 1)),
+        ("{ pii: { caller_allow_list: true } }", &["bob@corp.example"][..], MAIL, Decision::Block, (0, 0)),
+        ("{ pii: { caller_allow_list: true } }", &[][..], MAIL, Decision::Block, (0, 0)),
+        ("{ pii: { allow_list: [ann@corp.example] } }", &[][..], MAIL, Decision::Allow, (1, 0)),
+        (
+            "{ pii: { allow_list: ['@corp.example'], caller_allow_list: true } }",
+            &["ann@corp.example"][..],
+            MAIL,
+            Decision::Allow,
+            (1, 0),
+        ),
+        // A credential is never excused.
+        (
+            "{ pii: { caller_allow_list: true } }",
+            &["key_12345678"][..],
+            "key_12345678",
+            Decision::Block,
+            (0, 0),
+        ),
+    ] {
+        let outcome = judge_personal(policy, Asked { allow_list, ..Asked::default() }, text).await;
+        assert_eq!(outcome.verdict.decision, decision, "{policy} {allow_list:?}");
+        assert_eq!(
+            (outcome.excused.by_policy, outcome.excused.by_request),
+            excused,
+            "{policy} {allow_list:?}"
+        );
+        assert_eq!(outcome.reported.len(), 1, "what is excused is reported");
+        // What is excused stays in the text.
+        assert_eq!(outcome.redacted.is_empty(), decision == Decision::Allow, "{policy} {allow_list:?}");
+    }
+}
+
+#[tokio::test]
+async fn rules_of_other_countries_do_not_run() {
+    const TEXT: &str = "de-no 123456 and fr-no 123456 and ann@corp.example";
+    const ALL: &[&str] = &["pii.test-german", "pii.test-french", "pii.test-mail"];
+    const GERMAN: &[&str] = &["pii.test-german", "pii.test-mail"];
+    const FRENCH: &[&str] = &["pii.test-french", "pii.test-mail"];
+    for (policy, countries, wanted) in [
+        ("{}", &[][..], ALL),
+        ("{ pii: { countries: [de] } }", &[][..], GERMAN),
+        ("{ pii: { countries: [US] } }", &[][..], &["pii.test-mail"][..]),
+        // The caller's set has no effect unless the policy lets it, and never widens.
+        ("{}", &["DE"][..], ALL),
+        ("{ pii: { caller_countries: true } }", &["DE"][..], GERMAN),
+        ("{ pii: { countries: [DE, FR], caller_countries: true } }", &["FR", "US"][..], FRENCH),
+        ("{ pii: { countries: [DE], caller_countries: true } }", &["FR"][..], GERMAN),
+    ] {
+        let outcome = judge_personal(policy, Asked { countries, ..Asked::default() }, TEXT).await;
+        let found: Vec<&str> = outcome.reported.iter().map(|one| &*one.finding.rule_id).collect();
+        assert_eq!(found, wanted, "{policy} {countries:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_for_one_country_is_not_remembered_for_another() {
+    let text = "de-no 123456 and fr-no 123456, in a text that is long enough to be remembered";
+    let sources = [RuleSource::custom("p.toml", "pii", PERSONAL)];
+    let rules = RuleSet::compile(&sources, &RuleSetConfig::default()).expect("valid rules");
+    let policy = Source { file: "default.yaml", text: "{ pii: { caller_countries: true } }" };
+    let policies = compile(&[policy], &Vocabulary::default()).expect("a valid policy");
+    let snapshot = Snapshot::for_trial(policies, Scanner::new(Arc::new(rules)));
+    let engine = engine(Vec::new());
+    let messages = [message(text)];
+    for (country, wanted, is_known) in
+        [("DE", "pii.test-german", false), ("FR", "pii.test-french", false), ("DE", "pii.test-german", true)]
+    {
+        let countries = CountrySet::of([country]).expect("a code");
+        let request = CheckRequest { countries, ..request(&messages) };
+        let outcome = engine.check(&snapshot, request).await.expect("an outcome");
+        let found: Vec<&str> = outcome.reported.iter().map(|one| &*one.finding.rule_id).collect();
+        assert_eq!((found, outcome.cache_hits == 1), (vec![wanted], is_known), "{country}");
+    }
 }

@@ -22,6 +22,7 @@ use super::suppression::Suppression;
 use super::tree::{Key, Node, Value};
 use super::values::{nearest, nearest_or_list, shown};
 use crate::decision::{FailMode, Mode};
+use crate::rules::CountrySet;
 
 /// Reads the tree of one file. The layer is of use only if no problem was added.
 pub(super) fn decode(
@@ -56,7 +57,7 @@ impl Decoder<'_> {
                 "rules" => layer.rules = self.rules(node, path),
                 "plugins" => layer.plugins = self.plugins(node, path),
                 "injection" => layer.system_role = self.injection(node, path),
-                "pii" => layer.allow_list = self.pii(node, path),
+                "pii" => self.pii(node, path, &mut layer),
                 "reveal" => layer.reveal = self.boolean(node, path),
                 "suppressions" => layer.suppressions = self.suppressions(node, path),
                 "audit" => self.audit(&mut layer, node, path),
@@ -233,8 +234,7 @@ impl Decoder<'_> {
         system_role
     }
 
-    fn pii(&mut self, node: &Node, path: &str) -> Vec<String> {
-        let mut allowed = Vec::new();
+    fn pii(&mut self, node: &Node, path: &str, layer: &mut Layer) {
         for (key, node) in self.mapping(node, path) {
             let inner = join(path, &key.text);
             match key.text.as_str() {
@@ -242,12 +242,27 @@ impl Decoder<'_> {
                     let items = self.list(node, &inner, "a list of values").unwrap_or_default();
                     let values = items.iter().enumerate();
                     let values: Vec<_> = values.map(|(i, item)| self.filled(item, &at(&inner, i))).collect();
-                    allowed.extend(values.into_iter().flatten().map(|value| value.value));
+                    layer.allow_list.extend(values.into_iter().flatten().map(|value| value.value));
                 }
+                "countries" => layer.countries = self.countries(node, &inner),
+                "caller_allow_list" => layer.caller_allow_list = self.boolean(node, &inner),
+                "caller_countries" => layer.caller_countries = self.boolean(node, &inner),
                 _ => self.unknown_key(key, path, PII_KEYS),
             }
         }
-        allowed
+    }
+
+    fn countries(&mut self, node: &Node, path: &str) -> Option<CountrySet> {
+        let items = self.list(node, path, "a list of country codes, such as `[DE, FR]`")?;
+        let mut countries = CountrySet::EMPTY;
+        for (i, item) in items.iter().enumerate() {
+            let Some(code) = self.filled(item, &at(path, i)) else { continue };
+            if let Err(error) = countries.add(&code.value) {
+                let what = format!("`{}` is no ISO 3166-1 code of a country", shown(&error.code));
+                self.report(code.place, what, error.fix());
+            }
+        }
+        Some(countries)
     }
 
     fn suppressions(&mut self, node: &Node, path: &str) -> Vec<Suppression> {

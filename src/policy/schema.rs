@@ -13,6 +13,7 @@ use super::streams::StreamsLayer;
 use super::suppression::Suppression;
 use super::tools::ToolSettings;
 use crate::decision::{FailMode, Hook, Mode, VerdictKind};
+use crate::rules::CountrySet;
 
 /// Plugins that are always there.
 pub const BUILT_IN_PLUGINS: &[&str] =
@@ -54,7 +55,7 @@ pub(super) const RULE_KEYS: &[&str] = &["mode"];
 pub(super) const PLUGIN_KEYS: &[&str] = &["mode", "fail", "timeout"];
 pub(super) const FAIL_KEYS: &[&str] = &["input", "output"];
 pub(super) const INJECTION_KEYS: &[&str] = &["system_role"];
-pub(super) const PII_KEYS: &[&str] = &["allow_list"];
+pub(super) const PII_KEYS: &[&str] = &["allow_list", "countries", "caller_allow_list", "caller_countries"];
 pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow", "filters"];
 pub(super) const AUDIT_FILTER_KEYS: &[&str] = &["rpcs", "tools", "agents", "sample_allow"];
 pub(super) const TOOLS_KEYS: &[&str] = &["known", "arguments"];
@@ -222,6 +223,13 @@ pub(super) struct Layer {
     /// Personal data that is excused: whole values, or `@corp.example` for every address of a domain. Adds to that of the
     /// policy below.
     pub(super) allow_list: Vec<String>,
+    /// Countries whose numbers and papers are looked for, by their ISO 3166-1 codes of two letters; empty: all. Rules of no
+    /// country always run. The regions in which telephone numbers without a calling code are tried.
+    pub(super) countries: Option<CountrySet>,
+    /// Whether the `allow_list` of a request excuses personal data as that of the policy does.
+    pub(super) caller_allow_list: Option<bool>,
+    /// Whether the `countries` of a request narrow those of the policy.
+    pub(super) caller_countries: Option<bool>,
     /// Whether a request with `reveal_matches` gets matched text in clear.
     pub(super) reveal: Option<bool>,
     /// Share of ALLOW decisions that are recorded, 0.0 to 1.0; all others always are.

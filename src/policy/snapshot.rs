@@ -17,6 +17,7 @@ use super::suppression::{self, Suppression, SuppressionQuery};
 use super::tools::ToolSettings;
 use super::yaml;
 use crate::decision::{Category, FailModes, Mode, Thresholds};
+use crate::rules::CountrySet;
 
 /// Time-out of a plugin whose policy names none.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
@@ -37,6 +38,9 @@ pub struct Policy {
     pub(super) plugins: BTreeMap<String, PluginSettings>,
     pub(super) system_role: Mode,
     pub(super) allow_list: AllowList,
+    pub(super) countries: CountrySet,
+    pub(super) caller_allow_list: bool,
+    pub(super) caller_countries: bool,
     pub(super) reveal: bool,
     pub(super) audit: AuditSettings,
     pub(super) suppressions: Vec<Suppression>,
@@ -129,6 +133,29 @@ impl Policy {
     /// Personal data that is excused.
     pub fn allow_list(&self) -> &AllowList {
         &self.allow_list
+    }
+
+    /// Countries whose personal data is looked for; empty means all.
+    pub fn countries(&self) -> &CountrySet {
+        &self.countries
+    }
+
+    /// Whether a request may excuse personal data by a list of its own.
+    pub fn heeds_caller_allow_list(&self) -> bool {
+        self.caller_allow_list
+    }
+
+    /// The countries whose personal data is looked for when a request names these (none: all). They narrow those of the
+    /// policy where it lets callers do so, and never widen them. Where nothing would be left, those of the policy stay.
+    pub fn countries_for(&self, asked: &CountrySet) -> CountrySet {
+        if !self.caller_countries || asked.is_empty() {
+            return self.countries;
+        }
+        if self.countries.is_empty() {
+            return *asked;
+        }
+        let both = self.countries.and(asked);
+        if both.is_empty() { self.countries } else { both }
     }
 
     /// Whether a caller may see the text that a finding matched.

@@ -263,6 +263,25 @@ fn lists_of_a_parent_can_be_lifted_by_name() {
 }
 
 #[test]
+fn settings_of_personal_data_are_inherited_and_the_safe_ones_hold_where_nothing_is_said() {
+    let default = "{ pii: { countries: [DE, NO], caller_allow_list: true } }";
+    let child = "{ pii: { countries: [fr], caller_countries: true } }";
+    let sources =
+        [Source { file: "default.yaml", text: default }, Source { file: "child.yaml", text: child }];
+    let set = compile(&sources, &Vocabulary::default()).unwrap();
+    let codes = |policy: &Policy| policy.countries().codes().collect::<Vec<_>>();
+    let (default, child) = (set.default_policy(), set.get("child").unwrap());
+    assert_eq!((codes(default), default.heeds_caller_allow_list()), (vec!["DE", "NO"], true));
+    assert_eq!((codes(child), child.heeds_caller_allow_list()), (vec!["FR"], true));
+    let asked = crate::rules::CountrySet::of(["FR", "US"]).unwrap();
+    assert_eq!(default.countries_for(&asked), *default.countries());
+    assert_eq!(child.countries_for(&asked).codes().collect::<Vec<_>>(), ["FR"]);
+    let built_in = PolicySet::built_in();
+    let built_in = built_in.default_policy();
+    assert!(!built_in.heeds_caller_allow_list() && built_in.countries_for(&asked).is_empty());
+}
+
+#[test]
 fn off_survives_tools_that_write_it_as_false() {
     assert_eq!(compile_one("plugins: { pii: { mode: false } }").plugin_mode("pii"), Mode::Off);
 }
@@ -377,6 +396,7 @@ fn every_listed_key_is_read() {
         nested("plugins:\n  pii:", schema::PLUGIN_KEYS),
         nested("plugins:\n  pii:\n    fail:", schema::FAIL_KEYS),
         nested("injection:", schema::INJECTION_KEYS),
+        nested("pii:", schema::PII_KEYS),
         nested("audit:", schema::AUDIT_KEYS),
         nested("audit:\n  filters:\n  -", schema::AUDIT_FILTER_KEYS),
         nested("suppressions:\n  -", schema::SUPPRESSION_KEYS),

@@ -36,8 +36,14 @@ pub(super) fn write(policy: &Policy) -> String {
         line(out, 1, "system_role", mode(role))
     });
     let allowed = policy.allow_list.entries();
-    section(&mut out, "pii", (!allowed.is_empty()).then_some(allowed), |out, allowed| {
-        line(out, 1, "allow_list", &flow_list(allowed.iter().map(|value| quote(value))));
+    section(&mut out, "pii", Some(allowed), |out, allowed| {
+        if !allowed.is_empty() {
+            line(out, 1, "allow_list", &flow_list(allowed.iter().map(|value| quote(value))));
+        }
+        // Quoted: a bare NO is a boolean to many readers of YAML.
+        line(out, 1, "countries", &flow_list(policy.countries.codes().map(quote)));
+        line(out, 1, "caller_allow_list", &policy.caller_allow_list.to_string());
+        line(out, 1, "caller_countries", &policy.caller_countries.to_string());
     });
     line(&mut out, 0, "reveal", &policy.reveal.to_string());
     section(&mut out, "audit", Some(&policy.audit), |out, audit| {

@@ -227,6 +227,24 @@ impl OverloadShed {
     }
 }
 
+/// Personal data was found and excused by an allow-list.
+#[derive(Clone, Copy, Debug)]
+pub struct PersonalDataExcused {
+    /// Findings that the list of the policy excused.
+    pub by_policy: u64,
+    /// Findings that the list of the request alone excused.
+    pub by_request: u64,
+}
+
+impl PersonalDataExcused {
+    /// Counts them; no log line.
+    pub fn emit(self, metrics: &Metrics) {
+        let [policy, request] = &metrics.pii_excused;
+        policy.increment(self.by_policy);
+        request.increment(self.by_request);
+    }
+}
+
 /// A check did not run to its end and the decision went on without it. `RequestDecided` emits it.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckFailedOpen<'a> {

@@ -67,6 +67,7 @@ struct Definition(&'static str, Kind, &'static str);
 const REQUESTS: &str = "portcullis_requests_total";
 const REQUEST_DURATION: &str = "portcullis_request_duration_seconds";
 const FINDINGS: &str = "portcullis_findings_total";
+const PII_EXCUSED: &str = "portcullis_pii_excused_total";
 const WOULD_BLOCK: &str = "portcullis_would_block_total";
 const PLUGIN_DURATION: &str = "portcullis_plugin_duration_seconds";
 const UNJUDGED: &str = "portcullis_unjudged_total";
@@ -119,6 +120,11 @@ const DEFINITIONS: [Definition; 34] = [
         "Time from a call taken to its answer ready, the wait for a processor included; decided requests only.",
     ),
     Definition(FINDINGS, Kind::Counter, "Findings reported, shadow and suppressed ones included."),
+    Definition(
+        PII_EXCUSED,
+        Kind::Counter,
+        "Findings of personal data that an allow-list excused, by whose list: policy or request.",
+    ),
     Definition(
         WOULD_BLOCK,
         Kind::Counter,
@@ -286,6 +292,8 @@ pub struct Metrics {
     audit_records: Counter,
     audit_dropped: Counter,
     audit_sampled_out: Counter,
+    /// By the list of the policy, and by that of the request.
+    pub(super) pii_excused: [Counter; 2],
     plugins: ArcSwap<HashMap<Arc<str>, Arc<PluginSeries>>>,
     /// Where undeclared plugins are counted.
     other_plugin: Arc<PluginSeries>,
@@ -373,6 +381,7 @@ impl Metrics {
             audit_records: counter(r, AUDIT_RECORDS, &[]),
             audit_dropped: counter(r, AUDIT_DROPPED, &[]),
             audit_sampled_out: counter(r, AUDIT_SAMPLED_OUT, &[]),
+            pii_excused: ["policy", "request"].map(|by| counter(r, PII_EXCUSED, &[("by", by)])),
             plugins: ArcSwap::default(),
             other_plugin: Arc::new(PluginSeries::new(r, OTHER, [])),
             interceptors: ArcSwap::default(),

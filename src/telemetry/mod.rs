@@ -19,8 +19,8 @@ pub use config::{LogConfig, LogFormat, TracingConfig};
 pub use events::{
     AuditDropped, AuthRejected, AuthReloaded, CacheLookedUp, CallerRefused, CertificatesLoaded,
     CheckFailedOpen, IncidentDecided, IncidentsUnwritten, InterceptorRan, LlmAsked, MONITOR, OverloadShed,
-    PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited, RequestDecided, RequestRefused,
-    ReviewStageRan, SessionEnded, SubmissionMoved,
+    PersonalDataExcused, PluginRan, PolicyLoaded, PolicyRejected, PolicyReloaded, RateLimited,
+    RequestDecided, RequestRefused, ReviewStageRan, SessionEnded, SubmissionMoved,
 };
 pub use labels::{
     AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc, ShedReason,

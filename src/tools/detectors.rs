@@ -1,7 +1,7 @@
 //! The detector core over a text of a call: what CheckMessages would find in it.
 
 use super::call::Call;
-use super::redact::{self, Payload};
+use super::redact::{self, Payload, PayloadScope};
 use super::step::InterceptError;
 use super::view;
 use crate::decision::{Finding, Unjudged};
@@ -27,7 +27,8 @@ pub(super) fn scan(
         rules.plugin_bits(plugins.iter().copied())
     };
     let is_spent = || view::is_spent(call);
-    let scanned = redact::scan(scanner, payload, text, bits, &Budget { is_spent: &is_spent })
+    let scope = PayloadScope { plugins: bits, countries: call.policy.countries() };
+    let scanned = redact::scan(scanner, payload, text, scope, &Budget { is_spent: &is_spent })
         .map_err(|stopped| view::redact_error(stopped.into()))?;
     let findings = scanned.findings.iter().map(|found| redact::finding(scanner, payload, found)).collect();
     let unjudged = if scanned.limit_hit { view::limit(call, plugins) } else { Vec::new() };

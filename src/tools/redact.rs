@@ -13,7 +13,7 @@ use super::json::{self, Document, Duplicates};
 use crate::decision::{Category, Finding, SpanRef};
 use crate::detect::redact::{self, Placeholders, Secret, kind_of};
 use crate::detect::{Detected, PII, Request, SECRETS, Scanned, Scanner};
-use crate::rules::{Budget, Role, ScanStop, Surface};
+use crate::rules::{Budget, CountrySet, Role, ScanStop, Surface};
 use crate::text::json as text_json;
 
 /// Which text of a call.
@@ -58,7 +58,16 @@ impl Payload {
     }
 }
 
-/// Scans a text of a call; ranges are bytes of `text`. `plugins` are bits of the rule set.
+/// What of the rules a scan of a text of a call runs.
+#[derive(Clone, Copy)]
+pub struct PayloadScope<'a> {
+    /// Plugins, as bits of the rule set.
+    pub plugins: u32,
+    /// Countries whose rules run; empty means all.
+    pub countries: &'a CountrySet,
+}
+
+/// Scans a text of a call; ranges are bytes of `text`.
 ///
 /// # Errors
 /// [`ScanStop`] when the budget is spent first: the text was not judged.
@@ -66,16 +75,17 @@ pub fn scan(
     scanner: &Scanner,
     payload: Payload,
     text: &str,
-    plugins: u32,
+    scope: PayloadScope<'_>,
     budget: &Budget<'_>,
 ) -> Result<Scanned, ScanStop> {
+    let PayloadScope { plugins, countries } = scope;
     let request =
         |text| Request { text, plugins, role: Some(payload.role()), surface: Some(payload.surface()) };
     if !payload.is_json() {
-        return scanner.scan(request(text), budget);
+        return scanner.scan_for(request(text), countries, budget);
     }
     let decoded = text_json::decode(text);
-    let mut scanned = scanner.scan(request(decoded.text()), budget)?;
+    let mut scanned = scanner.scan_for(request(decoded.text()), countries, budget)?;
     for found in &mut scanned.findings {
         found.range = decoded.to_raw(found.range.clone());
     }
@@ -111,6 +121,8 @@ pub fn finding(scanner: &Scanner, payload: Payload, detected: &Detected) -> Find
 pub struct Redaction<'a> {
     /// The rules.
     pub scanner: &'a Scanner,
+    /// Countries whose rules run; empty means all.
+    pub countries: &'a CountrySet,
     /// Which text it is.
     pub payload: Payload,
     /// Categories with all below them; empty means `secrets` and `pii`.
@@ -196,7 +208,8 @@ impl Redaction<'_> {
         settle: &mut dyn FnMut(Finding, &str) -> Option<Finding>,
         limit_hit: &mut bool,
     ) -> Result<Vec<Finding>, RedactError> {
-        let scanned = scan(self.scanner, self.payload, text, self.plugins(), self.budget)?;
+        let scope = PayloadScope { plugins: self.plugins(), countries: self.countries };
+        let scanned = scan(self.scanner, self.payload, text, scope, self.budget)?;
         *limit_hit |= scanned.limit_hit;
         let found = scanned.findings.iter().filter(|found| self.is_wanted(&found.info.category));
         let settled = found.filter_map(|found| {

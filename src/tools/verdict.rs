@@ -9,7 +9,7 @@ use super::call::Call;
 use crate::decision::{
     Category, Decision, Direction, FailMode, Finding, Hook, Mode, Reason, Severity, SpanRef, Unjudged,
 };
-use crate::detect::fingerprint;
+use crate::detect::{PII, fingerprint};
 use crate::policy::SuppressionQuery;
 
 /// Plugin id of what commands would do.
@@ -104,6 +104,10 @@ pub(super) fn settle(call: &Call<'_>, findings: &mut Vec<Finding>, interceptor_s
                 tenant: call.context.tenant,
             };
             finding.suppressed = call.policy.suppression(&query, now).is_some();
+        }
+        if finding.category.is_within(PII) {
+            let matched = sent.get(finding.span.start..finding.span.end).unwrap_or_default();
+            finding.suppressed |= call.policy.allow_list().allows(matched);
         }
         true
     });

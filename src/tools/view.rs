@@ -8,10 +8,11 @@ use super::actions::{CompiledRule, RuleCall};
 use super::call::Call;
 use super::inspect::Inspection;
 use super::interceptor::Local;
-use super::redact::{self, Payload, RedactError, Redaction};
+use super::redact::{self, Payload, PayloadScope, RedactError, Redaction};
 use super::step::{InterceptError, Step};
 use super::verdict;
 use crate::decision::{Finding, Hook, Mode, Reason};
+use crate::detect::PII;
 use crate::rules::Budget;
 use crate::shell::argument::HOLE;
 
@@ -26,9 +27,15 @@ impl Local for CompiledRule {
                       placeholders: &mut crate::detect::redact::Placeholders| {
             let is_spent = || is_spent(call);
             let budget = Budget { is_spent: &is_spent };
-            let redaction =
-                Redaction { scanner: call.snapshot.scanner(), payload, categories, budget: &budget };
-            redaction.run(text, placeholders, &mut |finding, _| enforced(call, finding)).map_err(redact_error)
+            let redaction = Redaction {
+                scanner: call.snapshot.scanner(),
+                countries: call.policy.countries(),
+                payload,
+                categories,
+                budget: &budget,
+            };
+            let mut settle = |finding, matched: &str| enforced(call, finding, matched);
+            redaction.run(text, placeholders, &mut settle).map_err(redact_error)
         };
         self.apply(&RuleCall {
             tool: call.tool,
@@ -59,8 +66,10 @@ pub(super) fn redact_error(error: RedactError) -> InterceptError {
     InterceptError::new(reason, error.to_string())
 }
 
-/// A finding whose rule the policy does not switch off, with the mode that it has there.
-pub(super) fn enforced(call: &Call<'_>, mut finding: Finding) -> Option<Finding> {
+/// A finding whose rule the policy does not switch off, with the mode that it has there. Personal data whose text
+/// `matched` is on the list of the policy is suppressed.
+pub(super) fn enforced(call: &Call<'_>, mut finding: Finding, matched: &str) -> Option<Finding> {
+    finding.suppressed |= finding.category.is_within(PII) && call.policy.allow_list().allows(matched);
     match call.policy.mode_of(&finding.plugin, &finding.rule_id, &finding.category, false) {
         Mode::Off => None,
         Mode::Shadow => {
@@ -80,14 +89,19 @@ fn found(call: &Call<'_>) -> Result<Vec<Finding>, InterceptError> {
     };
     let scanner = call.snapshot.scanner();
     let is_spent = || is_spent(call);
-    let scanned = redact::scan(scanner, payload, text, u32::MAX, &Budget { is_spent: &is_spent })
+    let scope = PayloadScope { plugins: u32::MAX, countries: call.policy.countries() };
+    let scanned = redact::scan(scanner, payload, text, scope, &Budget { is_spent: &is_spent })
         .map_err(|stopped| redact_error(stopped.into()))?;
     if scanned.limit_hit {
         return Err(InterceptError::new(Reason::Limit, "the limits on decoding were hit"));
     }
     let detected = scanned.findings.iter().map(|detected| redact::finding(scanner, payload, detected));
     let mut all: Vec<Finding> = call.found.clone();
-    for finding in detected.filter_map(|finding| enforced(call, finding)) {
+    let settled = |finding: Finding| {
+        let matched = text.get(finding.span.start..finding.span.end).unwrap_or_default();
+        enforced(call, finding, matched)
+    };
+    for finding in detected.filter_map(settled) {
         if !all.iter().any(|known| known.rule_id == finding.rule_id && known.span == finding.span) {
             all.push(finding);
         }

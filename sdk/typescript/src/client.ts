@@ -36,6 +36,10 @@ export interface CheckOptions extends CallOptions {
   readonly plugins?: readonly string[];
   /** `input`, the default: into the model. `output`: out of it. */
   readonly direction?: "input" | "output";
+  /** Personal data to excuse, where the policy lets callers do so. */
+  readonly allowList?: readonly string[];
+  /** Countries whose personal data is looked for, by their ISO codes, where the policy lets callers narrow them. */
+  readonly countries?: readonly string[];
 }
 
 /** The verdict about a conversation. Spans count in UTF-16 units, as JavaScript strings do. */
@@ -60,6 +64,8 @@ const CHECK_NAMES: Names<CheckOptions> = {
   revealMatches: true,
   plugins: true,
   direction: true,
+  allowList: true,
+  countries: true,
 };
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -96,7 +102,7 @@ export class Portcullis {
   async checkMessages(messages: string | readonly MessageInput[], options: CheckOptions = {}): Promise<CheckResult> {
     const shared = this.#shared;
     checkNames(options, CHECK_NAMES, "the options of checkMessages");
-    const { redact = false, revealMatches = false, plugins = [], direction } = options;
+    const { redact = false, revealMatches = false, plugins = [], direction, allowList = [], countries = [] } = options;
     const request: CheckMessagesRequest = {
       messages: messagesOf(messages),
       policy: shared.policy(options),
@@ -106,6 +112,8 @@ export class Portcullis {
       revealMatches,
       plugins: [...plugins],
       direction: direction === "output" ? Direction.OUTPUT : Direction.INPUT,
+      allowList: [...allowList],
+      countries: [...countries],
     };
     const asked = { method: Service.checkMessages, request, what: "CheckMessages", isIdempotent: true };
     try {

@@ -14,6 +14,7 @@ use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, input};
 use crate::messages::{CheckRequest, Field, FieldPath, Message, MessageEngine, parse_role};
 use crate::policy::{DEFAULT_POLICY, Snapshot};
+use crate::rules::CountrySet;
 use crate::text::OffsetEncoding;
 
 /// Arguments of `policy test`.
@@ -129,6 +130,8 @@ impl Runner<'_> {
             caller_roles: OPERATOR,
             tenant: &case.tenant,
             plugins: &case.plugins,
+            allow_list: &[],
+            countries: CountrySet::EMPTY,
             direction: case.direction,
             encoding: OffsetEncoding::Utf8,
             redact: false,

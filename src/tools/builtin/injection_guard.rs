@@ -27,7 +27,7 @@ impl Local for InjectionGuard {
             return Ok(Step::default());
         }
         let (found, unjudged) = detectors::scan(call, Payload::Result, call.result(), &[INJECTION])?;
-        let mut found: Vec<_> = found.into_iter().filter_map(|one| view::enforced(call, one)).collect();
+        let mut found: Vec<_> = found.into_iter().filter_map(|one| view::enforced(call, one, "")).collect();
         let mut step = Step { unjudged, ..Step::default() };
         if found.is_empty() {
             return Ok(step);

@@ -29,11 +29,12 @@ impl Local for RedactSecrets {
         let is_spent = || view::is_spent(call);
         let redaction = Redaction {
             scanner: call.snapshot.scanner(),
+            countries: call.policy.countries(),
             payload: Payload::Result,
             categories: &self.categories,
             budget: &Budget { is_spent: &is_spent },
         };
-        let mut settle = |finding, _: &str| view::enforced(call, finding);
+        let mut settle = |finding, matched: &str| view::enforced(call, finding, matched);
         let redacted = redaction
             .run(call.result(), &mut Placeholders::default(), &mut settle)
             .map_err(view::redact_error)?;

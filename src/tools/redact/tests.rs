@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::*;
-use crate::rules::{RuleSet, RuleSetConfig, builtin_sources};
+use crate::rules::{CountrySet, RuleSet, RuleSetConfig, builtin_sources};
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     let rules = RuleSet::compile(&builtin_sources(), &RuleSetConfig::default());
@@ -28,7 +28,13 @@ struct Case {
 }
 
 fn redact(payload: Payload, categories: &[Category], text: &str) -> Redacted {
-    let redaction = Redaction { scanner: &SCANNER, payload, categories, budget: &Budget::UNLIMITED };
+    let redaction = Redaction {
+        scanner: &SCANNER,
+        countries: &CountrySet::EMPTY,
+        payload,
+        categories,
+        budget: &Budget::UNLIMITED,
+    };
     let redacted = redaction.run(text, &mut Placeholders::default(), &mut |finding, _| Some(finding));
     redacted.expect("without a deadline")
 }
@@ -69,6 +75,7 @@ fn what_is_excused_stays() {
     let text = r#"["jane.doe@corp-mail.net","joe@corp-mail.net"]"#;
     let redaction = Redaction {
         scanner: &SCANNER,
+        countries: &CountrySet::EMPTY,
         payload: Payload::Result,
         categories: &[],
         budget: &Budget::UNLIMITED,
@@ -85,8 +92,13 @@ fn what_is_excused_stays() {
 #[test]
 fn a_spent_budget_is_an_error() {
     let budget = Budget { is_spent: &|| true };
-    let redaction =
-        Redaction { scanner: &SCANNER, payload: Payload::Result, categories: &[], budget: &budget };
+    let redaction = Redaction {
+        scanner: &SCANNER,
+        countries: &CountrySet::EMPTY,
+        payload: Payload::Result,
+        categories: &[],
+        budget: &budget,
+    };
     let text = format!("\"{}\"", "jane.doe@corp-mail.net ".repeat(100));
     let redacted = redaction.run(&text, &mut Placeholders::default(), &mut |finding, _| Some(finding));
     assert_eq!(redacted.map(drop), Err(RedactError::Stopped));
@@ -112,7 +124,8 @@ fn fences_the_strings_that_are_touched() {
     // The fence itself must not look like an attack.
     let empty =
         fence(Payload::Message, "", std::slice::from_ref(&(0..0)), "n1").expect("a message is one text");
-    let scanned = scan(&SCANNER, Payload::Result, &text_json::quote(&empty), u32::MAX, &Budget::UNLIMITED);
+    let scope = PayloadScope { plugins: u32::MAX, countries: &CountrySet::EMPTY };
+    let scanned = scan(&SCANNER, Payload::Result, &text_json::quote(&empty), scope, &Budget::UNLIMITED);
     assert!(scanned.expect("no deadline").findings.is_empty());
 }
 

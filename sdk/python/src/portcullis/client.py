@@ -85,14 +85,19 @@ class Client(Core):
         reveal_matches: bool = False,
         plugins: Sequence[str] = (),
         direction: messages_pb2.Direction.ValueType = messages_pb2.DIRECTION_UNSPECIFIED,
+        allow_list: Sequence[str] = (),
+        countries: Sequence[str] = (),
         timeout: float | None = None,
     ) -> pdp.CheckMessagesResponse:
         """Judges a conversation: text of a user, one turn, or turns with `role` and `content`.
 
         A refusal is an answer (`decision`), not an error. Spans count code points:
-        `text[f.span.start:f.span.end]` is what was found.
+        `text[f.span.start:f.span.end]` is what was found. `allow_list` excuses personal data and `countries` narrows
+        whose is looked for, where the policy lets callers do so.
         """
-        request = self._check_request(messages, policy, context, redact, reveal_matches, plugins, direction)
+        request = self._check_request(
+            messages, policy, context, redact, reveal_matches, plugins, direction, allow_list, countries
+        )
         try:
             return self._unary(self._pdp.CheckMessages, "CheckMessages", request, timeout, self._timeouts.check_s)
         except ServiceError as failure:

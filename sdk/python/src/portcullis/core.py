@@ -128,6 +128,8 @@ class Core:
         reveal_matches: bool,
         plugins: Sequence[str],
         direction: messages_pb2.Direction.ValueType,
+        allow_list: Sequence[str],
+        countries: Sequence[str],
     ) -> pdp.CheckMessagesRequest:
         try:
             return pdp.CheckMessagesRequest(
@@ -139,6 +141,8 @@ class Core:
                 reveal_matches=reveal_matches,
                 plugins=plugins,
                 direction=direction,
+                allow_list=allow_list,
+                countries=countries,
             )
         except UnicodeEncodeError as error:
             raise _no_text("messages", error) from error

@@ -42,6 +42,8 @@ class CheckMessagesRequest(_message.Message):
     REVEAL_MATCHES_FIELD_NUMBER: _builtins.int
     PLUGINS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
+    ALLOW_LIST_FIELD_NUMBER: _builtins.int
+    COUNTRIES_FIELD_NUMBER: _builtins.int
     policy: _builtins.str
     """Name of the policy. Empty means the default policy. An unknown name
     is INVALID_ARGUMENT; one that does not list a role of the caller is PERMISSION_DENIED.
@@ -72,6 +74,22 @@ class CheckMessagesRequest(_message.Message):
         is INVALID_ARGUMENT.
         """
 
+    @_builtins.property
+    def allow_list(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Personal data that the caller excuses: whole values, letter case and separators in numbers aside, or
+        `@corp.example` for every address of a domain. Needs `pii.caller_allow_list: true` in the policy and is otherwise
+        ignored. Such findings are reported as suppressed and not redacted; never one of another family, such as a
+        credential. At most 1,000 entries of 1 to 320 bytes, else INVALID_ARGUMENT. Empty excuses nothing.
+        """
+
+    @_builtins.property
+    def countries(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Countries whose personal data is looked for, by their ISO 3166-1 codes of two letters; rules of no country always
+        run. Narrows the countries of the policy where that has `pii.caller_countries: true`, never widens them, and is
+        otherwise ignored, as it is where none of them is among those of the policy. An unknown code is INVALID_ARGUMENT.
+        Empty means those of the policy.
+        """
+
     def __init__(
         self,
         *,
@@ -83,10 +101,12 @@ class CheckMessagesRequest(_message.Message):
         reveal_matches: _builtins.bool = ...,
         plugins: _abc.Iterable[_builtins.str] | None = ...,
         direction: _messages_pb2.Direction.ValueType = ...,
+        allow_list: _abc.Iterable[_builtins.str] | None = ...,
+        countries: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "direction", b"direction", "messages", b"messages", "offset_encoding", b"offset_encoding", "plugins", b"plugins", "policy", b"policy", "redact", b"redact", "reveal_matches", b"reveal_matches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_list", b"allow_list", "context", b"context", "countries", b"countries", "direction", b"direction", "messages", b"messages", "offset_encoding", b"offset_encoding", "plugins", b"plugins", "policy", b"policy", "redact", b"redact", "reveal_matches", b"reveal_matches"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
