@@ -20,7 +20,7 @@ use portcullis::monitor::{
     Attachment, Effect, Event, Ids, Limits as SessionLimits, MonitorPreparer, Plan, Session,
 };
 use portcullis::policy::{self, CallerRole, Snapshot, Sources, Vocabulary};
-use portcullis::rules::{Role, RuleSet, RuleSetConfig, RuleSource};
+use portcullis::rules::{CountrySet, Role, RuleSet, RuleSetConfig, RuleSource};
 use portcullis::shell::ast::{Ast, Part, Span};
 use portcullis::text::{self, Limits, OffsetEncoding, View};
 use portcullis::tools::condition::{Expression, Input, Inputs, Variable};
@@ -197,6 +197,8 @@ fn check(messages: &[Message<'_>], encoding: OffsetEncoding) -> CheckOutcome {
         caller_roles: &[CallerRole::Agent],
         tenant: "",
         plugins: &[],
+        allow_list: &[],
+        countries: CountrySet::EMPTY,
         direction: Direction::Input,
         encoding,
         redact: true,
