@@ -82,11 +82,11 @@ fn is_hex_word(bytes: impl Iterator<Item = u8>) -> bool {
 /// Whether commas around a value part it from its neighbours in a row of values, and are no decimal comma: there is one
 /// on either side, or the digits behind the only one are more than decimals have, or go on in groups.
 fn is_in_row(before: &str, after: &str) -> bool {
-    let left = before.strip_suffix(',').map(|rest| trailing_digits(rest));
-    let right = after.strip_prefix(',').map(|rest| leading_digits(rest));
+    let left = before.strip_suffix(',').map(trailing_digits);
+    let right = after.strip_prefix(',').map(leading_digits);
     match (left, right) {
         (Some(_), Some(_)) => true,
-        (Some(digits), None) => digits > 6,
+        (Some(digits), None) => digits > 6 || came_in_groups(&before[..before.len() - 1 - digits]),
         (None, Some(digits)) => digits > 6 || goes_on_in_groups(&after[1 + digits..]),
         (None, None) => false,
     }
@@ -95,6 +95,11 @@ fn is_in_row(before: &str, after: &str) -> bool {
 /// Whether a dash or a slash and a digit come next.
 fn goes_on_in_groups(text: &str) -> bool {
     text.strip_prefix(['-', '/']).is_some_and(|rest| leading_digits(rest) > 0)
+}
+
+/// Whether a digit and a dash or a slash came last.
+fn came_in_groups(text: &str) -> bool {
+    text.strip_suffix(['-', '/']).is_some_and(|rest| trailing_digits(rest) > 0)
 }
 
 fn leading_digits(text: &str) -> usize {

@@ -178,6 +178,14 @@ pub fn look_ups(bytes: usize) -> usize {
     (LOOK_UPS_MIN + bytes / LOOK_UP_EVERY_BYTES).min(LOOK_UPS_MAX)
 }
 
+/// Countries in which numbers with an area code, and those of mobiles, are written with a leading zero. There, digits
+/// without one are no number unless the words around them say so.
+const WRITTEN_WITH_ZERO: &[&str] = &[
+    "AT", "AU", "BA", "BE", "BG", "CH", "DE", "EG", "FI", "FR", "GB", "HR", "ID", "IE", "IL", "JP", "KE",
+    "KR", "MA", "ME", "MK", "MY", "NG", "NL", "NZ", "PH", "PK", "RO", "RS", "SA", "SE", "SI", "SK", "TH",
+    "TR", "TW", "UA", "VN", "ZA",
+];
+
 /// Whether the number at `range` of `text` is one by the plans that `plan` asks. `calls` is how many look-ups are left;
 /// without any, everything is a number.
 pub fn is_dialled(
@@ -201,7 +209,9 @@ pub fn is_dialled(
                 &text[text.ceil_char_boundary(range.start.saturating_sub(BEFORE_BYTES))..range.start];
             let after = &text[range.end..text.floor_char_boundary((range.end + AFTER_BYTES).min(text.len()))];
             let named = named_regions(before).chain(named_regions(after));
-            let of_policy = countries.codes().take(REGIONS_MAX);
+            let has_zero = number.starts_with('0');
+            let is_written_so = |code: &&str| has_zero || !WRITTEN_WITH_ZERO.contains(code);
+            let of_policy = countries.codes().take(REGIONS_MAX).filter(is_written_so);
             named
                 .chain(of_policy)
                 .filter_map(|code| Region::from_code(code).ok())
@@ -282,6 +292,7 @@ mod tests {
             ("see 030 1234567", "030 1234567", &[][..], false),
             ("see 030 1234567", "030 1234567", &["DE"][..], true),
             ("see 030 1234567", "030 1234567", &["US"][..], false),
+            ("SSN 536-22-8714", "536-22-8714", &["DE", "FR"][..], false),
             ("my German number: 030 1234567", "030 1234567", &[][..], true),
             ("My CN number is 13812345678", "13812345678", &[][..], true),
             ("ON 13812345678", "13812345678", &[][..], false),
