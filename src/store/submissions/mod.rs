@@ -256,14 +256,10 @@ pub trait SubmissionStore: Send + Sync {
     ) -> BoxFuture<'_, Result<bool, StoreError>>;
 }
 
-/// The states that count for the quota. What waits for a model counts until it is known, unless it is held: many that
-/// come faster than verdicts would get past the limit otherwise.
-pub const QUOTA_STATUSES: [SubmissionStatus; 4] = [
-    SubmissionStatus::BlockedInline,
-    SubmissionStatus::BlockedLlm,
-    SubmissionStatus::ReviewError,
-    SubmissionStatus::PendingLlm,
-];
+/// The states that count for the quota. What waits for a model does not: nothing is known against it, and many good
+/// uploads at once are no attack.
+pub const QUOTA_STATUSES: [SubmissionStatus; 3] =
+    [SubmissionStatus::BlockedInline, SubmissionStatus::BlockedLlm, SubmissionStatus::ReviewError];
 
 /// The states whose bytes are purged after a time.
 pub const PURGED_STATUSES: [SubmissionStatus; 2] =

@@ -18,7 +18,7 @@ on_both!(
     the_quota_is_never_exceeded_however_many_come_at_once,
     good_and_bad_at_once_never_exceed_the_quota,
     the_quota_counts_what_was_blocked_within_a_day,
-    what_waits_for_a_model_counts_until_its_verdict_is_known,
+    what_waits_for_a_model_counts_once_its_verdict_is_against_it,
     blocked_bytes_are_purged_and_nothing_else,
     reviews_that_never_end_are_reaped,
     strays_are_swept_up,
@@ -75,16 +75,18 @@ async fn good_and_bad_at_once_never_exceed_the_quota(place: Place) {
     }
 }
 
-async fn what_waits_for_a_model_counts_until_its_verdict_is_known(place: Place) {
+async fn what_waits_for_a_model_counts_once_its_verdict_is_against_it(place: Place) {
     let rig = Rig::new(place, limited(2)).await;
-    for text in ["one", "two"] {
-        rig.upload(text).await.expect("taken");
+    let texts: Vec<String> = (0..5).map(|n| format!("good {n}")).collect();
+    for taken in join_all(texts.iter().map(|text| rig.upload(text))).await {
+        taken.expect("nothing is known against it");
     }
-    let third = rig.upload("three").await;
-    assert!(matches!(third, Err(SubmissionError::QuotaExceeded { found: 2, .. })), "{third:?}");
+    let bad = || says("high", "high");
+    rig.answers([bad(), says("safe", ""), bad(), bad(), says("safe", "")]);
     rig.work().await;
-    rig.work().await;
-    rig.upload("three").await.expect("the others have passed");
+    // A verdict stands, whatever the count is then.
+    let late = rig.upload("too late").await;
+    assert!(matches!(late, Err(SubmissionError::QuotaExceeded { limit: 2, found: 3, .. })), "{late:?}");
 }
 
 async fn the_quota_counts_what_was_blocked_within_a_day(place: Place) {

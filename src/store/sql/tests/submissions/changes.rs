@@ -199,9 +199,9 @@ async fn the_quota_counts_what_was_blocked_of_this_submitter_in_this_time(place:
     for one in [other, foreign, old, held] {
         accept(&store, one).await;
     }
-    // Of all states the three that are not published, and the one that waits for a model.
+    // Of all states the three that are verdicts against it; what waits is none.
     for (submitter, since, wanted) in
-        [("ada", at(0), 4), ("ada", at(-50), 5), ("ada", at(1), 0), ("bob", at(-50), 1), ("eve", at(-50), 0)]
+        [("ada", at(0), 3), ("ada", at(-50), 4), ("ada", at(1), 0), ("bob", at(-50), 1), ("eve", at(-50), 0)]
     {
         let found = store.blocked_since(String::new(), submitter.into(), since).await.expect("counted");
         assert_eq!(found, wanted, "{submitter} {since}");
