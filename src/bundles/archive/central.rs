@@ -120,7 +120,7 @@ fn read_one(record: &[u8], name: &[u8], extra: &[u8]) -> Result<Record, Refusal>
     };
     let checked = check_flags(read.flags)
         .and_then(|()| read_extra(extra, &mut raw, name))
-        .and_then(|()| check_method(read.method))
+        .and_then(|_| check_method(read.method))
         .and_then(|()| {
             let (disk, version) = (u16_at(record, 34), record[6]);
             if disk != 0 {

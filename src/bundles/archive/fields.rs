@@ -34,8 +34,8 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Reads the extra fields of a header: they must fill their room, say nothing that the header does not, and give exactly
-/// the values that the header left to them.
-pub(super) fn read_extra(extra: &[u8], raw: &mut Raw, name: &[u8]) -> Result<(), Refusal> {
+/// the values that the header left to them. Answers whether sizes of 64 bits are among them.
+pub(super) fn read_extra(extra: &[u8], raw: &mut Raw, name: &[u8]) -> Result<bool, Refusal> {
     let broken = |message: &str| Refusal::new(Rule::ExtraField, message);
     let mut rest = extra;
     let mut seen_zip64 = false;
@@ -77,7 +77,7 @@ pub(super) fn read_extra(extra: &[u8], raw: &mut Raw, name: &[u8]) -> Result<(),
     if !seen_zip64 && raw.needs_zip64() {
         return Err(broken("64-bit sizes are missing"));
     }
-    Ok(())
+    Ok(seen_zip64)
 }
 
 /// The 64-bit values stand for those that the header gives as all ones, in the order of the header, and for no others.

@@ -8,6 +8,8 @@ const KIND: u32 = 0o170_000;
 const FILE: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
+/// Kept in memory or in its folder by old systems; on folders alone it has a use today (POSIX `sys/stat.h`, `S_ISVTX`).
+const STICKY: u32 = 0o1_000;
 /// Runs with the rights of its owner or group.
 const SET_ID: u32 = 0o6_000;
 const EXECUTABLE: u32 = 0o111;
@@ -34,6 +36,12 @@ pub(super) fn of(record: &Record, is_folder: bool) -> Result<Kind, Refusal> {
     }
     if mode & SET_ID != 0 {
         return Err(Refusal::new(Rule::SpecialFile, "runs with the rights of its owner"));
+    }
+    if mode & STICKY != 0 && !is_folder {
+        return Err(Refusal::new(
+            Rule::SpecialFile,
+            "is a file with the sticky bit, which is one of folders",
+        ));
     }
     let says_folder = kind == FOLDER || dos & DOS_FOLDER != 0;
     if (says_folder && !is_folder) || (kind == FILE && is_folder) {

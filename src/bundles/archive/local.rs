@@ -82,7 +82,7 @@ fn tile_one<S: Source + ?Sized>(
         return mismatch("method");
     }
     let mut raw = Raw { packed: u32_at(&header, 18).into(), size: u32_at(&header, 22).into(), offset: None };
-    read_extra(extra, &mut raw, name)?;
+    let has_zip64 = read_extra(extra, &mut raw, name)?;
     let crc = u32_at(&header, 14);
     let has_descriptor = record.flags & DESCRIPTOR != 0;
     let is_left_open = has_descriptor && (crc, raw.size, raw.packed) == (0, 0, 0);
@@ -106,7 +106,7 @@ fn tile_one<S: Source + ?Sized>(
         let message = "is stored as it is with its size behind it; pack it, or put the size before it";
         return Err(Refusal::new(Rule::DataDescriptor, message));
     }
-    check_descriptor(source, record, end, after)?;
+    check_descriptor(source, record, end, after, has_zip64)?;
     Ok(data)
 }
 
@@ -120,6 +120,7 @@ fn check_descriptor<S: Source + ?Sized>(
     record: &Record,
     at: u64,
     len: u64,
+    has_zip64: bool,
 ) -> Result<(), Refusal> {
     let wrong = |message: &str| Err(Refusal::new(Rule::DataDescriptor, message));
     if !DESCRIPTOR_BYTES.contains(&len) {
@@ -135,6 +136,10 @@ fn check_descriptor<S: Source + ?Sized>(
     let (packed, size) = if fields.len() == 12 {
         (u32_at(fields, 4).into(), u32_at(fields, 8).into())
     } else {
+        // Whoever reads from the front knows their length by the extra field alone (APPNOTE 4.3.9.2).
+        if !has_zip64 {
+            return wrong("its data descriptor has sizes of 64 bits, and its header none");
+        }
         (u64_at(fields, 4), u64_at(fields, 12))
     };
     if (u32_at(fields, 0), packed, size) != (record.crc, record.packed, record.size) {

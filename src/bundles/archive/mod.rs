@@ -122,6 +122,11 @@ impl<'s, S: Source + ?Sized> Archive<'s, S> {
         Ok(Self { source, entries })
     }
 
+    /// Bytes of the archive as it is packed.
+    pub fn packed_len(&self) -> u64 {
+        self.source.len()
+    }
+
     /// Files and folders, in the order of the central directory.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

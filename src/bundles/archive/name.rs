@@ -230,6 +230,13 @@ impl Names {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         let mut folders: HashMap<&str, &str> = HashMap::new();
         for (folded, (path, _)) in &self.paths {
+            // Reports name what lies in an archive of the bundle like that.
+            let is_archive =
+                |at: usize| self.paths.get(&folded[..at]).is_some_and(|(_, is_folder)| !is_folder);
+            if folded.match_indices("!/").any(|(at, _)| is_archive(at)) {
+                let message = "has the path of what lies in another entry";
+                return Err(Refusal::new(Rule::DuplicatePath, message).at_path(path));
+            }
             for (at, _) in folded.match_indices('/') {
                 let above = &folded[..at];
                 if self.paths.get(above).is_some_and(|(_, is_folder)| !is_folder) {

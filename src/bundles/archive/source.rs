@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 /// An archive's bytes.
-pub trait Source {
+pub trait Source: Sync {
     /// How many there are.
     fn len(&self) -> u64;
 

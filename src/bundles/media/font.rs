@@ -1,5 +1,6 @@
 //! Fonts: a directory of tables that lie side by side, padded with zeros.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::packed::unpacked;
@@ -88,16 +89,27 @@ fn woff_tables(bytes: &[u8], texts: &mut Parts) -> Option<Vec<Table>> {
     Some(packed)
 }
 
-/// The tables of WOFF 2 are one compressed stream; its size must fill the file.
+/// The tables of WOFF 2 are one compressed stream, which is not unpacked here; its size must fill the file, and the directory
+/// be one of a font: each table once, with those that every font has.
 pub(super) fn walk_woff2(bytes: &[u8], _texts: &mut Parts) -> Option<()> {
     let count = big16(bytes, 12).filter(|count| (1..=TABLES_MAX).contains(count))?;
     let (packed, metadata_len, private_len) = (big32(bytes, 20)?, big32(bytes, 32)?, big32(bytes, 44)?);
     if big32(bytes, 8)? != bytes.len() || metadata_len != 0 || private_len != 0 {
         return None;
     }
+    let flavour = run(bytes, 4, 4)?;
+    if !matches!(flavour, b"\0\x01\0\0" | b"OTTO" | b"true") || big16(bytes, 14)? != 0 {
+        return None;
+    }
     let mut at = 48;
+    let mut tags = BTreeSet::new();
     for _ in 0..count {
         let flags = *bytes.get(at)?;
+        let tag = if flags & 0x3F == 0x3F { run(bytes, at + 1, 4)? } else { bytes.get(at..=at)? };
+        let known = [flags & 0x3F];
+        if !tags.insert(if tag.len() == 4 { tag } else { &known }.to_vec()) {
+            return None;
+        }
         at += if flags & 0x3F == 0x3F { 5 } else { 1 };
         at = after_base128(bytes, at)?;
         // Only `glyf` and `loca` (10 and 11) in their transformed version, and others in any but version 0, have one.
@@ -106,6 +118,10 @@ pub(super) fn walk_woff2(bytes: &[u8], _texts: &mut Parts) -> Option<()> {
         if is_transformed {
             at = after_base128(bytes, at)?;
         }
+    }
+    // Every font has a head and says how much it holds (WOFF 2, known table tags 1 and 4).
+    if packed == 0 || ![1, 4].iter().all(|tag| tags.contains(&vec![*tag])) {
+        return None;
     }
     let end = at.checked_add(packed)?;
     let padding = bytes.get(end..)?;

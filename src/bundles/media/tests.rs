@@ -57,9 +57,10 @@ fn font() -> Vec<u8> {
 
 fn woff2() -> Vec<u8> {
     let mut out =
-        [b"wOF2", &b"\0\x01\0\0"[..], &big(56), &[0, 1, 0, 0], &big(40), &big(6), &[0, 1, 0, 0]].concat();
+        [b"wOF2", &b"\0\x01\0\0"[..], &big(60), &[0, 3, 0, 0], &big(40), &big(6), &[0, 1, 0, 0]].concat();
     out.extend([0; 20]);
-    out.extend(b"\x05\x05packed");
+    // `head`, `maxp` and `name`.
+    out.extend(b"\x01\x05\x04\x05\x05\x05packed");
     out
 }
 

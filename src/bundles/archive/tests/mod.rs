@@ -143,6 +143,7 @@ fn kinds_other_than_file_and_folder_are_refused() {
         (0o010_644 << 16, Rule::SpecialFile),
         (0o060_644 << 16, Rule::SpecialFile),
         (0o104_755 << 16, Rule::SpecialFile),
+        (0o101_644 << 16, Rule::SpecialFile),
         (0o040_755 << 16, Rule::KindConflict),
         (0x10, Rule::KindConflict),
     ] {
