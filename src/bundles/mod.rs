@@ -23,6 +23,7 @@ pub mod review;
 pub mod rules;
 mod scan;
 pub mod service;
+mod siblings;
 pub mod spool;
 mod tree;
 mod unpack;

@@ -259,7 +259,7 @@ impl Walk<'_> {
 
     /// An instance of nothing known.
     pub fn plain_object(&mut self) -> Value {
-        self.objects.push(super::follow::Object { class: usize::MAX, ..Default::default() });
+        self.objects.push(super::classes::Object { class: usize::MAX, ..Default::default() });
         Value::of(Shape::Object(self.objects.len() - 1))
     }
 

@@ -28,6 +28,7 @@ impl Walk<'_> {
                 | "six.exec_"
                 | "future.utils.exec_"
                 | "eval"
+                | "eval.indirect"
                 | "globalThis.this.eval"
                 | "execScript"
         );

@@ -153,7 +153,12 @@ impl Walk<'_> {
                 values.into_iter().reduce(Value::or).unwrap_or_default()
             }
             Kind::Sequence(nodes) => {
-                nodes.iter().map(|node| self.value(node, scope)).last().unwrap_or_default()
+                let last = nodes.iter().map(|node| self.value(node, scope)).last().unwrap_or_default();
+                // `(0, eval)` is `eval` by another name, and reaches all of the program.
+                match last.api_name() {
+                    Some(name) if &**name == "eval" => Value::api("eval.indirect").with(last.taint),
+                    _ => last,
+                }
             }
             Kind::Comprehension(element, loops) => self.comprehension(element, loops, scope),
             Kind::Assign(pattern, value) => {

@@ -1,4 +1,4 @@
-//! The walk over a tree as if it ran: scopes, statements, functions and classes.
+//! The walk over a tree as if it ran: scopes, statements and functions.
 //!
 //! Branches are all taken, one after the other, and what they assign stands side by side. Loops over known lists run for
 //! each element, others once. Functions are entered from their calls, a bounded number of times, and those that nothing
@@ -7,11 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::classes::{ClassInfo, Object};
 use super::generator::Generator;
 use super::judge::Hit;
 use super::printed::Printed;
+use super::siblings::Module;
 use super::taint::Taint;
-use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
+use super::tree::{Function, Kind, Node, Pattern, Statement};
 use super::value::{ELEMENTS_MAX, Shape, Value};
 use super::{Context, Language, NotParsed, Report, javascript, python};
 use crate::decision::{Capability, CheckFinding};
@@ -41,18 +43,6 @@ pub(super) struct Scope {
     pub names: HashMap<Rc<str>, Value>,
 }
 
-/// A class of the file.
-#[derive(Default)]
-pub(super) struct ClassInfo {
-    pub scope: usize,
-    /// Classes of the file that it derives from.
-    pub parents: Vec<usize>,
-    /// Members that are given to it when an instance is made, in their order.
-    pub fields: Vec<Rc<str>>,
-    /// The class of the file that made it.
-    pub maker: Option<usize>,
-}
-
 /// A function that is being entered.
 #[derive(Default)]
 struct Frame {
@@ -62,13 +52,6 @@ struct Frame {
     yielded: Vec<Value>,
     /// What it gets back for what it gives.
     sent: Option<Value>,
-}
-
-/// An instance.
-#[derive(Default)]
-pub(super) struct Object {
-    pub class: usize,
-    pub fields: HashMap<Rc<str>, Value>,
 }
 
 /// The state of a walk.
@@ -84,9 +67,9 @@ pub(super) struct Walk<'a> {
     pub classes: Vec<ClassInfo>,
     pub objects: Vec<Object>,
     /// The first instance of each class.
-    instances: HashMap<usize, usize>,
+    pub instances: HashMap<usize, usize>,
     /// Functions that were met and the scope they were made in, and how often each was entered.
-    functions: Vec<(Rc<Function>, usize, Option<usize>)>,
+    pub functions: Vec<(Rc<Function>, usize, Option<usize>)>,
     entries: HashMap<*const Function, (usize, Value)>,
     /// The functions being entered.
     frames: Vec<Frame>,
@@ -95,7 +78,7 @@ pub(super) struct Walk<'a> {
     /// Members of libraries and modules that the file gave a value, by their canonical names.
     pub patched: BTreeMap<Rc<str>, Value>,
     /// Classes that functions are when they are used as such.
-    prototypes: HashMap<*const Function, usize>,
+    pub prototypes: HashMap<*const Function, usize>,
     /// Functions that wait for events.
     pub handlers: Vec<Value>,
     /// Calls inside one another.
@@ -107,7 +90,7 @@ pub(super) struct Walk<'a> {
     /// Loops and functions around that were walked before.
     pub again: usize,
     /// How many branches, loops or doubled braces are around.
-    branches: usize,
+    pub branches: usize,
     pub doubled: usize,
     /// Classes of calls seen so far.
     pub seen: BTreeSet<String>,
@@ -130,6 +113,15 @@ pub(super) struct Walk<'a> {
     pub defined: usize,
     /// Texts that were written to files, by their paths.
     pub written: Vec<(Rc<str>, Rc<str>)>,
+    /// Modules of the bundle by the folder that they are asked for from and their names.
+    pub modules: HashMap<Rc<str>, Module>,
+    /// Paths of the modules that are being walked, the outermost first.
+    pub module_path: Vec<Rc<str>>,
+    /// Texts of the bundle that were opened, by the names that they were opened by.
+    pub opened: HashMap<Rc<str>, Option<Rc<str>>>,
+    /// Other files of the bundle that were read, and their bytes.
+    pub sibling_files: usize,
+    pub sibling_bytes: usize,
     /// Options of the command line that may be given several times.
     pub listed: HashSet<Rc<str>>,
     /// Findings of text that is run as code.
@@ -180,6 +172,11 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         defining: 0,
         defined: 0,
         written: Vec::new(),
+        modules: HashMap::new(),
+        module_path: Vec::new(),
+        opened: HashMap::new(),
+        sibling_files: 0,
+        sibling_bytes: 0,
         listed: HashSet::new(),
         inner: Vec::new(),
         looked_at: HashSet::new(),
@@ -198,8 +195,9 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         (false, false) => Some(NotParsed::Syntax),
         (true, false) => None,
     };
+    let siblings_bytes = walk.sibling_bytes;
     let (findings, capabilities) = walk.report();
-    Report { findings, capabilities, not_parsed }
+    Report { findings, capabilities, not_parsed, siblings_bytes }
 }
 
 impl Walk<'_> {
@@ -466,109 +464,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Classes that libraries run by themselves.
-    fn derived_from(&mut self, bases: &[Rc<str>]) {
-        for base in bases {
-            for api in self.context.rules.apis_of(base) {
-                self.seen.insert(api.class.clone());
-            }
-        }
-    }
-
-    pub fn class(&mut self, class: &Class, scope: usize) -> Value {
-        let (mut bases, mut parents) = (Vec::new(), Vec::new());
-        for base in &class.bases {
-            let base = self.value(base, scope);
-            match base.shape {
-                Shape::Api(name) => bases.push(name),
-                Shape::Class(number) => parents.push(number),
-                _ => {}
-            }
-        }
-        let inner = self.scope(scope);
-        let number = self.classes.len();
-        self.derived_from(&bases);
-        let info = ClassInfo { scope: inner, parents, fields: class.fields.clone(), maker: None };
-        self.classes.push(info);
-        let before = self.functions.len();
-        self.block(&class.body, inner);
-        // Methods of the class itself know it.
-        for value in self.scopes[inner].names.values_mut() {
-            if let Shape::Partial(partial) = &value.shape
-                && let [(None, Value { shape: Shape::Unknown, .. })] = partial.1.as_slice()
-            {
-                let class = (None, Value::of(Shape::Class(number)));
-                value.shape = Shape::Partial(Rc::new((partial.0.clone(), vec![class])));
-            }
-        }
-        // Methods that nothing calls are walked with an instance of their own.
-        let names = &self.scopes[inner].names;
-        let methods: HashSet<*const Function> = names.values().flat_map(functions_of).collect();
-        for (function, _, class) in &mut self.functions[before..] {
-            if methods.contains(&Rc::as_ptr(function)) {
-                *class = Some(number);
-            }
-        }
-        let name = class.name.clone().unwrap_or_default();
-        self.derived(number, &name, &class.keywords, scope);
-        Value::of(Shape::Class(number))
-    }
-
-    /// Makes an instance and runs what makes it.
-    pub fn instance(&mut self, class: usize, arguments: &[(Option<Rc<str>>, Value)]) -> Value {
-        self.instances.entry(class).or_insert(self.objects.len());
-        self.objects.push(Object { class, fields: HashMap::new() });
-        let object = Value::of(Shape::Object(self.objects.len() - 1));
-        let maker = if self.language == Language::Python { "__init__" } else { "constructor" };
-        if let Some(Shape::Function(function, scope)) =
-            self.in_class(class, maker, 0).map(|value| value.shape)
-        {
-            self.enter(&function, scope, arguments, Some(object.clone()));
-        } else if self.language == Language::Python {
-            self.fill(class, arguments);
-        }
-        object
-    }
-
-    /// Gives the members of the newest instance the values that it was made with.
-    fn fill(&mut self, class: usize, arguments: &[(Option<Rc<str>>, Value)]) {
-        let fields = self.classes.get(class).map(|info| info.fields.clone()).unwrap_or_default();
-        let mut unnamed = fields.into_iter();
-        let Some(object) = self.objects.last_mut() else { return };
-        for (name, value) in arguments.iter().take(64) {
-            if let Some(name) = name.clone().or_else(|| unnamed.next()) {
-                object.fields.insert(name, value.clone());
-            }
-        }
-    }
-
-    /// The class that a function is when instances are made by it.
-    pub fn class_of(&mut self, function: &Rc<Function>, scope: usize) -> usize {
-        if let Some(number) = self.prototypes.get(&Rc::as_ptr(function)) {
-            return *number;
-        }
-        let inner = self.scope(scope);
-        let maker = Value::of(Shape::Function(function.clone(), scope));
-        self.scopes[inner].names.insert(Rc::from("constructor"), maker);
-        self.classes.push(ClassInfo { scope: inner, ..ClassInfo::default() });
-        self.prototypes.insert(Rc::as_ptr(function), self.classes.len() - 1);
-        self.classes.len() - 1
-    }
-
-    /// The class that a function is, if it was used as one.
-    pub fn known_class_of(&self, function: &Rc<Function>) -> Option<usize> {
-        self.prototypes.get(&Rc::as_ptr(function)).copied()
-    }
-
-    /// A name of a class or of those it derives from.
-    pub fn in_class(&self, class: usize, name: &str, depth: usize) -> Option<Value> {
-        let info = self.classes.get(class).filter(|_| depth < 8)?;
-        match self.scopes[info.scope].names.get(name) {
-            Some(value) => Some(value.clone()),
-            None => info.parents.iter().find_map(|parent| self.in_class(*parent, name, depth + 1)),
-        }
-    }
-
     /// Enters a function of the file and gives what it returns.
     pub fn enter(
         &mut self,
@@ -686,25 +581,6 @@ impl Walk<'_> {
             self.calls = 0;
             self.enter(&function, scope, &arguments, this);
         }
-    }
-
-    /// The instance that methods without a caller have.
-    fn shared_instance(&mut self, class: usize) -> Value {
-        if let Some(number) = self.instances.get(&class) {
-            return Value::of(Shape::Object(*number));
-        }
-        self.instance(class, &[])
-    }
-}
-
-/// The functions that a member of a class is made of.
-fn functions_of(value: &Value) -> Vec<*const Function> {
-    match &value.shape {
-        Shape::Function(function, _) => vec![Rc::as_ptr(function)],
-        Shape::Getter(getter) => functions_of(getter),
-        Shape::Partial(partial) if !partial.1.is_empty() => functions_of(&partial.0),
-        Shape::Any(values) => values.iter().flat_map(functions_of).collect(),
-        _ => Vec::new(),
     }
 }
 

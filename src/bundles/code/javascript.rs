@@ -12,6 +12,7 @@ use oxc_span::{GetSpan, SourceType};
 
 use super::assign::SETTER;
 use super::python::{Lower, Parsed};
+use super::siblings::EXPORT;
 use super::tree::{Argument, Class, Function, Kind, Node, Pattern, Statement};
 
 /// Times that a line with an error is taken out.
@@ -224,7 +225,8 @@ impl Lower {
                     _ => body.push(Statement::Expression(object)),
                 }
                 body.extend(self.js_body(&with.body));
-                out.push(Statement::Block(body, false));
+                // No module and no strict code has such a statement: names in it are hidden ones.
+                out.push(Statement::Block(body, true));
             }
             Source::BreakStatement(_)
             | Source::ContinueStatement(_)
@@ -335,14 +337,33 @@ impl Lower {
                 ast::ExportDefaultDeclarationKind::ClassDeclaration(class) => {
                     out.push(Statement::Class(self.js_class(class)));
                 }
-                other => out.extend(other.as_expression().map(|e| Statement::Expression(self.js(e)))),
+                other => out.extend(other.as_expression().map(|expression| {
+                    // The name that the file exports it by.
+                    let name = Pattern::Name(Rc::from("default"));
+                    Statement::Assign(name, self.js(expression))
+                })),
             },
             ast::ModuleDeclaration::TSExportAssignment(export) => {
                 out.push(Statement::Expression(self.js(&export.expression)));
             }
+            ast::ModuleDeclaration::ExportNamedDeclaration(export) => {
+                let renamed = export.specifiers.iter().filter(|one| one.local.name() != one.exported.name());
+                out.extend(renamed.map(|one| {
+                    let name = Kind::Name(Rc::from(one.local.name().as_str()));
+                    // It is no name of the file itself.
+                    let exported = Pattern::Name(Rc::from(format!("{EXPORT}{}", one.exported.name())));
+                    Statement::Assign(exported, Node::new(name, one.span.start))
+                }));
+            }
+            ast::ModuleDeclaration::ExportFromDeclaration(export) => {
+                out.extend(export.specifiers.iter().map(|one| Statement::ImportFrom {
+                    local: Rc::from(format!("{EXPORT}{}", one.exported.name())),
+                    module: Rc::from(export.source.value.as_str()),
+                    name: Rc::from(one.local.name().as_str()),
+                    at: one.span.start,
+                }));
+            }
             ast::ModuleDeclaration::ExportAllDeclaration(_)
-            | ast::ModuleDeclaration::ExportNamedDeclaration(_)
-            | ast::ModuleDeclaration::ExportFromDeclaration(_)
             | ast::ModuleDeclaration::TSNamespaceExportDeclaration(_) => {}
         }
     }

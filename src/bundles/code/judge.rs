@@ -33,6 +33,9 @@ pub(super) struct Hit {
 impl Walk<'_> {
     /// Judges one call.
     pub fn record(&mut self, name: &str, arguments: &Arguments, at: u32, callee: Taint) {
+        if self.is_apart() {
+            return;
+        }
         let rules = self.context.rules;
         let mut classes: BTreeSet<&str> = BTreeSet::new();
         for api in rules.apis_of(name) {

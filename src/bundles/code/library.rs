@@ -259,7 +259,7 @@ impl Walk<'_> {
                 let inner = self.scope(0);
                 let read = Value::of(Shape::Partial(Rc::new((get, vec![(None, target)]))));
                 self.scopes[inner].names.insert(Rc::from("__getattr__"), read);
-                self.classes.push(super::follow::ClassInfo { scope: inner, ..Default::default() });
+                self.classes.push(super::classes::ClassInfo { scope: inner, ..Default::default() });
                 self.instance(self.classes.len() - 1, &[])
             }
             "Object.getPrototypeOf" if matches!(first?.shape, Shape::Object(_)) => first?.clone(),
@@ -280,6 +280,7 @@ impl Walk<'_> {
             }
             "worker_threads.Worker" if Self::is_set(arguments, "eval") => {
                 self.record(path, arguments, at, callee.taint);
+                self.record("eval", &arguments[..1], at, callee.taint);
                 let code = first?.known_text()?;
                 self.look_at_code(&code, at, "text that a worker runs");
                 Value::default()
@@ -312,7 +313,7 @@ impl Walk<'_> {
                     _ => None,
                 });
                 let parents = parents.collect();
-                self.classes.push(super::follow::ClassInfo { scope: inner, parents, ..Default::default() });
+                self.classes.push(super::classes::ClassInfo { scope: inner, parents, ..Default::default() });
                 let number = self.classes.len() - 1;
                 let keywords: Vec<_> = arguments.iter().filter(|(name, _)| name.is_some()).cloned().collect();
                 self.made_below(number, &keywords, at);

@@ -120,7 +120,9 @@ impl Walk<'_> {
                 self.call(&first?.clone(), &given, at, true)
             }
             // Text that was compiled is still that text.
-            "builtins.eval" | "eval" | "globalThis.this.eval" if first?.known_text().is_some() => {
+            "builtins.eval" | "eval" | "eval.indirect" | "globalThis.this.eval"
+                if first?.known_text().is_some() =>
+            {
                 self.record(path, arguments, at, callee.taint);
                 let code = first?.known_text()?;
                 let hidden = callee.taint | Taint::HIDDEN;

@@ -88,6 +88,11 @@ impl Walk<'_> {
                 }
                 let hidden = if name.taint.meets(PUT_TOGETHER) { Taint::HIDDEN } else { Taint::NONE };
                 self.record(path, arguments, at, callee.taint);
+                if let Some(module) = name.known_text()
+                    && let Some(value) = self.sibling(&module, at)
+                {
+                    return Some(value);
+                }
                 match name.known_text() {
                     Some(module) => {
                         // `__import__("a.b")` gives `a`.

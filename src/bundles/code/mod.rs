@@ -11,13 +11,16 @@
 //! Members of instances, classes, functions, modules and tables are followed, with getters, operators and decorators; so
 //! are functions that are given away, called with what stands beside them.
 //!
-//! Not caught: values that travel through other files, through queues between threads, objects whose members have names
+//! Modules of the bundle that a file imports are followed, too, and texts of the bundle that it reads.
+//!
+//! Not caught: values that travel through files written by another program, through queues between threads, objects whose members have names
 //! that are computed at run time, and what a library does inside.
 
 mod assign;
 mod blind;
 mod call;
 mod callback;
+mod classes;
 mod decode;
 mod define;
 mod evaluate;
@@ -41,6 +44,7 @@ mod python;
 mod python_expression;
 mod read;
 mod shape;
+mod siblings;
 mod stand_in;
 mod taint;
 mod template;
@@ -52,6 +56,8 @@ use crate::bundles::rules::BundleRules;
 use crate::commands::CommandRules;
 use crate::decision::{Capability, CheckFinding};
 
+pub use siblings::{Alone, Siblings};
+pub(super) use siblings::{above, joined};
 pub use taint::Taint;
 
 /// Largest file that is parsed, in bytes. Larger ones are left to the engines of text.
@@ -158,6 +164,8 @@ pub struct Report {
     pub capabilities: Vec<Capability>,
     /// Why there is no whole tree; `None` when all of it was parsed and followed.
     pub not_parsed: Option<NotParsed>,
+    /// Bytes of other files that were followed with it.
+    pub siblings_bytes: usize,
 }
 
 /// Looks at one file. `path` is its place in the bundle, for the report and for rules about certain files.
@@ -168,10 +176,22 @@ pub fn scan(
     rules: &BundleRules,
     commands: &CommandRules,
 ) -> Report {
+    scan_among(language, path, text, rules, commands, &Alone)
+}
+
+/// Looks at one file of a bundle, whose other files are followed where it imports or reads them.
+pub fn scan_among(
+    language: Language,
+    path: &str,
+    text: &str,
+    rules: &BundleRules,
+    commands: &CommandRules,
+    siblings: &dyn Siblings,
+) -> Report {
     if text.len() > FILE_BYTES_MAX {
         return Report { not_parsed: Some(NotParsed::TooLarge), ..Report::default() };
     }
-    worker::run(language, text, Context { path, rules, commands, depth: 0 })
+    worker::run(language, text, Context { path, rules, commands, siblings, depth: 0 })
 }
 
 /// What a walk is done with.
@@ -180,6 +200,8 @@ struct Context<'a> {
     path: &'a str,
     rules: &'a BundleRules,
     commands: &'a CommandRules,
+    /// The other files of the bundle.
+    siblings: &'a dyn Siblings,
     /// How many texts that are run as code this one is inside of.
     depth: usize,
 }

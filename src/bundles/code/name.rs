@@ -157,15 +157,15 @@ impl Walk<'_> {
                     Some(full) => Value::api(full),
                     // A piece of code without its imports, or with imports in a branch that was not followed.
                     None if self.context.rules.is_module(name) && &**name != "file" => self.module(name, 0),
-                    None => Value::default(),
+                    // Whoever runs the text gives it.
+                    None => Value::unknown(Taint::PARAMETER),
                 }
             }
             Language::JavaScript if GLOBALS.contains(&&**name) => Value::api("globalThis"),
             Language::JavaScript if &**name == "this" => Value::api("globalThis.this"),
             Language::JavaScript if matches!(&**name, "undefined" | "NaN") => Value::of(Shape::Null),
-            Language::JavaScript if matches!(&**name, "__dirname" | "__filename") => {
-                Value::text("\0").with(Taint::HOST_FOLDER)
-            }
+            Language::JavaScript if &**name == "__filename" => Value::text("\0.py").with(Taint::HOST_FOLDER),
+            Language::JavaScript if &**name == "__dirname" => Value::text("\0").with(Taint::HOST_FOLDER),
             Language::JavaScript => self.api(name),
         }
     }
@@ -191,7 +191,11 @@ impl Walk<'_> {
     }
 
     pub fn import(&mut self, local: &Rc<str>, module: &Rc<str>, at: u32, scope: usize) {
-        let value = self.module(module, at);
+        let sibling = if local.is_empty() { None } else { self.sibling(module, at) };
+        let value = match sibling {
+            Some(value) => value,
+            None => self.module(module, at),
+        };
         // It gives the global object its names.
         if &**module == "zx/globals" {
             self.scopes[0].names.insert(Rc::from("$"), Value::api("zx.$"));
@@ -202,6 +206,16 @@ impl Walk<'_> {
     }
 
     pub fn import_from(&mut self, local: &Rc<str>, module: &Rc<str>, name: &Rc<str>, at: u32, scope: usize) {
+        if &**name == "*"
+            && let Some(names) = self.sibling_names(module, at)
+        {
+            self.scopes[scope].names.extend(names);
+            return;
+        }
+        if let Some(value) = self.sibling_name(module, name, at) {
+            self.scopes[scope].names.insert(local.clone(), value);
+            return;
+        }
         let value = self.module(module, at);
         if &**name == "*" {
             if let Some(module) = value.api_name() {

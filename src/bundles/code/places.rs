@@ -88,7 +88,10 @@ impl Walk<'_> {
     pub fn read(&mut self, file: &Rc<str>, at: u32) -> Value {
         let taint = self.contents(file);
         self.note_read(file, taint, at);
-        Value::unknown(taint).about(Some(file.clone()))
+        match self.text_of(file) {
+            Some(text) => Value::text(text).with(taint).about(Some(file.clone())),
+            None => Value::unknown(taint).about(Some(file.clone())),
+        }
     }
 
     fn note_read(&mut self, file: &Rc<str>, taint: Taint, at: u32) {
@@ -196,12 +199,14 @@ impl Walk<'_> {
         let is_write = mode.as_deref().is_some_and(|mode| mode.contains(['w', 'a', 'x', '+']));
         let name = if is_write { "file()" } else { "file.reader()" };
         let taint = if is_write { Taint::NONE } else { self.contents(file) };
+        let walked =
+            arguments.first().map_or(Taint::NONE, |(_, value)| value.deep_taint() & Taint::HOME_WALK);
         if is_write {
-            self.record("file.open_write", &[(None, Value::text(file.clone()))], at, Taint::NONE);
+            let named = Value::text(file.clone()).with(walked);
+            self.record("file.open_write", &[(None, named)], at, Taint::NONE);
         } else {
             self.note_read(file, taint, at);
         }
-        let walked = arguments.first().map_or(Taint::NONE, |(_, value)| value.taint & Taint::HOME_WALK);
         Value::api(name).with(taint | walked).about(Some(file.clone()))
     }
 
@@ -215,7 +220,11 @@ impl Walk<'_> {
                 Some(Value::default())
             }
             "read" | "readlines" | "readline" | "text" | "json" | "read_text" => {
-                Some(Value::unknown(base.taint | self.contents(&file) & KEPT).about(Some(file)))
+                let taint = base.taint | self.contents(&file) & KEPT;
+                let text =
+                    if matches!(name, "read" | "text" | "read_text") { self.text_of(&file) } else { None };
+                let value = text.map_or_else(Value::default, Value::text);
+                Some(value.with(taint).about(Some(file)))
             }
             _ => None,
         }

@@ -111,7 +111,7 @@ impl Walk<'_> {
                     _ => return None,
                 };
                 let inner = self.scope(0);
-                self.classes.push(super::follow::ClassInfo { scope: inner, fields, ..Default::default() });
+                self.classes.push(super::classes::ClassInfo { scope: inner, fields, ..Default::default() });
                 Value::of(Shape::Class(self.classes.len() - 1))
             }
             _ => return None,

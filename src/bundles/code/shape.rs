@@ -15,6 +15,9 @@ pub(super) fn look(walk: &mut Walk<'_>) {
         if let Some(at) = made_names(text) {
             walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
         }
+        if let Some(at) = turned_list(text) {
+            walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
+        }
         if let Some(at) = packer(text) {
             walk.record("file.obfuscated", &[(None, Value::default())], at, Taint::NONE);
         }
@@ -44,6 +47,19 @@ fn made_names(text: &str) -> Option<u32> {
         }
     }
     None
+}
+
+/// A function that turns a list of texts round until it fits, with names of hexadecimal numbers: `a["push"](a["shift"]())`.
+fn turned_list(text: &str) -> Option<u32> {
+    const NAME_MAX: usize = 24;
+    text.match_indices("shift").find_map(|(at, _)| {
+        let start = text.floor_char_boundary(at.saturating_sub(3 * NAME_MAX));
+        let before = &text[start..at];
+        let push = before.rfind("push")?;
+        let is_made = before[push..].contains("(_0x") && before[..push].contains("_0x");
+        let is_called = text[at + "shift".len()..].trim_start_matches(['"', '\'', ']']).starts_with("()");
+        u32::try_from(at).ok().filter(|_| is_made && is_called)
+    })
 }
 
 /// The heads of the best-known packers: one that unpacks itself with six parameters, one that writes faces.

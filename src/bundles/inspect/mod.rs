@@ -9,7 +9,8 @@ use super::inspection::{Inspection, Manifest};
 use super::manifest::Candidates;
 use super::mask;
 use super::prepare::PreparedBundles;
-use super::scan::Engines;
+use super::scan::{Engines, follow_runs};
+use super::siblings::ArchiveTexts;
 use super::unpack::Unpack;
 use super::weigh::{Scales, Terms};
 use super::work::{UNITS_MIN, Work};
@@ -44,18 +45,28 @@ pub struct Inspector {
     scanner: Arc<Scanner>,
     rules: PreparedBundles,
     limits: InspectLimits,
+    /// Name of the folder that the bundle was packed from; empty where nothing tells.
+    folder: String,
 }
 
 impl Inspector {
     /// Checks under the rules of `scanner` and the built-in rules about commands, paths and bundles.
     pub fn new(scanner: Arc<Scanner>, limits: InspectLimits) -> Self {
-        Self { scanner, rules: PreparedBundles::default(), limits }
+        Self { scanner, rules: PreparedBundles::default(), limits, folder: String::new() }
     }
 
     /// Checks under the rules that are in force.
     pub fn of(snapshot: &Snapshot, limits: InspectLimits) -> Self {
         let rules = snapshot.prepared::<PreparedBundles>().cloned().unwrap_or_default();
-        Self { scanner: snapshot.shared_scanner().clone(), rules, limits }
+        Self { scanner: snapshot.shared_scanner().clone(), rules, limits, folder: String::new() }
+    }
+
+    /// Checks bundles that were packed from a folder of this name, with its files at the top: a skill is called like its
+    /// folder.
+    #[must_use]
+    pub fn packed_from(mut self, folder: &str) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
     }
 
     /// Checks one bundle under the built-in policy. Memory is bounded whatever it holds: large files are read piece by
@@ -70,21 +81,23 @@ impl Inspector {
     }
 
     fn unpack(&self, source: &dyn Source, kind: BundleKind, terms: Terms<'_>) -> Result<Inspection, Refusal> {
-        let engines = Engines {
-            scanner: &self.scanner,
-            commands: self.rules.commands(),
-            rules: self.rules.rules(),
-            patterns: self.rules.patterns(),
-        };
         let archive = Archive::open(source, &self.limits.archive)?;
         let mut totals = Totals::new(self.limits.archive, source.len());
         totals.add_entries(archive.entries().len())?;
         let mut files: Vec<&Entry> = archive.entries().iter().filter(|entry| !entry.is_folder).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        let siblings = ArchiveTexts::new(&archive, &files, &self.limits.archive);
+        let engines = Engines {
+            scanner: &self.scanner,
+            commands: self.rules.commands(),
+            rules: self.rules.rules(),
+            patterns: self.rules.patterns(),
+            siblings: &siblings,
+        };
         let mut unpack = Unpack::new(
             &engines,
             &self.limits.archive,
-            Candidates::new(kind),
+            Candidates::new(kind).packed_from(&self.folder),
             Work::new(self.limits.work_units_min),
         );
         let bytes: u64 = files.iter().map(|entry| entry.size).sum();
@@ -100,6 +113,7 @@ impl Inspector {
             unpack.entry(&archive, entry, &mut totals, &mut |piece| hash.update(piece))?;
             hash.update([0]);
         }
+        follow_runs(&engines, &mut unpack.found);
         self.rules.patterns().keep(std::mem::take(&mut unpack.found.memory));
         let names: Vec<&str> = files.iter().map(|entry| entry.path.as_str()).collect();
         let scales = Scales::new(terms, &self.scanner, self.rules.commands());

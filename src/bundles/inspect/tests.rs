@@ -494,6 +494,47 @@ fn wrong_verdicts(cases: &str, is_blocked: bool) -> Vec<String> {
     wrong
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeveralCases {
+    case: Vec<Several>,
+}
+
+/// Files of a skill that act together.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Several {
+    name: String,
+    blocks: bool,
+    files: Vec<SeveralFile>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeveralFile {
+    path: String,
+    text: String,
+}
+
+#[test]
+fn files_that_act_together_are_seen_together() {
+    let cases: SeveralCases =
+        toml::from_str(include_str!("../../../tests/cases/bundles/skills/several.toml")).expect("a table");
+    let mut wrong = Vec::new();
+    for case in cases.case {
+        let body = case.files.iter().find(|file| file.path == "SKILL.md");
+        let document = body.map_or_else(|| SKILL.to_owned(), |file| format!("{SKILL}\n{}", file.text));
+        let mut files = vec![("SKILL.md", document.as_bytes())];
+        let others = case.files.iter().filter(|file| file.path != "SKILL.md");
+        files.extend(others.map(|file| (file.path.as_str(), file.text.as_bytes())));
+        let inspection = inspect(&files);
+        if inspection.is_blocked() != case.blocks {
+            wrong.push(format!("{}: {:?}", case.name, inspection.checks));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[test]
 fn malware_in_a_skill_is_blocked() {
     let cases = include_str!("../../../tests/cases/bundles/skills/malicious.toml");

@@ -41,12 +41,14 @@ pub(super) struct Candidate {
 pub(super) struct Candidates {
     kind: BundleKind,
     all: Vec<Candidate>,
+    /// Name of the folder that the bundle was packed from; empty where nothing tells.
+    folder: String,
 }
 
 impl Candidates {
     /// None yet.
     pub(super) const fn new(kind: BundleKind) -> Self {
-        Self { kind, all: Vec::new() }
+        Self { kind, all: Vec::new(), folder: String::new() }
     }
 
     /// Notes a text file of the bundle, if it may be a primary document.
@@ -85,9 +87,15 @@ impl Candidates {
         self.all.push(candidate);
     }
 
+    /// Tells the name of the folder that the bundle was packed from, which its own paths do not.
+    pub(super) fn packed_from(mut self, folder: &str) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
     /// Checks what was noted. `names` are the paths of all files of the bundle.
     pub(super) fn check(&self, names: &[&str]) -> Checked {
-        let mut out = Checked::default();
+        let mut out = Checked { folder: self.folder.clone(), ..Checked::default() };
         match self.kind {
             BundleKind::Skill => skill::check(&self.all, &mut out),
             BundleKind::Plugin => plugin::check(&self.all, names, &mut out),
@@ -108,6 +116,8 @@ pub(super) struct Checked {
     pub primary: String,
     /// The folder of the bundle, with a slash at its end; empty for the top.
     pub root: String,
+    /// Name of the folder that the bundle was packed from; empty where nothing tells.
+    folder: String,
     /// Characters of the primary document behind its manifest part.
     pub body_chars: usize,
 }

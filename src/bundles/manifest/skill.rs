@@ -83,10 +83,11 @@ fn style(name: &str, file: &str, out: &mut Checked) {
         let reason = "`name` should be small letters, digits and single hyphens.";
         out.warn("manifest.name-style", file, reason, "Rename the skill, for example to `report-helper`.");
     }
-    if let Some(folder) =
-        out.root.strip_suffix('/').map(|root| root.rsplit('/').next().unwrap_or(root).to_owned())
-        && folder != name
-    {
+    let folder = match out.root.strip_suffix('/') {
+        Some(root) => root.rsplit('/').next().unwrap_or(root),
+        None => &out.folder,
+    };
+    if !folder.is_empty() && folder != name {
         out.warn(
             "manifest.name-folder",
             file,

@@ -18,6 +18,23 @@ fn check(kind: BundleKind, files: &[(&str, &str)]) -> (CheckStatus, Vec<String>,
 type Case<'a> = (&'a [(&'a str, &'a str)], CheckStatus, &'a [&'a str]);
 
 #[test]
+fn a_folder_that_was_packed_has_a_name_too() {
+    let text = "---\nname: good\ndescription: d\n---\nbody";
+    for (folder, path, is_told) in [
+        ("good", "SKILL.md", false),
+        ("other", "SKILL.md", true),
+        ("", "SKILL.md", false),
+        ("other", "good/SKILL.md", false),
+    ] {
+        let mut candidates = Candidates::new(BundleKind::Skill).packed_from(folder);
+        candidates.note(path, text);
+        let mut checked = candidates.check(&[path]);
+        let found = std::mem::take(&mut checked.findings).into_result().findings;
+        assert_eq!(found.iter().any(|one| one.rule_id == "manifest.name-folder"), is_told, "{folder} {path}");
+    }
+}
+
+#[test]
 fn skills() {
     let long_name = format!("---\nname: {}\ndescription: d\n---\n", "a".repeat(65));
     let long_text = format!("---\nname: a\ndescription: {}\n---\n", "é".repeat(1_025));

@@ -1,6 +1,6 @@
 //! Python and JavaScript: what the parsed code does.
 
-use super::{Rule, Scan};
+use super::{Engines, Rule, Scan};
 use crate::bundles::code::{self, Language, NotParsed};
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::is_sample;
@@ -31,8 +31,16 @@ pub(super) fn mapped(
     if !scan.may(Task::Program, text.len()) {
         return;
     }
-    let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
+    let report = among(scan, language, text);
     told(scan, language, report, is_file, line_of);
+}
+
+/// Looks at code beside the other files of the bundle.
+fn among(scan: &mut Scan<'_, '_>, language: Language, text: &str) -> code::Report {
+    let Engines { rules, commands, siblings, .. } = *scan.engines;
+    let report = code::scan_among(language, scan.path, text, rules, commands, siblings);
+    scan.found.work.did(Task::Program, report.siblings_bytes);
+    report
 }
 
 /// What the first words of lines are in a program; a text without one is not tried.
@@ -55,7 +63,7 @@ pub(super) fn unnamed(scan: &mut Scan<'_, '_>) {
         if !is_tried || !scan.may(Task::Program, text.len()) {
             continue;
         }
-        let report = code::scan(language, scan.path, text, scan.engines.rules, scan.engines.commands);
+        let report = among(scan, language, text);
         if report.not_parsed.is_none() {
             told(scan, language, report, true, &|line| line);
             return;
@@ -107,7 +115,7 @@ fn told(
         let snippet = scan.lines.show(place);
         // A block of a document that shows an attack is told, and does not block.
         let is_shown = if finding.rule_id == HANDED_OVER {
-            is_sample(scan.path) || super::context::is_about_security(scan.text)
+            is_sample(scan.path) && !scan.is_run || super::context::is_about_security(scan.text)
         } else {
             !is_file && scan.is_line_described(place)
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::{Scan, code, config, shell, unseen};
+use super::{Scan, code, config, run, shell, unit, unseen};
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
@@ -156,9 +156,13 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
         self::block(scan, &block, &content, line);
     }
     for (start, content) in inline {
-        if content.trim().contains(' ') && is_command(&content) {
+        run::note(scan, &content);
+        // A line for a table of cron.
+        let scheduled = unit::scheduled(&content).filter(|command| is_command(command));
+        let content = scheduled.unwrap_or(&content);
+        if content.trim().contains(' ') && is_command(content) {
             let line = scan.lines.line_of(start);
-            shell::script(scan, &content, line, shell::Place::Prose);
+            shell::script(scan, content, line, shell::Place::Prose);
         }
     }
     let mut last = u32::MAX;

@@ -65,6 +65,24 @@ fn hidden(text: &str) -> Hidden {
     out
 }
 
+/// Where letters of tags begin, fewer than any run of tags and behind no flag: nothing else is written in them (Unicode
+/// Technical Standard 51, emoji tag sequences).
+fn letters(text: &str) -> Option<usize> {
+    /// Letters in a row that are no accident.
+    const LETTERS_MIN: usize = 3;
+    let is_letter = |c: &char| matches!(c, '\u{e0020}'..='\u{e007e}');
+    let mut end = 0;
+    memchr::memchr_iter(0xf3, text.as_bytes()).find(|at| {
+        if *at < end {
+            return false;
+        }
+        let count = text[*at..].chars().take(TAGS_MIN).take_while(is_letter).count();
+        // Each has four bytes.
+        end = *at + 4 * count.max(1);
+        (LETTERS_MIN..TAGS_MIN).contains(&count) && !text[..*at].ends_with('\u{1f3f4}')
+    })
+}
+
 const fn is_tag(c: char) -> bool {
     matches!(c, '\u{e0020}'..='\u{e007f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
@@ -76,7 +94,7 @@ const fn is_joint(c: char) -> bool {
 /// Looks for hidden characters.
 pub(super) fn scan(scan: &mut Scan<'_, '_>) {
     let Hidden { spelled, joints, first_joint, bits, bidi } = hidden(scan.text);
-    for at in spelled.into_iter().chain(bits) {
+    for at in spelled.into_iter().chain(bits).chain(letters(scan.text)) {
         let rule = Rule {
             id: "bundle.hidden-tags",
             category: "hidden_unicode",
@@ -177,6 +195,23 @@ mod tests {
             }
         }
         out
+    }
+
+    #[test]
+    fn few_letters_of_tags_are_told_and_flags_are_not() {
+        for (text, wanted) in [
+            ("a\u{e0049}\u{e0067}\u{e006e}", Some(1)),
+            ("a\u{e0049}\u{e0067}", None),
+            // The flag of Scotland.
+            ("\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}", None),
+            (
+                "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} \u{e0049}\u{e0067}\u{e006e}",
+                Some(29),
+            ),
+            ("plain", None),
+        ] {
+            assert_eq!(letters(text), wanted, "{text:?}");
+        }
     }
 
     proptest! {

@@ -14,12 +14,16 @@ mod page;
 mod parcel;
 mod patterns;
 mod role;
+mod run;
 mod server;
 mod shell;
 mod unit;
 mod unseen;
 mod windows;
 
+use std::collections::BTreeSet;
+
+use super::code::Siblings;
 use super::coverage::Unscanned;
 use super::files::{Script, Syntax};
 use super::findings::Findings;
@@ -33,6 +37,7 @@ use crate::rules::{Budget, Role, Surface};
 use crate::text::{Limits, views, windows};
 
 pub(super) use patterns::{Memory, Patterns};
+pub(super) use run::follow as follow_runs;
 
 /// Bytes of a text that are scanned at once.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -54,6 +59,8 @@ pub(super) struct Engines<'r> {
     pub rules: &'r BundleRules,
     /// The same rules about text, compiled for scanning.
     pub patterns: &'r Patterns,
+    /// The other files of the bundle.
+    pub siblings: &'r dyn Siblings,
 }
 
 /// What scanning found, over all files.
@@ -67,6 +74,8 @@ pub(super) struct Found {
     pub(super) work: Work,
     /// What patterns over texts remember.
     pub(super) memory: Memory,
+    /// Files that commands run.
+    pub(super) runs: BTreeSet<run::Run>,
     /// Folders of skills that are about security, as far as their primary documents were read.
     security_folders: Vec<Box<str>>,
 }
@@ -79,6 +88,7 @@ impl Found {
             capabilities: Vec::new(),
             work,
             memory: Memory::default(),
+            runs: BTreeSet::new(),
             security_folders: Vec::new(),
         }
     }
@@ -107,6 +117,8 @@ pub(super) struct Scan<'e, 't> {
     pub(super) found: &'e mut Found,
     pub(super) done: Scanned,
     capabilities: usize,
+    /// Whether a command of the bundle runs the file.
+    is_run: bool,
     /// Whether the document is about security, once it was asked.
     about_security: Option<bool>,
     /// The fences of the document, once they were asked for.
@@ -122,19 +134,7 @@ pub(super) fn scan(
     found: &mut Found,
 ) -> Scanned {
     let from = found.findings.len();
-    let lines = Lines::new(text);
-    let mut scan = Scan {
-        engines,
-        path,
-        text,
-        syntax,
-        lines,
-        found,
-        done: Scanned::default(),
-        capabilities: 0,
-        about_security: None,
-        fences: None,
-    };
+    let mut scan = Scan::new(engines, path, text, syntax, found);
     if let Some(folder) = context::skill_folder(path).filter(|_| context::is_about_security(text)) {
         scan.found.security_folders.push(folder.into());
     }
@@ -143,6 +143,30 @@ pub(super) fn scan(
     let Scan { done, found, .. } = scan;
     found.findings.bind_to_lines(from, text);
     done
+}
+
+impl<'e, 't> Scan<'e, 't> {
+    fn new(
+        engines: &'e Engines<'e>,
+        path: &'t str,
+        text: &'t str,
+        syntax: Syntax,
+        found: &'e mut Found,
+    ) -> Self {
+        Self {
+            engines,
+            path,
+            text,
+            syntax,
+            lines: Lines::new(text),
+            found,
+            done: Scanned::default(),
+            capabilities: 0,
+            is_run: false,
+            about_security: None,
+            fences: None,
+        }
+    }
 }
 
 impl Scan<'_, '_> {

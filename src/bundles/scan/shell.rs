@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::origin::{self, Trust};
-use super::{Rule, Scan, capability, code, context, parcel};
+use super::{Rule, Scan, capability, code, context, parcel, run};
 use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::is_sample;
@@ -70,6 +70,7 @@ pub(super) fn command(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
     if !scan.may(Task::Follow, text.len()) {
         return;
     }
+    run::note(scan, text);
     let analysis = analyse(text, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, text, line, true, Place::Script);
 }
@@ -79,6 +80,7 @@ pub(super) fn argv(scan: &mut Scan<'_, '_>, argv: &[String], line: u32) {
     if !scan.may(Task::Follow, argv.iter().map(String::len).sum()) {
         return;
     }
+    run::note(scan, &argv.join(" "));
     let analysis = analyse_argv(argv, crate::paths::Place::default(), &Limits::default());
     report(scan, &analysis, "", line, true, Place::Script);
 }
@@ -96,6 +98,12 @@ fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
         return;
     }
     let text = text.replace("\r\n", "\n");
+    run::note(scan, &text);
+    // What an engine of templates leaves behind, beside what stands there.
+    if let Some(made) = without_expressions(&text) {
+        let analysis = analyse(&made, crate::paths::Place::default(), &Limits::default());
+        report(scan, &analysis, &made, line, false, place);
+    }
     let text = without_placeholders(&text);
     let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
     if place == Place::Script && analysis.unresolved.iter().any(|one| one.cause.is_limit()) {
@@ -129,6 +137,56 @@ fn without_placeholders(text: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// The text that an engine of templates makes: expressions of constants as their values, statements and comments gone;
+/// `None` where there are none.
+fn without_expressions(text: &str) -> Option<String> {
+    if !text.contains("{{") && !text.contains("{%") && !text.contains("{#") {
+        return None;
+    }
+    let (mut out, mut rest, mut is_changed) = (String::with_capacity(text.len()), text, false);
+    while let Some(at) = rest.find('{') {
+        let (before, block) = rest.split_at(at);
+        out.push_str(before);
+        match expression(block) {
+            // `${#list}` and `${name%end}` are of the shell.
+            Some((value, len)) if !before.ends_with('$') => {
+                out.push_str(value);
+                is_changed = true;
+                rest = &block[len..];
+            }
+            _ => {
+                out.push('{');
+                rest = &block[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    is_changed.then_some(out)
+}
+
+/// What an expression of constants, a statement or a comment at the beginning of a text gives, and its length.
+fn expression(block: &str) -> Option<(&str, usize)> {
+    let within = &block[..block.floor_char_boundary(NAME_BYTES_MAX * 4)];
+    let ends = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
+    let (open, close) = ends.into_iter().find(|(open, _)| block.starts_with(open))?;
+    let inner = within[open.len()..].split_once(close)?.0;
+    let len = open.len() + inner.len() + close.len();
+    if inner.contains('\n') {
+        return None;
+    }
+    if open != "{{" {
+        return Some(("", len));
+    }
+    let inner = inner.trim_matches(['-', ' ']);
+    // A comment of Handlebars and of Go.
+    if inner.starts_with('!') || inner.starts_with("/*") || inner.is_empty() {
+        return Some(("", len));
+    }
+    let quote = inner.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let value = inner.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!value.contains(quote)).then_some((value, len))
 }
 
 /// Bytes in which a placeholder ends.
@@ -273,8 +331,20 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         let is_shown = is_told && is_shown(scan, line, place);
         return is_told.then(|| if is_shown { severity.min(Severity::Medium) } else { severity });
     }
-    let blocks = scan.engines.rules.is_command(CommandKind::Hostile, id) && !scan.is_line_described(line);
+    let is_form = effect.target.as_ref().is_some_and(|target| is_placeholder_host(&target.text));
+    let blocks =
+        scan.engines.rules.is_command(CommandKind::Hostile, id) && !is_form && !scan.is_line_described(line);
     Some(if blocks { severity } else { severity.min(Severity::Medium) })
+}
+
+/// Whether an address in a document names no machine but the place for one, in capitals: `ATTACKER:4444`,
+/// `https://YOUR_HOST/x`.
+fn is_placeholder_host(address: &str) -> bool {
+    let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = host.split([':', '/']).next().unwrap_or_default();
+    host.len() >= 3
+        && host.bytes().any(|byte| byte.is_ascii_uppercase())
+        && host.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 }
 
 /// Whether what is written to a profile fetches or decodes something, rather than setting a path.

@@ -44,7 +44,7 @@ pub(super) fn commands(scan: &mut Scan<'_, '_>) {
 }
 
 /// The command of a line of a crontab: behind five fields of times, or a name such as `@reboot`.
-fn scheduled(line: &str) -> Option<&str> {
+pub(super) fn scheduled(line: &str) -> Option<&str> {
     let line = line.trim();
     let fields = if line.starts_with('@') { 1 } else { 5 };
     let mut rest = line;

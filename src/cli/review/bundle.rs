@@ -31,6 +31,8 @@ pub(super) struct Bundle {
     pub(super) paths: Vec<String>,
     /// Where its files are for the one who asked, as a prefix of their paths; empty for an archive.
     pub(super) prefix: String,
+    /// Name of the folder that was packed; empty for anything else.
+    pub(super) folder: String,
     /// What was left out of a folder.
     pub(super) left_out: Vec<String>,
 }
@@ -59,7 +61,8 @@ impl Bundle {
         let paths = Archive::open(&source, limits)
             .map(|archive| archive.entries().iter().map(|entry| entry.path.clone()).collect())
             .unwrap_or_default();
-        Ok(Self { file, size: source.len(), paths, prefix: String::new(), left_out: Vec::new() })
+        let (prefix, folder) = (String::new(), String::new());
+        Ok(Self { file, size: source.len(), paths, prefix, folder, left_out: Vec::new() })
     }
 
     /// The bytes at any offset.
@@ -122,7 +125,10 @@ fn pack_folder(folder: &Path, temporary: &Path, progress: &mut Progress) -> Resu
         progress.bytes("packing", done, total);
     }
     let paths = walked.into_iter().map(|one| one.name).collect();
-    Ok(Bundle { left_out, ..packed(packer, paths, prefix_of(folder))? })
+    // By its real name, since `.` says none.
+    let real = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
+    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    Ok(Bundle { left_out, folder: name, ..packed(packer, paths, prefix_of(folder))? })
 }
 
 fn pack_document(document: &Path, temporary: &Path) -> Result<Bundle, Failure> {
@@ -139,7 +145,8 @@ fn pack_document(document: &Path, temporary: &Path) -> Result<Bundle, Failure> {
 fn packed(packer: Packer<File>, paths: Vec<String>, prefix: String) -> Result<Bundle, Failure> {
     let mut file = packer.finish().map_err(Failure::data)?;
     let size = file.seek(SeekFrom::End(0)).and_then(|size| file.rewind().map(|()| size));
-    Ok(Bundle { size: size.map_err(Failure::internal)?, file, paths, prefix, left_out: Vec::new() })
+    let size = size.map_err(Failure::internal)?;
+    Ok(Bundle { size, file, paths, prefix, folder: String::new(), left_out: Vec::new() })
 }
 
 fn add(packer: &mut Packer<File>, one: &Walked) -> Result<(), PackError> {

@@ -33,7 +33,7 @@ pub(super) fn review(
         return Err(Failure::usage(format_args!("--policy: unknown; known: {}", known.join(", "))));
     };
     let terms = Terms { policy, tenant: "", now: Timestamp::now() };
-    let inspector = Inspector::of(&snapshot, limits);
+    let inspector = Inspector::of(&snapshot, limits).packed_from(&bundle.folder);
     let source = bundle.source()?;
     let inspection = progress.while_busy("checking", || inspector.inspect_under(&source, kind, terms));
     let (status, hold_reason) = match inspection.verdict() {
