@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -479,6 +480,25 @@ def test_a_child_that_stops_itself_is_killed(server, watching):
     # Being continued before it is killed, it may take a step: that must not be its end.
     result, *_ = watching.run(server.grpc, ["sh", "-c", f"echo '{DANGER}'; kill -STOP $$; exec sleep 600"])
     assert (result.killed_by, result.exit_code) == ("verdict", -9)
+
+
+def test_a_frozen_server_is_a_lost_connection(tmp_path, watching):
+    """Its connection stays open, so only pings can tell; a child must not run on unwatched meanwhile."""
+    with running_server(tmp_path) as server:
+
+        def freeze(watch, process, out):
+            until(lambda: out.getvalue(), "nothing passes through")
+            server.process.send_signal(signal.SIGSTOP)
+
+        began = time.monotonic()
+        try:
+            command = ["sh", "-c", "echo started; exec sleep 600"]
+            result, *_ = watching.run(server.grpc, command, during=freeze, keepalive_s=1)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+    assert (result.killed_by, result.exit_code) == ("disconnect", -9)
+    # A second until the ping and one for its answer, on a busy machine; gRPC's own limit would be a minute.
+    assert time.monotonic() - began < 30
 
 
 PROGRAM_ENDS = """

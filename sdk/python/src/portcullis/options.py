@@ -22,6 +22,9 @@ _LOG = logging.getLogger("portcullis")
 # What gRPC knows besides plain host and port.
 _RESOLVERS = ("dns", "unix", "unix-abstract", "ipv4", "ipv6", "vsock", "xds")
 
+# Longest wait for the answer to a ping.
+_PING_ANSWER_MS_MAX = 10_000
+
 #: Where a service listens when nobody told it otherwise.
 DEFAULT_TARGET = "127.0.0.1:50051"
 
@@ -156,9 +159,13 @@ def endpoint(
         raise ConfigurationError(
             "a token would cross the network in plain text: give `tls`, or `tls=False` where a mesh encrypts"
         )
+    answer_ms = min(int(keepalive_s * 1000), _PING_ANSWER_MS_MAX)
     arguments: dict[str, str | int] = {
         "grpc.keepalive_time_ms": int(keepalive_s * 1000),
-        "grpc.keepalive_timeout_ms": 10_000,
+        # By the names of older and of present releases of gRPC: the present ones give a ping a minute unless they are told
+        # by the second, whatever the first says.
+        "grpc.keepalive_timeout_ms": answer_ms,
+        "grpc.http2.ping_timeout_ms": answer_ms,
         "grpc.http2.max_pings_without_data": 0,
         # A server that comes back is found again soon.
         "grpc.initial_reconnect_backoff_ms": 100,
