@@ -146,6 +146,23 @@ def test_every_dashboard_becomes_a_config_map():
         assert result.returncode != 0 and "files/grafana of the chart is empty" in result.stderr
 
 
+def test_links_to_the_runbook_lead_where_the_values_say():
+    """Those of the chart's files lead nowhere, and nobody can change the files of a packed chart."""
+    nowhere, ours, theirs = "https://portcullis.example", "https://git.example.com/pdp/runbook.md", "https://wiki.example.com/guards"
+    enabled = ["--set", "prometheusRule.enabled=true,dashboards.enabled=true"]
+    as_it_is = rendered("defaults", *enabled)
+    links = as_it_is.count(f"{nowhere}/docs/runbook.md#")
+    assert links > 50
+    moved = rendered("defaults", *enabled, "--set", f"prometheusRule.runbookUrl={ours}")
+    assert nowhere not in moved
+    assert moved == as_it_is.replace(f"{nowhere}/docs/runbook.md", ours) and moved.count(f"{ours}#") == links
+    both = rendered("defaults", *enabled, "--set", f"prometheusRule.runbookUrl={ours},dashboards.runbookUrl={theirs}")
+    assert nowhere not in both and both.count(f"{ours}#") + both.count(f"{theirs}#") == links
+    (rule,) = [each for each in yaml.safe_load_all(both) if each["kind"] == "PrometheusRule"]
+    urls = [each["annotations"]["runbook_url"] for group in rule["spec"]["groups"] for each in group["rules"] if "alert" in each]
+    assert len(urls) > 25 and all(url.startswith(f"{ours}#portcullis") for url in urls)
+
+
 def test_notes_say_what_is_left_to_do():
     """Notes are told at an installation only; the client alone can say what they would be."""
     arguments = ["install", "portcullis", str(CHART), "--dry-run=client", "--namespace", "agents"]

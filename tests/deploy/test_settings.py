@@ -2,11 +2,12 @@
 
 import json
 import subprocess
+import sys
 import time
 
 import pytest
 import yaml
-from conftest import DEPLOY, ROOT, VALUE_SETS, named, service_container, settings_of
+from conftest import CHART, DEPLOY, ROOT, VALUE_SETS, helm, named, service_container, settings_of
 from service import get, known_settings, mount, run, serving
 
 POD_IP = {"IPv4": "10.1.2.3", "IPv6": "fd00::17"}
@@ -69,10 +70,36 @@ def test_settings_are_accepted(values, tmp_path):
 
 def test_a_wrong_setting_is_noticed(tmp_path):
     """What the chart lets pass is refused by the service itself, which knows its settings best."""
-    settings = settings_of("anonymous") + "\nlog:\n  levle: info\n"
+    settings = settings_of("anonymous") + "\nlog:\n  level: loud\n"
     (tmp_path / "portcullis.yaml").write_text(settings)
     result = run("config", folder=tmp_path)
     assert result.returncode == 78 and "log.level" in result.stderr
+
+
+def test_the_schema_knows_every_setting_and_no_other():
+    """Of the program itself, not of the reference from which the schema is written."""
+    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]["config"]
+
+    def keys(inner, prefix=""):
+        for name, each in inner.get("properties", {}).items():
+            deeper = list(keys(each, f"{prefix}{name}."))
+            yield from deeper or [f"{prefix}{name}"]
+
+    assert set(keys(schema)) == known_settings()
+
+
+def test_the_schema_is_what_is_written():
+    result = subprocess.run([sys.executable, DEPLOY / "helm" / "make_schema.py", "--check"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_harmless_variables_and_urls_pass():
+    """What looks a little like a secret, and is none."""
+    env = ["AWS_WEB_IDENTITY_TOKEN_FILE=/var/run/token", "AWS_REGION=eu-west-1", "SSL_CERT_FILE=/etc/ca.pem"]
+    config = ["store.url=postgres://user@db/p?sslmode=require", "llm.proxy=http://proxy:3128/", "llm.base_url=https://h:8443/a@b"]
+    arguments = [*(f"env.{each}" for each in env), *(f"config.{each}" for each in config)]
+    result = helm("template", "portcullis", str(CHART), *(word for each in arguments for word in ("--set-string", each)))
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("values", ["anonymous", "policies", "ipv6"])

@@ -1,3 +1,18 @@
+{{/* Fails where `value`, or what stands in it, is a URL with credentials: with a password, with any user over http, or with
+a secret as a parameter. `path` is where it stands. A password that is not escaped may hold `/`. */}}
+{{- define "portcullis.refuseUrlSecrets" -}}
+{{- $path := .path -}}
+{{- if kindIs "map" .value -}}
+{{- range $key, $inner := .value -}}{{- include "portcullis.refuseUrlSecrets" (dict "path" (printf "%s.%s" $path $key) "value" $inner) -}}{{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $inner := .value -}}{{- include "portcullis.refuseUrlSecrets" (dict "path" (printf "%s[%d]" $path $index) "value" $inner) -}}{{- end -}}
+{{- else if kindIs "string" .value -}}
+{{- if or (regexMatch "(?i)[a-z][a-z0-9+.-]*://[^@/?#[:space:]]*:([^/?#[:space:]]*|[^0-9@[:space:]][^@[:space:]]*)@" .value) (regexMatch "(?i)https?://[^/?#[:space:]]*@" .value) (regexMatch "(?i)://[^[:space:]]*[?&][a-z_.-]*(password|passwd|secret|token|api_?key|signature|credential)=" .value) -}}
+{{- fail (printf "%s is a URL with a secret, and manifests and ConfigMaps are no place for one: leave it out of the URL, or give the whole as a variable from a Secret with secrets.env" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Values that are well formed, and yet cannot work together. Each message says what to do. */}}
 {{- define "portcullis.checks" -}}
 {{- $config := .Values.config -}}
@@ -6,12 +21,6 @@
 {{- $server := default dict $config.server -}}
 {{- $http := default dict $config.http -}}
 {{- $auth := default dict $config.auth -}}
-
-{{- range $section, $value := $config -}}
-{{- if and (has $section (list "server" "http" "auth" "store" "llm" "llama_guard" "policy" "rules" "audit" "tracing" "extensions")) (not (kindIs "map" $value)) (not (kindIs "invalid" $value)) -}}
-{{- fail (printf "config.%s must be a section with keys, as in portcullis.yaml" $section) -}}
-{{- end -}}
-{{- end -}}
 
 {{- /* Set by the chart, in two places at once they could differ. */ -}}
 {{- if hasKey $server "listen" -}}{{- fail "config.server.listen is set by the chart: use ports.grpc and ipFamily" -}}{{- end -}}
@@ -87,10 +96,13 @@
 {{- if hasPrefix "PORTCULLIS_" $name -}}
 {{- fail (printf "env.%s is a setting and would go before the settings file: give it in config" $name) -}}
 {{- end -}}
-{{- if regexMatch "(SECRET|PASSWORD|TOKEN|API_KEY|ACCESS_KEY_ID|PRIVATE_KEY)$" $name -}}
+{{- /* What names a file or an address is none, such as AWS_WEB_IDENTITY_TOKEN_FILE and AWS_CONTAINER_CREDENTIALS_FULL_URI. */ -}}
+{{- if and (regexMatch "SECRET|PASSW|PASSPHRASE|TOKEN|CREDENTIAL|APIKEY|(^|_)KEY(_|$)|KEYS?$|HEADERS$|BEARER|AUTHORIZATION|COOKIE" $name) (not (regexMatch "(FILE|PATH|DIR|_URI|_ENDPOINT)$" $name)) -}}
 {{- fail (printf "env.%s looks like a secret: give it with secrets.env" $name) -}}
 {{- end -}}
+{{- include "portcullis.refuseUrlSecrets" (dict "path" (printf "env.%s" $name) "value" $value) -}}
 {{- end -}}
+{{- include "portcullis.refuseUrlSecrets" (dict "path" "config" "value" $config) -}}
 
 {{- /* Variables go before the settings file, so these would undo what the chart has checked. */ -}}
 {{- $reserved := list "PORTCULLIS_CONFIG" "PORTCULLIS_DATA_DIR" "PORTCULLIS_SERVER__LISTEN" "PORTCULLIS_SERVER__DRAIN_TIMEOUT" "PORTCULLIS_SERVER__INSECURE_ALLOW_ANONYMOUS" "PORTCULLIS_SERVER__INSECURE_ALLOW_PLAINTEXT" "PORTCULLIS_SERVER__TLS__CERTIFICATE" "PORTCULLIS_SERVER__TLS__KEY" "PORTCULLIS_SERVER__TLS__CLIENT_CA" "PORTCULLIS_AUTH__TOKENS__PATH" "PORTCULLIS_HTTP__LISTEN" "PORTCULLIS_HTTP__ALLOWED_HOSTS" "PORTCULLIS_AUTH__MODE" "PORTCULLIS_STORE__URL" "PORTCULLIS_STORE__BUNDLES" "POD_IP" -}}
