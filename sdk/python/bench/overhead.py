@@ -1,8 +1,8 @@
-"""What the client costs over the raw stubs: `overhead.py ADDRESS [ROUNDS]`.
+"""What the client costs over the raw stubs: `overhead.py ADDRESS [ROUNDS [LIMIT]]`.
 
 Both sides ask the same question of the same server over one warm connection each, made with the same channel
 settings, one after the other in turns, so that whatever else the machine does hits both alike. Prints the medians and
-their ratio, each for the calls that agents make most.
+their ratio, each for the calls that agents make most. A ratio above LIMIT, such as 1.10, ends it with exit code 1.
 """
 
 from __future__ import annotations
@@ -72,8 +72,12 @@ async def timed_async(
     return statistics.median(samples[0]), statistics.median(samples[1])
 
 
+RATIOS: dict[str, float] = {}
+
+
 def told(name: str, medians: tuple[float, float]) -> None:
     raw, ours = medians
+    RATIOS[name] = ours / raw
     print(f"{name}: raw {raw * 1e6:.0f} us, client {ours * 1e6:.0f} us, ratio {ours / raw:.3f}", flush=True)
 
 
@@ -127,7 +131,11 @@ async def loop(address: str, rounds: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        sys.exit("usage: overhead.py ADDRESS [ROUNDS]")
+        sys.exit("usage: overhead.py ADDRESS [ROUNDS [LIMIT]]")
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 3000
     threads(sys.argv[1], count)
     asyncio.run(loop(sys.argv[1], count))
+    limit = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    above = [f"{name}: the ratio {ratio:.3f} is above {limit}" for name, ratio in RATIOS.items() if ratio > limit]
+    if above:
+        sys.exit("\n".join(above))
