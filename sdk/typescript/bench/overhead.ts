@@ -1,6 +1,7 @@
 // What the client costs above the generated stub: the same question asked both ways, in turns, in one run.
 //
-//     npm run bench            (a server listens on PORTCULLIS_ADDRESS, by default 127.0.0.1:50051)
+//     npm run bench                       (a server listens on PORTCULLIS_ADDRESS, by default 127.0.0.1:50051)
+//     npm run bench -- ROUNDS LIMIT       exit code 1 when the ratio is above LIMIT, such as 1.10
 //
 // Prints the medians of both and their ratio. One call at a time, so that a latency is that of a call alone.
 
@@ -15,6 +16,7 @@ import {
 } from "@portcullis/sdk/v1";
 
 const ROUNDS = Number(process.argv[2] ?? 4_000);
+const LIMIT = Number(process.argv[3] ?? Infinity);
 const WARM_UP = 1_000;
 const TEXT = "Please sort the notes of the meeting by speaker, and write a short summary of each part. ".repeat(11);
 
@@ -63,6 +65,11 @@ const [rawMedian, clientMedian] = [median(rawTimes), median(clientTimes)];
 console.log(`rounds ${ROUNDS}, text of ${TEXT.length} bytes`);
 console.log(`stub   median ${rawMedian.toFixed(1)} us`);
 console.log(`client median ${clientMedian.toFixed(1)} us`);
-console.log(`ratio  ${(clientMedian / rawMedian).toFixed(3)}`);
+const ratio = clientMedian / rawMedian;
+console.log(`ratio  ${ratio.toFixed(3)}`);
+if (!(ratio <= LIMIT)) {
+  console.error(`the ratio ${ratio.toFixed(3)} is above ${LIMIT}`);
+  process.exitCode = 1;
+}
 stub.close();
 portcullis.close();
