@@ -148,9 +148,11 @@ class Work:
         self.server = server
         self.bin = bin_folder
         self.submissions = 10
+        self.home = folder / "home"
+        self.home.mkdir(exist_ok=True)
         self.env = {
             "PATH": f"{bin_folder}:{os.environ['PATH']}",
-            "HOME": str(folder / "home"),
+            "HOME": str(self.home),
             "PORTCULLIS_SERVER__LISTEN": server.grpc,
         }
 
@@ -177,6 +179,24 @@ class Work:
         self.run("portcullis watch -- sh -c 'echo \"$ rm -rf --no-preserve-root /\"; sleep 1'")
         result = self.run("portcullis incidents list --json")
         return json.loads(result.stdout)["incidents"][0]["id"]
+
+
+def serve_once(work, command):
+    """A `serve` on ports of its own, until it serves."""
+    # A key that is left out in the page.
+    command = command.replace("=… ", "=x ").replace("portcullis serve", "exec portcullis serve --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir other", 1)
+    process = subprocess.Popen(["bash", "-c", command], cwd=work.home, env=work.env, stderr=subprocess.PIPE, text=True)
+    try:
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if '"message":"serving"' in line:
+                break
+        assert '"message":"serving"' in lines[-1], "".join(lines)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "sdk").glob("*/README.md"))]
+PAGES += [ROOT / "deploy/README.md", *sorted((ROOT / "examples").glob("*/*/README.md"))]
 
 FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.M | re.S)
 
@@ -53,6 +54,21 @@ def commands(text):
         held = ""
     assert not held, f"a command that does not end: {held}"
     return found
+
+
+def without_comment(command):
+    """The command without the comment behind it."""
+    at, quote = 0, ""
+    while at < len(command):
+        char = command[at]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == "#" and at and command[at - 1] == " " and not quote:
+            return command[:at].rstrip()
+        at += 1
+    return command.strip()
 
 
 def is_open(command):

@@ -7,20 +7,22 @@ that are written. A placeholder `ID` becomes the id of something that is there.
 import json
 import re
 import shlex
-import signal
-import subprocess
 
 import pytest
-from conftest import WAIT_S
-from pages import PAGES, ROOT, blocks, commands, steps
+from conftest import serve_once
+from pages import PAGES, ROOT, blocks, commands, steps, without_comment
 
 # Pages whose commands are run by tests of their own.
 ELSEWHERE = {
     "docs/QUICKSTART_PYTHON.md": "sdk/python/tests/test_pages.py",
     "docs/QUICKSTART_TYPESCRIPT.md": "sdk/typescript/test/quickstart.test.ts",
     "sdk/python/README.md": "sdk/python/tests/test_pages.py",
+    "examples/extensions/python/README.md": "tests/docs/test_tried_elsewhere.py",
+    "examples/extensions/typescript/README.md": "tests/docs/test_tried_elsewhere.py",
 }
-# Programs that need a cluster, a registry, root, a database server or minutes: their words are checked.
+# Programs that need a cluster, a registry, root, a database server or minutes: their words are checked. Besides that,
+# createuser and createdb are run by test_tried_elsewhere.py, `helm install` by tests/deploy/test_docs.py without a cluster, `npm run
+# … example` by sdk/typescript/test/examples.test.ts, and npm and pip of the quick starts by the tests of the SDKs.
 NOT_HERE = ["./test", "cargo", "createdb", "createuser", "docker", "helm", "install", "kubectl", "npm", "ollama", "pip", "systemctl"]
 # Commands of ours that need what is not here.
 WORDS_ONLY = {
@@ -28,10 +30,10 @@ WORDS_ONLY = {
     "portcullis eval commands/": "the labelled data of the release",
     "portcullis eval bundles/": "the labelled data of the release",
     "portcullis train": "labelled records, and minutes",
-    "PORTCULLIS_STORE__URL=": "a PostgreSQL server",
-    "portcullis audit verify --known": "an end that an earlier run told",
-    "portcullis audit verify --records": "a chain, as tests/audit makes them",
-    "portcullis health --server https://": "a server with TLS, as tests/audit has one",
+    "PORTCULLIS_STORE__URL=": "a PostgreSQL server: run by test_tried_elsewhere.py",
+    "portcullis audit verify --known": "an end that an earlier run told: run by test_tried_elsewhere.py",
+    "portcullis audit verify --records": "a chain of records: run by test_tried_elsewhere.py",
+    "portcullis health --server https://": "a server with TLS: run by tests/audit/test_health.py",
     "TEST_SERVER=target/release/portcullis sdk/typescript/run": "a step of ./test",
     "grep -rl https://portcullis.example": "changes the sources",
 }
@@ -48,21 +50,6 @@ WANTED = {
     "portcullis rules test my-rules": (0, "ok"),
 }
 BLOCKS = [block for block in blocks("sh") if block.page not in ELSEWHERE]
-
-
-def without_comment(command):
-    """The command without the comment behind it."""
-    at, quote = 0, ""
-    while at < len(command):
-        char = command[at]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char == "#" and at and command[at - 1] == " " and not quote:
-            return command[:at].rstrip()
-        at += 1
-    return command.strip()
 
 
 def words(command):
@@ -127,30 +114,12 @@ def check_cargo(work, arguments):
         assert arguments[0] in ("build", "install"), arguments
 
 
-def serve(work, command):
-    """A `serve` on ports of its own, until it serves."""
-    # A key that is left out in the page.
-    command = command.replace("=… ", "=x ").replace("portcullis serve", "exec portcullis serve --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir other", 1)
-    process = subprocess.Popen(["bash", "-c", command], cwd=work.folder / "home", env=work.env, stderr=subprocess.PIPE, text=True)
-    try:
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if '"message":"serving"' in line:
-                break
-        assert '"message":"serving"' in lines[-1], "".join(lines)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=WAIT_S)
-    assert process.returncode == 0
-
-
 def run(work, command):
     """Runs one command and checks how it ends."""
     name, arguments = program(command)
     names = subcommand(work, arguments)[0] if name == "portcullis" else ""
     if names == "serve":
-        return serve(work, command)
+        return serve_once(work, command)
     if names.startswith("interceptors") and "--server" not in command:
         # The only command whose default is an address and not this place.
         command += " --server http://127.0.0.1:50051"
