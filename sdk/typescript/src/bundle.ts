@@ -37,7 +37,7 @@ export interface ReviewBundleOptions extends CallOptions {
   readonly entityId?: string;
   /** Checks only: nothing is kept, no model is asked. */
   readonly dryRun?: boolean;
-  /** Told as it goes on. */
+  /** Told as it goes on. What it throws ends the upload, and is thrown as it is. */
   readonly onProgress?: (progress: BundleProgress) => void;
 }
 
@@ -59,8 +59,35 @@ const BYTES_MAX = 2 * 1024 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 const LINK_MODE = 0o120_777;
 
+/** What `onProgress` has thrown: neither the bundle nor the call is to blame. */
+class ProgressFailure extends Error {
+  constructor(readonly thrown: unknown) {
+    super("onProgress has failed");
+  }
+}
+
+function tell({ onProgress }: ReviewBundleOptions, progress: BundleProgress): void {
+  try {
+    onProgress?.(progress);
+  } catch (error) {
+    throw new ProgressFailure(error);
+  }
+}
+
 /** See `Portcullis.reviewBundle`. */
 export async function reviewBundle(
+  shared: Shared,
+  path: string,
+  options: ReviewBundleOptions,
+): Promise<ReviewBundleResponse> {
+  try {
+    return await review(shared, path, options);
+  } catch (error) {
+    throw error instanceof ProgressFailure ? error.thrown : error;
+  }
+}
+
+async function review(
   shared: Shared,
   path: string,
   options: ReviewBundleOptions,
@@ -88,6 +115,7 @@ export async function reviewBundle(
     // Never asked again: what was sent may have been kept.
     return await send(opened, ReviewBundleRequest.fromPartial({ header }), archive, options);
   } catch (error) {
+    if (error instanceof ProgressFailure) throw error;
     if (limit.signal?.aborted) throw aborted(WHAT, limit.signal);
     throw callError(error, WHAT, target);
   }
@@ -129,12 +157,12 @@ function send(
         while (at < totalBytes && mayWrite && !isOver) {
           mayWrite = call.write(ReviewBundleRequest.create({ chunk: archive.subarray(at, at + CHUNK_BYTES) }));
           at = Math.min(at + CHUNK_BYTES, totalBytes);
-          told.onProgress?.({ phase: "uploading", bytes: at, totalBytes });
+          tell(told, { phase: "uploading", bytes: at, totalBytes });
         }
         if (isOver) return;
         if (at < totalBytes) return void call.once("drain", goOn);
         call.end();
-        told.onProgress?.({ phase: "checking", bytes: 0, totalBytes });
+        tell(told, { phase: "checking", bytes: 0, totalBytes });
       } catch (error) {
         // `onProgress` failed: the upload is given up, and its error told.
         answered(error as Error);
@@ -155,7 +183,7 @@ async function load(path: string, options: ReviewBundleOptions): Promise<{ archi
     const archive = await readFile(path);
     return { archive, paths: pathsOf(archive) };
   } catch (error) {
-    if (error instanceof PortcullisError) throw error;
+    if (error instanceof PortcullisError || error instanceof ProgressFailure) throw error;
     throw new BundleError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
   }
 }
@@ -168,7 +196,7 @@ interface Walked {
 
 async function pack(
   folder: string,
-  { onProgress, signal }: ReviewBundleOptions,
+  options: ReviewBundleOptions,
 ): Promise<{ archive: Buffer; paths: string[] }> {
   const walked: Walked[] = [];
   await walk(folder, "", walked);
@@ -179,10 +207,10 @@ async function pack(
   const packer = new Packer();
   let bytes = 0;
   for (const one of walked) {
-    if (signal?.aborted) throw aborted(WHAT, signal);
+    if (options.signal?.aborted) throw aborted(WHAT, options.signal);
     await packer.add({ path: one.name, ...(await read(one.path)) });
     bytes += one.size;
-    onProgress?.({ phase: "packing", bytes, totalBytes });
+    tell(options, { phase: "packing", bytes, totalBytes });
   }
   return { archive: packer.finish(), paths: walked.map(({ name }) => name) };
 }

@@ -20,6 +20,7 @@ import {
 import { ConfigurationError } from "./errors.js";
 import { type BundleProgress, reviewBundle, type ReviewBundleOptions } from "./bundle.js";
 import { type BlockedResult, guardTool, type GuardToolOptions } from "./guard.js";
+import { wellFormed } from "./json.js";
 import { type MessageInput, messagesOf } from "./messages.js";
 import { type AttachOptions, Monitor, type Work } from "./monitor.js";
 import { CALL_NAMES, type CallOptions, checkNames, type Names, type PortcullisOptions } from "./options.js";
@@ -238,6 +239,8 @@ export class Portcullis {
         `the request of ${call} has \`${elsewhere}\`, which belongs into the options of the call or client.`,
       );
     }
+    // What is judged stands at the top of each of these requests, as a text or as JSON text.
+    for (const [name, value] of Object.entries(request)) if (typeof value === "string") wellFormed(value, name);
     const { policy, context } = { policy: this.#shared.policy(options), context: this.#shared.context(options) };
     Object.assign(full, request, { policy, context, offsetEncoding: OffsetEncoding.UTF16 });
   }

@@ -22,11 +22,14 @@ export class ConfigurationError extends PortcullisError {
   override name = "ConfigurationError";
 }
 
-/** A value that the guard cannot see as it is, such as a BigInt, a cycle or a function. Nothing was run or handed on. */
+/**
+ * A value that the guard cannot see as it is, such as a lone surrogate, a BigInt, a cycle or a function. Nothing was run or
+ * handed on.
+ */
 export class UnserializableError extends PortcullisError {
   override name = "UnserializableError";
 
-  /** Where in the value: `$` is the value itself, `$.files[2]` a member of it. */
+  /** Where: `$` is the value itself, `$.files[2]` a member of it, `messages[0].text` a text of a conversation. */
   readonly path: string;
 
   constructor(path: string, message: string) {
@@ -132,8 +135,11 @@ export class ConflictError extends ServiceCallError {
   override name = "ConflictError";
 }
 
-/** On which side of a tool, a prompt or a list something was stopped. */
-export type BlockedPhase = "before" | "after" | "input" | "output" | "description";
+/**
+ * Where something was stopped: `before` and `after` a tool, on the way into (`input`) or out of a model (`output`), in the
+ * `description` of a tool, or in the `answer` of an MCP server to something else than a call of a tool.
+ */
+export type BlockedPhase = "before" | "after" | "input" | "output" | "description" | "answer";
 
 /** What a refusal carries. */
 export interface Refusal {
@@ -141,7 +147,7 @@ export interface Refusal {
   readonly decision: Decision;
   /** Where it happened. */
   readonly phase: BlockedPhase;
-  /** The tool, as the caller names it. Empty where no tool is in question. */
+  /** The tool, as the caller names it; with the phase `answer` the method, such as `readResource`. Empty where there is none. */
   readonly toolName: string;
   /** Why, fit to be shown. */
   readonly blockReason: string;
@@ -187,11 +193,13 @@ const SUBJECTS: Record<BlockedPhase, string> = {
   input: "the input",
   output: "the output",
   description: "the description",
+  answer: "the answer",
 };
 
 function refusalText(refusal: Refusal): string {
   const subject = SUBJECTS[refusal.phase];
-  const of = refusal.toolName === "" ? "" : ` of tool \`${refusal.toolName}\``;
+  const what = refusal.phase === "answer" ? "" : "tool ";
+  const of = refusal.toolName === "" ? "" : ` of ${what}\`${refusal.toolName}\``;
   const why = refusal.blockReason === "" ? "the policy gave no reason" : refusal.blockReason;
   const asked =
     refusal.decision === Decision.ASK ? " A person must approve, and nobody did; `onAsk` is how to ask." : "";

@@ -15,7 +15,7 @@ import {
 } from "./generated/api/portcullis/v1/policy_decision_service.js";
 import { aborted, type Limit } from "./calls.js";
 import { BlockedError, ConfigurationError, PortcullisError, type Refusal, ToolError } from "./errors.js";
-import { fromJsonText, type JsonValue, toJsonText } from "./json.js";
+import { fromJsonText, type JsonValue, toJsonText, wellFormed } from "./json.js";
 import { CALL_NAMES, type CallOptions, checkNames, type Names } from "./options.js";
 import type { Shared } from "./shared.js";
 
@@ -115,6 +115,7 @@ export async function guardCall(
 ): Promise<JsonValue | undefined> {
   const { toolName } = call;
   if (typeof toolName !== "string" || toolName === "") throw new ConfigurationError("a guarded tool needs a name.");
+  wellFormed(toolName, "the name of a tool");
   const argsJson = toJsonText(args, `the arguments of tool \`${toolName}\``);
   if (!argsJson.startsWith("{")) {
     throw new ConfigurationError(`the arguments of tool \`${toolName}\` are no object; call it with { name: value }.`);
@@ -155,14 +156,16 @@ async function judgeFailure(
   after: Partial<InterceptToolRequest>,
   error: unknown,
 ): Promise<unknown> {
-  const told = failureOf(error, 0);
+  const seen = { values: 0, isMended: false };
+  const told = failureOf(error, 0, seen);
   const resultJson = JSON.stringify(told);
   const answer = await ask(shared, call, { ...after, resultJson, isError: true });
   if (answer === undefined) return error;
   const shown =
     answer.resultJson === "" ? undefined : fromJsonText(answer.resultJson, `the error of tool \`${call.toolName}\``);
   await obey(shared, call, "after", answer, shown);
-  if (answer.resultJson === resultJson) return error;
+  // Where half of a character was mended, the error itself is not what was judged.
+  if (answer.resultJson === resultJson && !seen.isMended) return error;
   const message = (shown as { message?: unknown } | undefined)?.message;
   return new ToolError(typeof message === "string" ? message : answer.resultJson, shown);
 }
@@ -170,21 +173,37 @@ async function judgeFailure(
 /** How deep causes and members of an error are read, and how many of them in all. */
 const FAILURE = { depthMax: 5, valuesMax: 1_000 };
 
+/** What is known while an error is read: how many values it has, and whether lone surrogates were replaced. */
+interface FailureSeen {
+  values: number;
+  isMended: boolean;
+}
+
 /** Everything that an error tells, as JSON: message and name, output of a child process, causes. */
-function failureOf(value: unknown, depth: number, seen = { values: 0 }): JsonValue {
+function failureOf(value: unknown, depth: number, seen: FailureSeen): JsonValue {
   seen.values += 1;
   if (value === null || value === undefined) return null;
-  if (typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value !== "object" || depth > FAILURE.depthMax || seen.values > FAILURE.valuesMax) return textOf(value);
+  if (typeof value === "string") return mended(value, seen);
+  if (typeof value === "boolean") return value;
+  if (typeof value !== "object" || depth > FAILURE.depthMax || seen.values > FAILURE.valuesMax)
+    return mended(textOf(value), seen);
   if (value instanceof Uint8Array) return Buffer.from(value).toString();
   if (Array.isArray(value)) return value.map((one) => failureOf(one, depth + 1, seen));
   const told: Arguments = Object.create(null) as Arguments;
   const names = [...(value instanceof Error ? ["name", "message", "cause"] : []), ...Object.keys(value)];
   for (const name of new Set(names)) {
     const inner = memberOf(value, name);
-    if (inner !== undefined && typeof inner !== "function") told[name] = failureOf(inner, depth + 1, seen);
+    if (inner !== undefined && typeof inner !== "function")
+      told[mended(name, seen)] = failureOf(inner, depth + 1, seen);
   }
   return told;
+}
+
+/** The text with U+FFFD in place of lone surrogates: a tool has failed, so there is nobody to refuse it to. */
+function mended(text: string, seen: FailureSeen): string {
+  if (text.isWellFormed()) return text;
+  seen.isMended = true;
+  return text.toWellFormed();
 }
 
 function memberOf(value: object, name: string): unknown {

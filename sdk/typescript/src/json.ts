@@ -10,6 +10,9 @@ import { PortcullisError, UnserializableError } from "./errors.js";
 /** A value that JSON carries as it is. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [member: string]: JsonValue };
 
+/** What to do about half of a pair, which would be judged as U+FFFD and used as it is. */
+const WELL_FORMED = "do not cut between the halves of a character, or make it well formed with toWellFormed()";
+
 /** Deepest nesting that is walked; the service takes less than that. */
 const DEPTH_MAX = 500;
 
@@ -17,7 +20,7 @@ const DEPTH_MAX = 500;
  * The JSON text of a value.
  *
  * @param subject what the value is, for the error: `the arguments of tool X`
- * @throws {UnserializableError} for what JSON cannot carry: BigInt, functions, symbols, cycles, NaN and infinities, holes
+ * @throws {UnserializableError} for what JSON cannot carry: lone surrogates, BigInt, functions, symbols, cycles, NaN and infinities, holes
  * and undefined in lists, undefined itself, and objects of classes (Date, Map, Buffer, …). Members that are undefined are
  * left out.
  */
@@ -29,6 +32,8 @@ export function toJsonText(value: unknown, subject: string): string {
 function copy(value: unknown, path: string, subject: string, above: object[]): JsonValue {
   switch (typeof value) {
     case "string":
+      if (!value.isWellFormed()) throw refused(path, subject, "a string with a lone surrogate", WELL_FORMED);
+      return value;
     case "boolean":
       return value;
     case "number":
@@ -82,6 +87,8 @@ function copyObject(object: object, path: string, subject: string, above: object
   for (const member of Object.keys(object)) {
     const inner = (object as Record<string, unknown>)[member];
     if (inner === undefined) continue;
+    if (!member.isWellFormed())
+      throw refused(memberPath(path, member), subject, "named with a lone surrogate", WELL_FORMED);
     copied[member] = copy(inner, memberPath(path, member), subject, above);
   }
   return copied;
@@ -96,6 +103,16 @@ function refused(path: string, subject: string, what: string, advice: string): U
     path,
     `${subject} cannot be judged: ${path} is ${what}, which JSON does not carry; ${advice}.`,
   );
+}
+
+/**
+ * A text that travels as it is.
+ *
+ * @throws {UnserializableError} for a lone surrogate: half of a character has no UTF-8, so something else would be judged
+ */
+export function wellFormed(text: string, at: string): string {
+  if (text.isWellFormed()) return text;
+  throw new UnserializableError(at, `${at} cannot be judged: it holds a lone surrogate; ${WELL_FORMED}.`);
 }
 
 /**

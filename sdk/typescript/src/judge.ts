@@ -9,9 +9,9 @@ import { CALL_NAMES, type CallOptions, type Names } from "./options.js";
 /** A text that passed with a warning, or waits for a person. Texts in it are masked. */
 export interface TextNotice {
   readonly decision: Decision;
-  /** `input` and `output` of a model, or the `description` of a tool. */
+  /** `input` and `output` of a model, the `description` of a tool, the `answer` of an MCP server, or media `after` a tool. */
   readonly phase: BlockedPhase;
-  /** The tool or resource it is about. Empty where there is none. */
+  /** The tool or method it is about. Empty where there is none. */
   readonly toolName: string;
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
@@ -64,7 +64,7 @@ export async function judge(portcullis: Portcullis, judged: Judged, options: Tex
   }
   counts.blocked += 1;
   const blockReason = reasonOf(findings, unjudged);
-  const tool = toolName === "" ? {} : { tool: toolName };
+  const tool = toolName === "" || phase === "answer" ? {} : { tool: toolName };
   throw new BlockedError({
     ...notice,
     blockReason,

@@ -3,6 +3,7 @@
  * say about themselves are judged on their way to the model.
  */
 
+import { createHash } from "node:crypto";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 
 import { type Portcullis, SHARED } from "./client.js";
@@ -10,6 +11,7 @@ import { BlockedError, ConfigurationError } from "./errors.js";
 import { GUARD_NAMES, guardCall, type GuardOptions } from "./guard.js";
 import { toJsonText } from "./json.js";
 import { judge, TEXT_NAMES, type TextOptions } from "./judge.js";
+import type { PartInput } from "./messages.js";
 import { checkNames, type Names } from "./options.js";
 
 /** How an MCP client is guarded. */
@@ -56,7 +58,8 @@ const NAME_SIGN = /[^A-Za-z0-9-]+/g;
 
 /**
  * The same client under guard: `callTool` asks before and after, `listTools` judges descriptions and schemas, and
- * resources and prompts are judged before they are answered. `request` and `experimental`, which lead around the guard,
+ * resources and prompts are judged before they are answered. Images, sounds and binary resources are what nobody can judge:
+ * the policy says whether they pass, as with media in messages. `request` and `experimental`, which lead around the guard,
  * throw ConfigurationError. Everything else is as before. What the server says at the start (`getInstructions`) is not
  * judged.
  */
@@ -71,7 +74,7 @@ export function guardMcpClient<C extends Client>(portcullis: Portcullis, client:
     guarded.set(name, async (...args: unknown[]) => {
       const method = client[name] as unknown as (...args: unknown[]) => Promise<unknown>;
       const answer = await method.apply(client, args);
-      await judgeAnswer(portcullis, answer, name, options);
+      await judgeAnswer(portcullis, answer, "answer", name, options);
       return answer;
     });
   }
@@ -108,7 +111,14 @@ function callToolOf(
       if (refusal !== undefined) throw refusal;
       const run = (args: object) =>
         client.callTool({ ...params, arguments: args as typeof params.arguments }, resultSchema, requestOptions);
-      return (await guardCall(portcullis[SHARED], call, params.arguments ?? {}, run)) as never;
+      const result = await guardCall(portcullis[SHARED], call, params.arguments ?? {}, run);
+      const media = mediaOf(result);
+      if (media.length > 0) {
+        // No rule reads these, so it is for the policy to say what becomes of what nobody judged.
+        const messages = [{ role: "tool", parts: media, name: call.toolName }];
+        await judge(portcullis, { messages, phase: "after", toolName: call.toolName, signal }, options);
+      }
+      return result as never;
     } catch (error) {
       if (options.onBlocked === "return" && error instanceof BlockedError) {
         return { content: [{ type: "text", text: error.blockedResultJson }], isError: true };
@@ -129,7 +139,7 @@ function listToolsOf(
     const tools: typeof listed.tools = [];
     for (const tool of listed.tools) {
       try {
-        await judgeAnswer(portcullis, tool, tool.name, options);
+        await judgeAnswer(portcullis, tool, "description", tool.name, options);
         refused.delete(tool.name);
         tools.push(tool);
       } catch (error) {
@@ -146,12 +156,29 @@ function listToolsOf(
 async function judgeAnswer(
   portcullis: Portcullis,
   answer: unknown,
+  phase: "answer" | "description",
   toolName: string,
   options: GuardMcpOptions,
 ): Promise<void> {
-  const json = toJsonText(answer, `the answer of ${toolName}`);
-  const messages = [{ role: "tool", parts: [{ json }], name: toolName }];
-  await judge(portcullis, { messages, phase: "description", toolName }, options);
+  const json = toJsonText(answer, `the ${phase} of ${toolName}`);
+  // A tool that is described has no media; a default of its schema may look like some.
+  const media = phase === "answer" ? mediaOf(answer) : [];
+  const messages = [{ role: "tool", parts: [{ json }, ...media], name: toolName }];
+  await judge(portcullis, { messages, phase, toolName }, options);
+}
+
+/**
+ * References to images, sounds and binary resources in what a server answered, for the policy to decide about: as the
+ * base64 that they are, nothing would be found in them.
+ */
+function mediaOf(answer: unknown): PartInput[] {
+  if (Array.isArray(answer)) return answer.flatMap(mediaOf);
+  if (typeof answer !== "object" || answer === null) return [];
+  const { type, data, blob, mimeType } = answer as Record<string, unknown>;
+  const base64 = type === "image" || type === "audio" ? data : blob;
+  if (typeof base64 !== "string") return Object.values(answer).flatMap(mediaOf);
+  const sha256 = createHash("sha256").update(Buffer.from(base64, "base64")).digest();
+  return [{ media: { mimeType: typeof mimeType === "string" ? mimeType : "application/octet-stream", sha256 } }];
 }
 
 function toolNameOf(client: Client, tool: string, options: GuardMcpOptions): string {

@@ -2,7 +2,7 @@
 
 import { Message, type Part, type ToolCall } from "./generated/api/portcullis/v1/messages.js";
 import { ConfigurationError } from "./errors.js";
-import { toJsonText } from "./json.js";
+import { toJsonText, wellFormed } from "./json.js";
 
 /** One part of a turn. Exactly one of the three. */
 export type PartInput =
@@ -45,10 +45,11 @@ const MEMBERS = ["role", "content", "text", "parts", "name", "toolCallId", "tool
 /**
  * A conversation as the contract has it. A string is one message of a user.
  *
- * A member that is not known is an error: what is not read would not be judged.
+ * A member that is not known is an error: what is not read would not be judged. So is a lone surrogate, which would be
+ * judged as another character than it is.
  */
 export function messagesOf(given: string | readonly MessageInput[]): Message[] {
-  if (typeof given === "string") return [Message.create({ role: "user", text: given })];
+  if (typeof given === "string") return [Message.create({ role: "user", text: wellFormed(given, "the text") })];
   if (!Array.isArray(given)) throw new ConfigurationError("messages are a string, or a list of { role, text }.");
   return given.map(messageOf);
 }
@@ -63,7 +64,7 @@ function messageOf(given: MessageInput, index: number): Message {
     throw new ConfigurationError(`${at} has both \`${said[0]}\` and \`${said[1]}\`; give one of them.`);
   const content: unknown = given.content ?? given.text ?? given.parts;
   const message = Message.create({ role: text(given.role, `${at}.role`) });
-  if (typeof content === "string") message.text = content;
+  if (typeof content === "string") message.text = wellFormed(content, `${at}.${said[0]}`);
   else if (Array.isArray(content) && said[0] !== "text") {
     message.parts = { parts: content.map((part: PartInput, number) => partOf(part, `${at}.${said[0]}[${number}]`)) };
   } else if (content !== undefined)
@@ -82,7 +83,13 @@ function partOf(given: PartInput, at: string): Part {
   if ("json" in given) return { json: text(given.json, `${at}.json`) };
   known(given.media, ["mimeType", "uri", "sha256"], `${at}.media`);
   const { mimeType = "", uri = "", sha256 = new Uint8Array() } = given.media;
-  return { media: { mimeType, uri, sha256: Buffer.from(sha256) } };
+  return {
+    media: {
+      mimeType: text(mimeType, `${at}.media.mimeType`),
+      uri: text(uri, `${at}.media.uri`),
+      sha256: Buffer.from(sha256),
+    },
+  };
 }
 
 function toolCallOf(given: ToolCallInput, at: string): ToolCall {
@@ -94,7 +101,7 @@ function toolCallOf(given: ToolCallInput, at: string): ToolCall {
 
 function text(value: unknown, at: string): string {
   if (typeof value !== "string") throw new ConfigurationError(`${at} is ${typeof value}; give a string.`);
-  return value;
+  return wellFormed(value, at);
 }
 
 function known(given: unknown, members: readonly string[], at: string): void {

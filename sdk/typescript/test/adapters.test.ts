@@ -1,7 +1,9 @@
 // The adapters beyond what the examples show: streams, redaction, refusals, ways around.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
@@ -23,7 +25,11 @@ let server: Server;
 let portcullis: Portcullis;
 
 before(async () => {
-  server = await startServer();
+  const pictures = "name: pictures\nplugins: {media: {fail: open}}\n";
+  server = await startServer({
+    policy: "name: default\n",
+    prepare: (folder) => writeFileSync(join(folder, "policies", "pictures.yaml"), pictures),
+  });
   portcullis = new Portcullis({ address: server.grpc, deadlines: { call: 20_000 } });
 });
 
@@ -246,11 +252,51 @@ describe("a client of MCP", () => {
       client.callTool({ name: "bash", arguments: { command: "ls" } }),
       (error: BlockedError) => error.phase === "description",
     );
-    await assert.rejects(client.readResource({ uri: "page://1" }), BlockedError);
-    await assert.rejects(client.getPrompt({ name: "greet" }), BlockedError);
+    for (const [method, ask] of [
+      ["readResource", () => client.readResource({ uri: "page://1" })],
+      ["getPrompt", () => client.getPrompt({ name: "greet" })],
+    ] as const) {
+      await assert.rejects(ask(), (error: BlockedError) => {
+        assert.ok(error instanceof BlockedError, String(error));
+        assert.deepEqual([error.phase, error.toolName], ["answer", method]);
+        assert.match(error.message, new RegExp(`^Portcullis refused the answer of \`${method}\`: `));
+        return true;
+      });
+    }
     const throwing = await connect(() => OVERRIDE, { onBlockedDescription: "throw" });
     await assert.rejects(throwing.listTools(), BlockedError);
     for (const one of [client, throwing]) await one.close();
+  });
+
+  test("what nobody can judge is for the policy to decide, wherever it comes from", async () => {
+    const server = new McpServer({ name: "pictures", version: "1.0.0" });
+    const [image, audio] = (["image", "audio"] as const).map((type) => ({ type, data: "AAAA", mimeType: `${type}/x` }));
+    const blob = { uri: "page://1", blob: "AAAA" };
+    const contents = { image, audio, embedded: { type: "resource", resource: blob } };
+    for (const [name, content] of Object.entries(contents)) {
+      server.registerTool(name, {}, async () => ({ content: [{ type: "text", text: "Here:" }, content] }) as never);
+    }
+    server.registerResource("page", "page://1", {}, async () => ({ contents: [blob] }));
+    server.registerPrompt("greet", {}, async () => ({ messages: [{ role: "user", content: image }] }) as never);
+    const plain = new Client({ name: "test", version: "1.0.0" });
+    const [there, here] = InMemoryTransport.createLinkedPair();
+    await Promise.all([server.connect(there), plain.connect(here)]);
+    const ask = (client: Client) => [
+      ...Object.keys(contents).map((name) => () => client.callTool({ name, arguments: {} })),
+      () => client.readResource({ uri: "page://1" }),
+      () => client.getPrompt({ name: "greet" }),
+    ];
+    for (const one of ask(guardMcpClient(portcullis, plain))) {
+      await assert.rejects(one(), (error: BlockedError) => {
+        assert.ok(error instanceof BlockedError, String(error));
+        assert.match(error.blockReason, /could not judge it: unsupported_content/);
+        assert.ok(error.unjudged.length > 0 && error.unjudged.every((each) => !each.failedOpen));
+        return true;
+      });
+    }
+    // A policy may let them pass.
+    for (const one of ask(guardMcpClient(portcullis, plain, { policy: "pictures" }))) assert.ok(await one());
+    await plain.close();
   });
 
   test("a description that turns bad later is refused then", async () => {

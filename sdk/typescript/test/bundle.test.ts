@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { BundleError, Decision, NotFoundError, Portcullis, SubmissionStatus, Visibility } from "@portcullis/sdk";
+import { BundleError, type BundleProgress, Decision, NotFoundError, Portcullis, SubmissionStatus, Visibility } from "@portcullis/sdk";
 import { type Server, startServer } from "./support/server.js";
 
 const NOTES = "test/fixtures/notes";
@@ -166,10 +166,13 @@ with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
   });
 
   test("a progress function that fails ends the upload", async () => {
-    const onProgress = () => {
-      throw new Error("no terminal");
-    };
-    await assert.rejects(portcullis.reviewBundle(NOTES, { onProgress }), /no terminal/);
+    for (const failing of ["packing", "uploading", "checking"]) {
+      const own = new Error(`no terminal while ${failing}`);
+      const onProgress = ({ phase }: BundleProgress) => {
+        if (phase === failing) throw own;
+      };
+      await assert.rejects(portcullis.reviewBundle(NOTES, { onProgress }), (error) => error === own, failing);
+    }
   });
 
   test("a signal ends an upload and a watch", async () => {

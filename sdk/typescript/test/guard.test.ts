@@ -223,7 +223,7 @@ describe("after the tool ran", () => {
       12345678901234567000,
       1e21,
       -0.1,
-      { __proto__: null, "a b": "\u2028\ud83d" },
+      { __proto__: null, "a b": "\u2028\ud83d\ude00" },
     ]) {
       const tool = portcullis.guardTool(noting(value), { name: "echo" });
       assert.equal(JSON.stringify(await tool({})), JSON.stringify(value));
@@ -256,6 +256,20 @@ describe("after the tool ran", () => {
       assert.ok(error instanceof ToolError);
       assert.equal(error.message, "no row for [EMAIL_1]");
       assert.deepEqual(error.details, { name: "Error", message: "no row for [EMAIL_1]", stderr: "[EMAIL_1]" });
+      return true;
+    });
+  });
+
+  test("a tool that throws half of a character: what was judged is thrown", async () => {
+    const tool = portcullis.guardTool(
+      () => {
+        throw new Error("no row for \ud83d.");
+      },
+      { name: "lookup" },
+    );
+    await assert.rejects(tool(), (error: ToolError) => {
+      assert.ok(error instanceof ToolError);
+      assert.equal(error.message, "no row for \ufffd.");
       return true;
     });
   });
@@ -339,6 +353,8 @@ describe("what JSON does not carry", () => {
       /Sly/,
     ],
     ["too deep a value", { deep }, "", /levels/],
+    ["half of a character", { command: ["echo \ud83d x"] }, "$.command[0]", /a lone surrogate/],
+    ["half of a character in a name", { inner: { "\udc00": 1 } }, "", /a lone surrogate/],
   ];
   for (const [about, value, path, text] of cases) {
     test(`${about} is refused, before and after`, async () => {
