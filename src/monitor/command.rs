@@ -66,12 +66,20 @@ impl Command<'_> {
     }
 }
 
-/// What may stand before a prompt: a time, the number of a step, what a theme draws.
+/// What may stand before a prompt: a time, the number of a step, who printed it, what a theme draws.
 const DECORATION: &str = concat!(
-    r"(?:(?:[^\x00-\x7f]{1,8}|\[[^\[\]\n]{1,40}\]|#[0-9]{1,4} [0-9.]{1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2}",
-    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{5,20}Z?(?: [0-9]{2}[OE]\+?)?|(?:stdout|stderr) [FP] |remote: ",
+    r"(?:(?:[^\x00-\x7f]{1,8}|\[[^\[\]\n]{1,40}\](?:[ \t]+\| )?|#[0-9]{1,4} [0-9.]{1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?",
+    r"|[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9:.,]{5,20}(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?: [0-9]{2}[OE]\+?)?",
+    r"|(?:stdout|stderr)(?: [FP] |: )|remote: |[A-Za-z0-9_.-]{1,60} [A-Za-z0-9_./-]{1,40}\[[0-9]{1,8}\]:",
+    r"|[A-Za-z_][A-Za-z0-9_.\[\]-]{0,80} \([a-z-]{4,20}\):",
     r"|[A-Za-z][A-Za-z0-9_.-]{0,40}[ \t]+\| |[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [A-Za-z0-9_.-]{1,60} [A-Za-z0-9_./-]{1,40}(?:\[[0-9]{1,8}\])?:",
     r")[ \t]*){0,3}",
+);
+
+/// The level of a line of a log, with who wrote it.
+const LEVEL: &str = concat!(
+    r"(?:\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|trace|debug|info|notice|warn|warning|error)\]?:?[ \t]+",
+    r"(?:(?:- )?[A-Za-z_][A-Za-z0-9_.:/-]{0,60}[ \t]+){0,2}(?:- )?)?",
 );
 
 /// A prompt that nothing else looks like, with who, where and an environment before it. A `#`, `%` or `>` alone begins
@@ -97,14 +105,58 @@ static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
 static OPENER: LazyLock<Regex> = LazyLock::new(|| {
     let opener = concat!(
         r"(?:##\[command\]|##\[group\]Run |#[0-9]{1,4} \[[^\[\]\n]{1,40}\] RUN |Step [0-9]{1,4}/[0-9]{1,4} : RUN |\[(?:exec|cmd|command|shell|run)\] ",
+        r"|npm (?:ERR!|error|verb|info) (?:command (?:(?:/bin/)?(?:ba)?sh -c )?|lifecycle [^ \n]{1,80}: )|TASK \[(?:[A-Za-z0-9_. -]{1,60} : )?(?:shell|command|raw) ?: ?",
+        r"|:!",
         r"|[•●⏺] Ran |(?:[│┃|][ \t]*)?[✔✓✗✘⊷?][ \t]+(?:Shell|Bash)[ \t]+|\|[ \t]+Bash[ \t]{2,}|Every [0-9.]{1,6}s: )[ \t]*",
     );
     known(&format!(r"^[ \t]*(?:{DECORATION})?{opener}"))
 });
 
-/// The same where a sentence may begin like this.
+/// The same where a sentence, a quotation or a list may begin like this.
 static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| {
-    known(r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?|✗)[ \t]+")
+    let opener = concat!(
+        r"(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)",
+        // Signs that themes draw, and arrows; points begin the items of lists.
+        r"|[^\x00-\x7f\pL\pN\x{2500}-\x{257f}•◦‣▪·–—…]{1,4}(?:[ \t]+~[^ \t]{0,60})?|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
+        r"|(?i:(?:(?:okay|ok|now|next|first|then)[,:]? )?(?:i(?:'|’)ll|i will|i(?:'|’)m going to|i am going to|let me|let(?:'|’)?s|let us)",
+        r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?))[ \t]+",
+    );
+    known(&format!(r"^[ \t]*(?:{DECORATION}{LEVEL})?{opener}"))
+});
+
+/// What says that a command was run: a quotation follows, and then nothing that makes it a sentence about the command.
+static REPORT: LazyLock<Regex> = LazyLock::new(|| {
+    let report = concat!(
+        r"(?:[^\x22`:\n]{1,60}:[ \t]+){0,3}(?i:(?:the )?command(?: line)?|(?:running|executing|spawning|invoking|ran|executed)",
+        r"(?: (?:the )?(?:command|process|cmd))?:?|process didn't exit successfully:|(?:failed|unable) to (?:run|execute|spawn)",
+        r"(?: (?:the )?(?:command|process))?:?|error (?:running|executing)(?: command)?:?)[ \t]+",
+    );
+    known(&format!(r"^[ \t]*(?:E[ \t]+)?(?:{DECORATION}{LEVEL})?{report}"))
+});
+
+/// What may follow on the quotation: what became of it, or nothing.
+static REPORT_END: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"^[.,:;)]{0,2}[ \t]*(?:$|\(exit|(?i:returned|failed|exited|timed out|died|finished|succeeded|terminated|with exit)\b)",
+    )
+});
+
+/// The same without a quotation.
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    let failed = concat!(
+        r"(?:[^\s'\x22`:]{1,60}:[ \t]+){0,3}(?i:command failed(?: with [^:\n]{1,40})?|failed command|(?:error|failed) (?:running|executing)",
+        r"(?: command)?|failed to (?:run|execute)(?: command)?):[ \t]+",
+    );
+    known(&format!(r"^[ \t]*(?:E[ \t]+)?(?:{DECORATION}{LEVEL})?{failed}"))
+});
+
+/// What is given to a shell by code and by files of settings that are shown.
+static IN_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r#"(?:\b(?:subprocess\.(?:run|call|check_call|check_output|Popen|getoutput)|os\.(?:system|popen)|(?:child_process\.)?exec(?:Sync)?"#,
+        r#"|execa(?:Command)?|shell_exec|passthru|popen|system)\([ \t]*f?|\bExec(?:Start|Stop)(?:Pre|Post)?=[-+!@]{0,3}"#,
+        r#"|\x22(?:pre|post)?(?:install|build|test|start|prepare|publish|pack|version|dev|deploy|clean)\x22[ \t]*:[ \t]*)"#,
+    ))
 });
 
 /// A logged tool call, whose command an agent wraps and indents.
@@ -146,13 +198,14 @@ static TRACE: LazyLock<Regex> = LazyLock::new(|| known(r"^[ \t]*(?:\++|#) "));
 
 /// What says that a command follows: `Running: `, `Bash(command=`.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"^[ \t]*(?:[-*•●⏺▶] ?)?(?:",
+    let label = concat!(
+        r"(?:[-*•●⏺▶] ?)?(?:",
         r"(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
         r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
         r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|execute_bash|run_shell_command)\([ \t]*",
         r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
-    ))
+    );
+    known(&format!(r"^[ \t]*(?:{DECORATION}{LEVEL})?{label}"))
 });
 
 /// The same inside a line: what sudo and cron write into a log.
@@ -169,8 +222,17 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
 /// A program, before the list of its arguments.
 static PROGRAM_BEFORE_LIST: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
-        r#"\\?["'](?i:command|cmd|program|executable)\\?["'][ \t]*:[ \t]*\\?["'][A-Za-z0-9_./-]{1,60}\\?["'][ \t]*,"#,
-        r#"[ \t]*\\?["'](?i:args|arguments|argv)\\?["'][ \t]*:[ \t]*$"#,
+        r#"(?:\\?["'](?i:command|cmd|program|executable)\\?["']|(?i:command|cmd))[ \t]*[:=][ \t]*\[?[ \t]*\\?["'][A-Za-z0-9_./-]{1,60}\\?["'][ \t]*\]?[ \t]*,?"#,
+        r#"(?:[ \t]*\\?["'][A-Za-z_]{1,24}\\?["'][ \t]*:[ \t]*(?:\\?["'][^"'\\]{0,80}\\?["']|[0-9.]{1,12}|true|false|null)[ \t]*,){0,4}"#,
+        r#"[ \t]*(?:\\?["'](?i:args|arguments|argv)\\?["']|(?i:args|arguments|argv))[ \t]*[:=][ \t]*$"#,
+    ))
+});
+
+/// A program, behind the list of its arguments.
+static PROGRAM_AFTER_LIST: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r#"^[ \t]*,(?:[ \t]*\\?["'][A-Za-z_]{1,24}\\?["'][ \t]*:[ \t]*(?:\\?["'][^"'\\]{0,80}\\?["']|[0-9.]{1,12}|true|false|null)[ \t]*,){0,4}"#,
+        r#"[ \t]*\\?["'](?i:command|cmd|program|executable)\\?["'][ \t]*:[ \t]*\\?["'](?P<program>[A-Za-z0-9_./-]{1,60})\\?["']"#,
     ))
 });
 
@@ -221,6 +283,12 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
     if !is_shown {
         if let Some((found, is_label)) = behind_prompt(text, &whole, &trigger) {
             if is_label && is_case(text, &whole, &trigger) {
+                return Some(mention(text, trigger.start..end));
+            }
+            return Some(found);
+        }
+        if let Some(found) = in_code(text, &whole, &trigger) {
+            if is_case(text, &whole, &trigger) {
                 return Some(mention(text, trigger.start..end));
             }
             return Some(found);
@@ -297,10 +365,18 @@ fn behind_prompt<'t>(
     });
     if let Some(at) = folder.or_else(|| of(&PROMPT)).or_else(|| of(&OPENER)) {
         let frame = FRAME_END.find(&line[at..]).filter(|_| line.trim_start().starts_with(['│', '┃']));
-        let end = frame.map_or(whole.end, |frame| whole.start + at + frame.start()).max(trigger.start);
+        let end = match line.trim_start().starts_with("TASK [") {
+            true => line[at..].rfind(']'),
+            false => frame.map(|frame| frame.start()),
+        };
+        let end = end.map_or(whole.end, |end| whole.start + at + end).max(trigger.start);
         return Some((quoted(text, whole.start + at..end, Form::Run, false), false));
     }
-    if let Some(at) = of(&WEAK_OPENER).filter(|at| is_bare(&text[whole.start + at..trigger.start])) {
+    if let Some(found) = reported(text, whole, trigger) {
+        return Some((found, false));
+    }
+    let opened = of(&WEAK_OPENER).or_else(|| dollar(line).filter(ends_before));
+    if let Some(at) = opened.filter(|at| is_bare(&text[whole.start + at..trigger.start])) {
         let found = quoted(text, whole.start + at..whole.end, Form::Doubtful, false);
         let end = found.range.end.max(trigger.start);
         return (!is_prose(&text[trigger.start..end])).then_some((found, false));
@@ -335,6 +411,39 @@ fn behind_prompt<'t>(
         Cow::Owned(_) => false,
     };
     Some((Command { form: if is_prose { Form::Doubtful } else { Form::Run }, ..found }, is_label))
+}
+
+/// A command that the line says was run, as errors do.
+fn reported<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+    let line = &text[whole.clone()];
+    if let Some(found) = FAILED.find(line).filter(|found| whole.start + found.end() <= trigger.start) {
+        return Some(quoted(text, whole.start + found.end()..whole.end, Form::Run, false));
+    }
+    let at = REPORT.find(line)?.end();
+    let quote = line[at..].chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
+    let inner = &line[at + 1..];
+    // The command may hold quotes itself, so the last one that what follows may stand behind ends it.
+    let ends = inner.match_indices(quote).map(|(end, _)| end);
+    let end = ends.filter(|end| REPORT_END.is_match(&inner[end + 1..])).last()?;
+    // Words one by one.
+    let is_list = [format!("{quote} {quote}"), format!("{quote}, {quote}")]
+        .iter()
+        .any(|gap| inner[..end].contains(gap.as_str()));
+    if is_list {
+        return None;
+    }
+    let range = whole.start + at + 1..whole.start + at + 1 + end;
+    // A sentence about a command ends like a report that does not say what became of it.
+    let is_outcome = !inner[end + 1..].trim_matches([' ', '\t', '.', ',', ':', ';', ')']).is_empty();
+    let form = if is_outcome { Form::Run } else { Form::Doubtful };
+    range.contains(&trigger.start).then(|| command(text, range, form))
+}
+
+/// Where the command begins behind a `$` without a blank: the prompt of somebody who has none.
+fn dollar(line: &str) -> Option<usize> {
+    let rest = line.trim_start().strip_prefix('$')?;
+    let program = rest.split([' ', '\t']).next().filter(|word| word.len() < rest.len())?;
+    (PROGRAMS.contains(&program) || is_wrapper(program)).then_some(line.len() - rest.len())
 }
 
 /// What stands in a range, without the quotes around all of it. Behind a label, more may follow on the quoted text.
@@ -383,6 +492,9 @@ fn listing(line: &str) -> Option<usize> {
 /// their values, paths nor assignments come after one that is.
 fn is_prose(command: &str) -> bool {
     let (mut is_value, mut has_argument) = (true, false);
+    // Programs that take others as arguments, whose names are words.
+    let program = command.split_ascii_whitespace().next().unwrap_or_default();
+    let takes_words = TAKES_WORDS.contains(&program);
     for word in command.split_ascii_whitespace() {
         if word.starts_with('#')
             || word.contains(['|', ';', '&', '<', '>']) && !matches!(word, "->" | "=>" | "<-")
@@ -395,7 +507,7 @@ fn is_prose(command: &str) -> bool {
         let plain = word.trim_matches(['(', ')', '.', ',', ':', '!', '?', '…']);
         let is_word =
             !plain.is_empty() && plain.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’'));
-        if is_word && has_argument && !is_value {
+        if is_word && has_argument && !is_value && (!takes_words || SENTENCE_WORDS.contains(&plain)) {
             return true;
         }
         has_argument |= !is_word;
@@ -403,6 +515,19 @@ fn is_prose(command: &str) -> bool {
     }
     false
 }
+
+/// Programs whose arguments are names of images, hosts, programs and files, in plain words.
+const TAKES_WORDS: &[&str] = &[
+    "docker", "podman", "nerdctl", "kubectl", "ssh", "scp", "nsenter", "unshare", "chroot", "mount",
+    "claude", "codex", "gemini",
+];
+
+/// Words that commands do not have and sentences do not do without.
+const SENTENCE_WORDS: &[&str] = &[
+    "is", "are", "was", "were", "be", "has", "have", "had", "will", "would", "can", "could", "should",
+    "must", "may", "might", "does", "do", "did", "not", "the", "a", "an", "and", "or", "to", "of", "for",
+    "because", "when", "if", "that", "which", "this", "it", "you", "we", "as",
+];
 
 /// Without space around it, and without the quote or bracket that the label opened.
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
@@ -527,7 +652,7 @@ const PROGRAMS: &[&str] = &[
 
 /// Whether what stands before a command leaves the whole line a command: nothing, other commands, wrappers, variables.
 fn is_bare(before: &str) -> bool {
-    let before = before.trim_start();
+    let before = before.trim_start().trim_start_matches(['(', '{']).trim_start();
     if before.is_empty() {
         return true;
     }
@@ -591,6 +716,8 @@ fn in_list<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Op
         if let Some(program) = program_before(&text[line.start..line.start + open]) {
             range.start = line.start + program.start;
             words.insert(0, text[line.start..][program].to_owned());
+        } else if let Some(program) = program_after(&text[range.end.min(line.end)..line.end]) {
+            words.insert(0, program.to_owned());
         }
         if words.len() < 2 || range.end <= trigger.start {
             continue;
@@ -614,6 +741,13 @@ fn program_before(before: &str) -> Option<Range<usize>> {
     Some(found.start() + start..found.start() + start + length)
 }
 
+/// The program whose arguments came before in its structure.
+fn program_after(after: &str) -> Option<&str> {
+    let mut captures = PROGRAM_AFTER_LIST.create_captures();
+    PROGRAM_AFTER_LIST.captures(after, &mut captures);
+    captures.get_group_by_name("program").map(|found| &after[found.range()])
+}
+
 /// The strings of a list, and how long it is with its bracket; `None` where it is no list of strings alone.
 fn words_of(list: &str) -> Option<(Vec<String>, usize)> {
     let (mut words, mut at) = (Vec::new(), 0);
@@ -631,6 +765,8 @@ fn words_of(list: &str) -> Option<(Vec<String>, usize)> {
         at = list.len() - rest.len();
         match rest.chars().next() {
             Some(',') => at += 1,
+            // As Go prints them.
+            Some('"' | '\'') if list[..at].ends_with([' ', '\t']) => {}
             Some(']') => return Some((words, at + 1)),
             // The line was cut.
             None => return Some((words, at)),
@@ -706,6 +842,21 @@ fn in_element<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) ->
     let inner = &text[start..line.end];
     let end = start + inner.find("</").unwrap_or(inner.len());
     (trigger.start < end).then(|| command(text, trimmed(text, start..end), Form::Run))
+}
+
+/// In what code or a file of settings gives to a shell.
+fn in_code<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+    let before = &text[line.start..trigger.start];
+    let start = line.start + IN_CODE.find_iter(before).last()?.end();
+    let first = text[start..line.end].chars().next()?;
+    if !matches!(first, '"' | '\'' | '`') {
+        let is_setting = text[..start].trim_end_matches(['-', '+', '!', '@']).ends_with('=');
+        return is_setting.then(|| command(text, trimmed(text, start..line.end), Form::Doubtful));
+    }
+    let range = start + 1..start + 1 + closing(&text[start + 1..line.end], first, false)?;
+    let inner = &text[range.clone()];
+    let text = if inner.contains('\\') { Cow::Owned(unescaped(inner, false)) } else { Cow::Borrowed(inner) };
+    (trigger.start < range.end).then_some(Command { text, range, form: Form::Doubtful, trigger: 0 })
 }
 
 /// Where a string ends: at its quote, or at the end of the line.
@@ -864,6 +1015,53 @@ mod tests {
         (r#"{"name":"bash","input":{"command":"shred a","expect":"block"}}"#, "shred", "shred a", Form::Run),
         ("- expect: block\n  cmd: shred a", "shred", "shred a", Form::Mention),
         ("+    shred /a", "shred", "shred /a", Form::Mention),
+        // Who printed it, and when.
+        ("2026-01-01T10:00:00+0100 host sh[1]: + shred a", "shred", "shred a", Form::Run),
+        ("2026/01/01 10:00:00 INFO  exec: shred a", "shred", "shred a", Form::Run),
+        ("[build/test]   | + shred a", "shred", "shred a", Form::Run),
+        ("box.x (remote-exec): + shred a", "shred", "shred a", Form::Run),
+        (
+            "x (local-exec): Executing: [\"/bin/sh\" \"-c\" \"shred a\"]",
+            "shred",
+            "/bin/sh -c 'shred a'",
+            Form::Run,
+        ),
+        ("npm ERR! command sh -c shred a", "shred", "shred a", Form::Run),
+        ("TASK [web : shell : shred a] ***", "shred", "shred a", Form::Mention),
+        ("TASK [shell : shred a] ***", "shred", "shred a", Form::Run),
+        ("INFO  app:run.py:12 Running shred /a", "shred", "shred /a", Form::Doubtful),
+        // Errors that say what was run.
+        ("Command 'shred a' returned non-zero exit status 1.", "shred", "shred a", Form::Run),
+        ("E  x.Error: Command \"shred 'a'\" failed", "shred", "shred 'a'", Form::Run),
+        ("Error: Command failed: shred a", "shred", "shred a", Form::Run),
+        ("process didn't exit successfully: `shred a` (exit status: 1)", "shred", "shred a", Form::Run),
+        ("warning: x@1: running `shred a`", "shred", "shred a", Form::Doubtful),
+        ("running `shred a` is dangerous", "shred", "shred a", Form::Mention),
+        ("running: \"sh\" \"-c\" \"shred a\"", "shred", "\"sh\" \"-c\" \"shred a\"", Form::Run),
+        // Signs of themes, arrows, and what the agent says.
+        ("⚡ shred /a", "shred", "shred /a", Form::Doubtful),
+        (">> shred /a", "shred", "shred /a", Form::Doubtful),
+        ("~ shred /a", "shred", "shred /a", Form::Doubtful),
+        ("$cat shred", "shred", "cat shred", Form::Doubtful),
+        ("[2/4] shred /a", "shred", "shred /a", Form::Doubtful),
+        ("I'll run shred /a", "shred", "shred /a", Form::Doubtful),
+        ("Let me run: shred /a", "shred", "shred /a", Form::Doubtful),
+        ("• shred /a", "shred", "shred /a", Form::Mention),
+        ("Run docker run shred /a alpine", "shred", "shred /a alpine", Form::Mention),
+        (
+            "Run docker run --privileged shred alpine",
+            "docker",
+            "docker run --privileged shred alpine",
+            Form::Doubtful,
+        ),
+        ("(cd x && shred a)", "shred", "(cd x && shred a)", Form::Bare),
+        // Code and settings that are shown.
+        ("os.system(\"shred a\")", "shred", "shred a", Form::Doubtful),
+        ("  \"postinstall\": \"shred a\",", "shred", "shred a", Form::Doubtful),
+        ("ExecStart=-/bin/shred a", "shred", "/bin/shred a", Form::Doubtful),
+        // Programs on either side of their arguments.
+        (r#"{"args":["-u","a"],"command":"shred"}"#, "shred", "shred -u a", Form::Run),
+        (r#"{"command":"shred","cwd":"/x","args":["-u","a"]}"#, "shred", "shred -u a", Form::Run),
     ];
 
     #[test]

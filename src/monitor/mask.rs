@@ -30,9 +30,12 @@ pub(super) struct Masked {
 pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked {
     let mut placeholders = Placeholders::default();
     let text = without_stumps(&hit.text);
+    let addresses = addresses(text, &hit.matched);
+    let (text, matched) =
+        (&*hidden_addresses(text, &addresses), &*hidden_addresses(&hit.matched, &addresses));
     let wrapped = wrapped(scanner, text);
     // What a rule about credentials matched is one, whatever other rules think of it.
-    let value = category.is_within("credential_access").then(|| value_of(&hit.matched)).flatten();
+    let value = category.is_within("credential_access").then(|| value_of(matched)).flatten();
     let hidden = |text: &str| match value {
         Some(value) => without_hashes(&text.replace(value, SECRET)),
         None => without_hashes(text),
@@ -49,14 +52,56 @@ pub(super) fn mask(scanner: &Scanner, hit: &Hit, category: &Category) -> Masked 
     whole.push_str(&text[at..]);
     let whole = hidden(&whole.replace('\r', ""));
     let masked = redact(scanner, &whole, &mut placeholders);
-    let mut matched = hidden(&hit.matched);
+    let mut matched = hidden(matched);
     for part in parts {
         matched = matched.replace(part, SECRET);
     }
     // Where nothing is hidden of the excerpt, nothing would be by hiding a part of it.
     let is_told = masked == whole && masked.contains(&matched);
     let matched = if is_told { matched } else { redact(scanner, &matched, &mut placeholders) };
+    let (matched, masked) = (shown_addresses(matched, &addresses), shown_addresses(masked, &addresses));
     Masked { matched: shortened(matched), excerpt: last_chars(&masked, EXCERPT_CHARS).to_owned() }
+}
+
+/// An address of a machine.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b")
+        .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Most addresses that are told.
+const ADDRESSES_MAX: usize = 16;
+
+/// The addresses in what was matched and in its line. Where a command sends something, or whom it gives a shell, is what
+/// the incident is about; so these are no personal data, and no telephone numbers together with a port.
+fn addresses(text: &str, matched: &str) -> Vec<String> {
+    let line = &text[text.trim_end().rfind('\n').map_or(0, |at| at + 1)..];
+    let mut found: Vec<String> = Vec::new();
+    for part in [matched, line] {
+        for address in ADDRESS.find_iter(part).map(|at| &part[at.range()]) {
+            if found.len() < ADDRESSES_MAX && !found.iter().any(|known| known == address) {
+                found.push(address.to_owned());
+            }
+        }
+    }
+    // A longer one may hold a shorter one.
+    found.sort_by_key(|address| std::cmp::Reverse(address.len()));
+    found
+}
+
+/// The name that stands for an address while a text is masked: that of a host, as an address is.
+fn stand_in(nth: usize) -> String {
+    format!("qzaddressx{}zq", char::from(b'a' + (nth % ADDRESSES_MAX) as u8))
+}
+
+fn hidden_addresses(text: &str, addresses: &[String]) -> String {
+    let each = addresses.iter().enumerate();
+    each.fold(text.to_owned(), |text, (nth, address)| text.replace(address, &stand_in(nth)))
+}
+
+fn shown_addresses(text: String, addresses: &[String]) -> String {
+    let each = addresses.iter().enumerate();
+    each.fold(text, |text, (nth, address)| text.replace(&stand_in(nth), address))
 }
 
 /// The hash of a password as crypt(5) writes it, with what stands around it.

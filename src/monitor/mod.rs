@@ -10,11 +10,13 @@
 mod cases;
 mod command;
 mod config;
+mod doubts;
 mod event;
 mod expected;
 mod incident;
 mod keep;
 mod line;
+mod lists;
 mod mapped;
 mod mask;
 mod outbox;

@@ -12,13 +12,13 @@ const LINE_BYTES_MAX: usize = 1024;
 /// Longest beginning of a line that is looked at, in bytes.
 const PREFIX_BYTES_MAX: usize = 128;
 
-/// A time, a mark of a comment or a difference, a side of a box, the number of a line, its file.
+/// A time, a mark of a comment or a difference, a side of a box, the number of a line, its file; or only an indentation.
 static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"^[ \t]*(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{5,20}Z?[ \t]",
         r"|\[?[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?\]?[ \t]",
         r"|[0-9]{1,7}(?:[ \t]*[│┃|→:]|\t)|#{1,6}|//[/!]?|--|\+|\*|;{1,2}|%|>|[│┃|]",
-        r"|[A-Za-z0-9_./-]{1,80}[:-][0-9]{1,7}[:-])[ \t]*",
+        r"|[A-Za-z0-9_./-]{1,80}[:-][0-9]{1,7}[:-]|)[ \t]*",
     ))
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 });
@@ -45,7 +45,9 @@ pub(super) fn between(before: &str, line: &str) -> Option<(usize, usize)> {
         Some(inside) if inside.len() >= first => inside.trim_end().len(),
         _ => before.trim_end().len(),
     };
-    (end >= first && second < line.len()).then_some((end, second))
+    // Two words with one blank between them are together as they are.
+    let is_apart = second > 0 || end < before.len();
+    (end >= first && second < line.len() && is_apart).then_some((end, second))
 }
 
 /// The last line of a text that ends with a line end, where it is short enough.
@@ -64,10 +66,16 @@ pub(super) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
         let at = before.as_ptr() as usize - text.as_ptr() as usize;
         let Some((end, begin)) = between(before, &text[start..]) else { break };
         let end = at + end;
-        // A blank of any kind stays between the words.
-        joints.push(end + 1..start + begin);
+        // A blank stays between the words; a carriage return is none that a phrase is looked for with.
+        if text[end..].starts_with('\r') {
+            joints.push(end + 2..start + begin);
+            joints.push(end..end + 1);
+        } else {
+            joints.push(end + 1..start + begin);
+        }
         start = at;
     }
+    joints.retain(|joint| !joint.is_empty());
     joints.reverse();
     joints
 }
@@ -88,6 +96,11 @@ mod tests {
             ("a.md:1:a\na.md:2:b", "a b"),
             ("2026-01-01T10:00:00.1Z a\n2026-01-01T10:00:01.2Z b", "a b"),
             ("[10:00:00] a\n[10:00:01] b", "a b"),
+            ("a\n   b", "a b"),
+            ("a \nb", "a b"),
+            ("a  \r\nb", "a b"),
+            ("    a\n  b\n      c", "a b c"),
+            ("a\r\n  b", "a b"),
             ("# a\n// b", ""),
             ("a\nb", ""),
             ("a\n# b\n# c", "b c"),
@@ -103,7 +116,13 @@ mod tests {
             let words = out.replace(['\n', '\r'], " ");
             assert_eq!(joints.is_empty(), wanted.is_empty(), "{text:?}");
             assert!(words.ends_with(wanted), "{text:?}: {out:?}");
-            assert!(may_begin(&text.as_bytes()[line..]) || wanted.is_empty() || text.starts_with("a.md"));
+            let is_plain = text.starts_with("a.md") || text.as_bytes()[line].is_ascii_whitespace();
+            assert!(
+                may_begin(&text.as_bytes()[line..])
+                    || wanted.is_empty()
+                    || is_plain
+                    || text.starts_with("a ")
+            );
         }
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::command::{self, Command, Form};
+use super::doubts;
 use crate::commands::{CommandRules, GuardContext};
 use crate::decision::Severity;
 use crate::paths::{Access, Os, PathRequest, Place, SensitivePaths};
@@ -42,11 +43,44 @@ pub struct StreamRules {
     by_command: Vec<Vec<u32>>,
     /// The same by index of a rule about paths.
     by_path: Vec<Vec<u32>>,
+    wraps: Wraps,
 }
 
 impl std::fmt::Debug for StreamRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StreamRules").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+/// Which bytes may stand on both sides of a blank in a literal: a filter of one bit for each hash.
+struct Wraps(Box<[u64; 64]>);
+
+impl Wraps {
+    fn of<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
+        let mut bits = Box::new([0u64; 64]);
+        for literal in literals.map(str::as_bytes) {
+            for blank in literal.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(at, _)| at) {
+                match Self::hash(&literal[..blank], &literal[blank + 1..]) {
+                    Some(hash) => bits[hash / 64] |= 1 << (hash % 64),
+                    // Too short to tell anything, unless it ends there.
+                    None if blank + 1 < literal.len() => bits.fill(u64::MAX),
+                    None => {}
+                }
+            }
+        }
+        Self(bits)
+    }
+
+    /// Two bytes before the blank and one behind it; nothing where the literal has fewer.
+    fn hash(before: &[u8], after: &[u8]) -> Option<usize> {
+        let [.., one, two] = before else { return None };
+        let five_bits = |b: u8| usize::from(b.to_ascii_lowercase() & 31);
+        let first = five_bits(*after.first()?);
+        Some((five_bits(*one) * 37 + five_bits(*two) * 1021 + first * 7) & 4095)
+    }
+
+    fn may_hold(&self, before: &[u8], after: &[u8]) -> bool {
+        Self::hash(before, after).is_some_and(|hash| self.0[hash / 64] >> (hash % 64) & 1 == 1)
     }
 }
 
@@ -126,7 +160,9 @@ impl StreamRules {
         if !problems.is_empty() {
             return Err(RuleProblems(problems));
         }
-        Ok(Self { set, commands, by_command, by_path })
+        let text_rules = set.rules().iter().filter(|rule| rule.def.commands.is_empty());
+        let wraps = Wraps::of(text_rules.flat_map(|rule| rule.def.literals.iter().map(String::as_str)));
+        Ok(Self { set, commands, by_command, by_path, wraps })
     }
 
     /// The rules, in the order of their files.
@@ -154,15 +190,24 @@ impl StreamRules {
         self.set.literals_in(text, 0..text.len(), |_, at| found(at));
     }
 
+    /// Whether a literal of a text rule may begin at the end of one line and end in the next, with a blank for what
+    /// stands between. Quick, and never wrongly
+    /// negative, so that most lines need no closer look.
+    pub(super) fn may_wrap(&self, before: &[u8], after: &[u8]) -> bool {
+        self.wraps.may_hold(before, after)
+    }
+
     /// Whether a rule is about commands.
     pub(super) fn is_command(&self, rule: u32) -> bool {
         !self.set.rules()[rule as usize].def.commands.is_empty()
     }
 
-    /// Whether a literal stands across byte `seam` of a text.
-    pub(super) fn crosses(&self, text: &[u8], seam: usize) -> bool {
+    /// Whether a literal stands across byte `seam` of a text; with `is_phrase` one of a text rule.
+    pub(super) fn crosses(&self, text: &[u8], seam: usize, is_phrase: bool) -> bool {
         let mut crosses = false;
-        self.set.literals_in(text, 0..text.len(), |_, at| crosses |= at.start < seam && seam < at.end);
+        self.set.literals_in(text, 0..text.len(), |rule, at| {
+            crosses |= at.start < seam && seam < at.end && !(is_phrase && self.is_command(rule));
+        });
         crosses
     }
 
@@ -283,8 +328,12 @@ impl StreamRules {
             let effect = &analysis.effects[hit.effect];
             // Deep below a folder of the system lie what services keep and what is installed: routine as often as not.
             let is_deep = hit.rule.severity < Severity::Critical && is_deep(effect);
-            let doubt = if is_deep { MENTION_CONFIDENCE } else { 1.0 };
-            let certainty = (hit.rule.severity, hit.rule.confidence * doubt);
+            let is_doubtful = is_deep || doubts::is_doubtful(&hit.rule.category, effect, &one.text);
+            let doubt = if is_doubtful { MENTION_CONFIDENCE } else { 1.0 };
+            // Nor does it kill where nobody is asked.
+            let severity =
+                if is_doubtful { hit.rule.severity.min(Severity::High) } else { hit.rule.severity };
+            let certainty = (severity, hit.rule.confidence * doubt);
             self.command_found(streams, certainty, one, &effect.span, found);
         }
         for effect in &analysis.effects {

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::command::{goes_on, is_open_call, joints};
+use super::lists;
 use super::mapped::{Mapped, last_chars};
 use super::plan::Plan;
 use super::prefix;
@@ -94,6 +95,8 @@ struct Past {
     head: Mapped,
     /// Whether the last line held a sign of a command that may go on in this one.
     after_command: bool,
+    /// Lines that may still belong to a list of arguments.
+    list_left: u8,
     /// The latest hits.
     remembered: Vec<Remembered>,
     next_remembered: usize,
@@ -247,7 +250,9 @@ impl Past {
         // `done` is where the recent text ends, `at` where the next line begins.
         let (mut done, mut at, mut next) = (0, 0, 0);
         loop {
-            if self.lines_left == 0 && !self.after_cut && !self.after_command && !every_line {
+            let is_free =
+                self.lines_left == 0 && self.list_left == 0 && !self.after_cut && !self.after_command;
+            if is_free && !every_line {
                 // On to the next line with a mark.
                 while next < marks.len() && marks[next] < at {
                     next += 1;
@@ -293,6 +298,14 @@ impl Past {
                 let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
                 let before = std::str::from_utf8(&block[line..next]).ok().and_then(prefix::last_line);
                 if before.is_some_and(|before| crosses_prefix(before, &block[next..end], rules)) {
+                    marks.push(next);
+                }
+            }
+            if rules
+                .may_wrap(without_blanks_after(&block[line..newline]), without_blanks_before(&block[next..]))
+            {
+                let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
+                if crosses(&block[line..next], &block[next..end], rules) {
                     marks.push(next);
                 }
             }
@@ -355,6 +368,7 @@ impl Past {
     fn line(&mut self, line: &Mapped, end: End, signs: Signs, plan: &Plan, hits: &mut Vec<Hit>) {
         let wrapped = !line.is_empty() && self.is_seam(line.as_str().as_bytes(), &plan.rules);
         let goes_over = self.lines_left > 0 || self.after_cut || self.after_command;
+        let signs = self.signs_without_strays(line, signs, plan);
         let is_due = signs.any() || wrapped || goes_over;
         if is_due || plan.families() != 0 {
             let joins = wrapped || goes_over || signs.text;
@@ -363,6 +377,7 @@ impl Past {
         if !end.is_final() {
             return;
         }
+        self.list(line, end, plan, hits);
         self.lines_left = match () {
             () if signs.text || wrapped => LINES_AFTER,
             // Empty lines part nothing.
@@ -387,6 +402,43 @@ impl Past {
         self.cut_back();
     }
 
+    /// What a line holds, also without the bytes in it that are no characters.
+    fn signs_without_strays(&self, line: &Mapped, signs: Signs, plan: &Plan) -> Signs {
+        let text = line.as_str();
+        if text.is_ascii() || !text.contains(char::REPLACEMENT_CHARACTER) {
+            return signs;
+        }
+        let clean = plan.rules.signs(text.replace(char::REPLACEMENT_CHARACTER, "").as_bytes());
+        Signs { text: signs.text || clean.text, command: signs.command || clean.command }
+    }
+
+    /// Looks at the command whose list of arguments this line completes.
+    fn list(&mut self, line: &Mapped, end: End, plan: &Plan, hits: &mut Vec<Hit>) {
+        if end == End::Cut || self.after_cut {
+            self.list_left = 0;
+        } else if lists::opens(line.as_str()) {
+            self.list_left = lists::LINES_MAX;
+        } else if self.list_left > 0 {
+            self.list_left = if lists::goes_on(line.as_str()) { self.list_left - 1 } else { 0 };
+            if self.list_left > 0 {
+                let mut window = Mapped::default();
+                window.push_from(
+                    &self.recent,
+                    self.recent.tail_start(COMMAND_CONTEXT_BYTES)..self.recent.len(),
+                );
+                let start = window.len();
+                window.push_from(line, 0..line.len());
+                let command = lists::command(&window, start);
+                if let Some(command) = command.filter(|one| plan.rules.signs(one.as_str().as_bytes()).command)
+                {
+                    let found = plan.rules.find(command.as_str(), 0, true).into_iter();
+                    let found = found.filter(|found| plan.rules.is_command(found.rule)).collect();
+                    self.look_at_found(&command, 0, found, end, line, plan, hits);
+                }
+            }
+        }
+    }
+
     /// Appends plain text of the stream to what is recent.
     fn remember(&mut self, text: &str, raw: u64) {
         if text.is_empty() {
@@ -401,6 +453,7 @@ impl Past {
         self.lines_left = 0;
         self.after_cut = false;
         self.after_command = false;
+        self.list_left = 0;
     }
 
     fn cut_back(&mut self) {
@@ -476,6 +529,13 @@ impl Past {
         let joints = joints(window.as_str(), line_start);
         if !joints.is_empty() {
             self.look_joined(window.without(&joints), end, with_commands, line, plan, hits);
+        }
+        let strays = strays(window.as_str(), from);
+        if !strays.is_empty() {
+            let (clean, _) = window.without(&strays);
+            let found = plan.rules.find(clean.as_str(), from, with_commands);
+            let found = found.into_iter().filter(|found| found.range.end > from).collect();
+            self.look_at_found(&clean, 0, found, end, line, plan, hits);
         }
     }
 
@@ -714,15 +774,42 @@ fn crosses_prefix(before: &str, line: &[u8], rules: &StreamRules) -> bool {
     crosses(&left, &line.as_bytes()[begin..], rules)
 }
 
+/// Where bytes that are no characters stand in a text from byte `from` on. Some programs leave them out.
+fn strays(text: &str, from: usize) -> Vec<Range<usize>> {
+    let found = text[from..].match_indices(char::REPLACEMENT_CHARACTER);
+    found.map(|(at, stray)| from + at..from + at + stray.len()).collect()
+}
+
 /// Whether a literal begins at the end of `before` and ends in `after`.
 fn crosses(before: &[u8], after: &[u8], rules: &StreamRules) -> bool {
+    // A literal has one blank where text has a line end with an indentation.
+    let (before, after, is_line_end) = match before.strip_suffix(b"\n") {
+        Some(before) => (without_blanks_after(before), without_blanks_before(after), true),
+        None => (before, after, false),
+    };
     let left = &before[before.len().saturating_sub(SEAM_BYTES)..];
     let right = &after[..after.len().min(SEAM_BYTES)];
     if left.is_empty() || right.is_empty() {
         return false;
     }
-    let mut both = [0u8; 2 * SEAM_BYTES];
+    let mut both = [b' '; 2 * SEAM_BYTES + 1];
+    let seam = left.len() + usize::from(is_line_end);
     both[..left.len()].copy_from_slice(left);
-    both[left.len()..left.len() + right.len()].copy_from_slice(right);
-    rules.crosses(&both[..left.len() + right.len()], left.len())
+    both[seam..seam + right.len()].copy_from_slice(right);
+    // What a phrase may go on over, a command does not.
+    rules.crosses(&both[..seam + right.len()], seam, is_line_end)
+}
+
+fn without_blanks_after(mut text: &[u8]) -> &[u8] {
+    while let [rest @ .., b' ' | b'\t' | b'\r'] = text {
+        text = rest;
+    }
+    text
+}
+
+fn without_blanks_before(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    text
 }

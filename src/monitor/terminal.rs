@@ -68,6 +68,8 @@ enum State {
     /// After `ESC` and an intermediate, as in the choice of a character set.
     Intermediate,
     Sequence,
+    /// After the newer character for `ESC [`. Few terminals know it, so it begins a sequence only where one follows.
+    MaybeSequence,
     /// A string for the terminal.
     Text,
     /// The same, after an `ESC` that may begin its end.
@@ -179,6 +181,11 @@ impl Terminal {
                 _ => return self.abort(),
             },
             State::Sequence => return self.sequence(byte, raw, lines),
+            State::MaybeSequence => {
+                self.parameters_len = 0;
+                self.state = if matches!(byte, 0x30..=0x3f) { State::Sequence } else { State::Ground };
+                return false;
+            }
             State::Text => match byte {
                 0x07 | 0x18 | 0x1a => self.end_string(lines),
                 // Inside of a character it is a part of that.
@@ -345,7 +352,8 @@ impl Terminal {
                 let raw = self.partial_raw;
                 self.partial_len = 0;
                 match c {
-                    // The newer control characters: their sequences are in nobody's use, so they only vanish.
+                    '\u{9b}' => self.state = State::MaybeSequence,
+                    // The other newer control characters: their sequences are in nobody's use, so they only vanish.
                     '\u{80}'..='\u{9f}' => {}
                     c => self.print_char(c, raw, lines),
                 }
