@@ -15,6 +15,8 @@ use super::expected;
 const COMMAND_BYTES_MAX: usize = 16 * 1024;
 /// Longest command that is only spoken of, in bytes.
 const MENTION_BYTES_MAX: usize = 512;
+/// Signs of a prompt.
+const SIGNS_MAX: usize = 4;
 /// Lists of a line that are read.
 const LISTS_MAX: usize = 8;
 /// Lines before one that goes on that are looked at with it.
@@ -114,15 +116,16 @@ static OPENER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The same where a sentence, a quotation or a list may begin like this.
 static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| {
-    let opener = concat!(
-        r"(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)",
-        // Signs that themes draw, and arrows; points begin the items of lists.
-        r"|[^\x00-\x7f\pL\pN\x{2500}-\x{257f}•◦‣▪·–—…]{1,4}(?:[ \t]+~[^ \t]{0,60})?|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
-        r"|(?i:(?:(?:okay|ok|now|next|first|then)[,:]? )?(?:i(?:'|’)ll|i will|i(?:'|’)m going to|i am going to|let me|let(?:'|’)?s|let us)",
-        r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?))[ \t]+",
-    );
-    known(&format!(r"^[ \t]*(?:{DECORATION}{LEVEL})?{opener}"))
+    known(concat!(
+        r"^[ \t]*(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
+        r"|(?:(?:[Oo]kay|[Oo]k|[Nn]ow|[Nn]ext|[Ff]irst|[Tt]hen)[,:]? )?(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|[Ll]et me|[Ll]et(?:'|’)s|[Ll]et us)",
+        r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?)[ \t]+",
+    ))
 });
+
+/// What a line of a log begins with.
+static LOG_HEAD: LazyLock<Regex> =
+    LazyLock::new(|| known(&format!(r"^[ \t]*(?:E[ \t]+)?{DECORATION}{LEVEL}")));
 
 /// What says that a command was run: a quotation follows, and then nothing that makes it a sentence about the command.
 static REPORT: LazyLock<Regex> = LazyLock::new(|| {
@@ -131,7 +134,7 @@ static REPORT: LazyLock<Regex> = LazyLock::new(|| {
         r"(?: (?:the )?(?:command|process|cmd))?:?|process didn't exit successfully:|(?:failed|unable) to (?:run|execute|spawn)",
         r"(?: (?:the )?(?:command|process))?:?|error (?:running|executing)(?: command)?:?)[ \t]+",
     );
-    known(&format!(r"^[ \t]*(?:E[ \t]+)?(?:{DECORATION}{LEVEL})?{report}"))
+    known(&format!(r"^{report}"))
 });
 
 /// What may follow on the quotation: what became of it, or nothing.
@@ -147,7 +150,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:[^\s'\x22`:]{1,60}:[ \t]+){0,3}(?i:command failed(?: with [^:\n]{1,40})?|failed command|(?:error|failed) (?:running|executing)",
         r"(?: command)?|failed to (?:run|execute)(?: command)?):[ \t]+",
     );
-    known(&format!(r"^[ \t]*(?:E[ \t]+)?(?:{DECORATION}{LEVEL})?{failed}"))
+    known(&format!(r"^{failed}"))
 });
 
 /// What is given to a shell by code and by files of settings that are shown.
@@ -205,7 +208,7 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|execute_bash|run_shell_command)\([ \t]*",
         r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
     );
-    known(&format!(r"^[ \t]*(?:{DECORATION}{LEVEL})?{label}"))
+    known(&format!(r"^[ \t]*{label}"))
 });
 
 /// The same inside a line: what sudo and cron write into a log.
@@ -238,9 +241,11 @@ static PROGRAM_AFTER_LIST: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The same from the program on.
 static LIST_AFTER_PROGRAM: LazyLock<Regex> = LazyLock::new(|| {
-    known(
-        r#"^\\?["']?[A-Za-z0-9_./-]{1,60}\\?["'][ \t]*,[ \t]*\\?["'](?i:args|arguments|argv)\\?["'][ \t]*:[ \t]*\["#,
-    )
+    known(concat!(
+        r#"^\\?["']?[A-Za-z0-9_./-]{1,60}\\?["'][ \t]*,(?:[ \t]*\\?["'][A-Za-z_]{1,24}\\?["'][ \t]*:[ \t]*"#,
+        r#"(?:\\?["'][^"'\\]{0,80}\\?["']|[0-9.]{1,12}|true|false|null)[ \t]*,){0,4}"#,
+        r#"[ \t]*\\?["'](?i:args|arguments|argv)\\?["'][ \t]*:[ \t]*\["#,
+    ))
 });
 
 /// What stands before a list of arguments that is run.
@@ -372,10 +377,16 @@ fn behind_prompt<'t>(
         let end = end.map_or(whole.end, |end| whole.start + at + end).max(trigger.start);
         return Some((quoted(text, whole.start + at..end, Form::Run, false), false));
     }
-    if let Some(found) = reported(text, whole, trigger) {
+    let head = LOG_HEAD.find(line).map_or(0, |found| found.end());
+    let behind_head = |regex: &Regex| {
+        let found = regex.find(&line[head..]).filter(|_| head > 0);
+        found.map(|found| head + found.end()).filter(ends_before)
+    };
+    if let Some(found) = reported(text, whole, head, trigger) {
         return Some((found, false));
     }
-    let opened = of(&WEAK_OPENER).or_else(|| dollar(line).filter(ends_before));
+    let opened = of(&WEAK_OPENER).or_else(|| behind_head(&WEAK_OPENER));
+    let opened = opened.or_else(|| dollar(line).or_else(|| sign(line)).filter(ends_before));
     if let Some(at) = opened.filter(|at| is_bare(&text[whole.start + at..trigger.start])) {
         let found = quoted(text, whole.start + at..whole.end, Form::Doubtful, false);
         let end = found.range.end.max(trigger.start);
@@ -391,12 +402,13 @@ fn behind_prompt<'t>(
         Some(at) => (at, false),
         None => (
             of(&LABEL)
+                .or_else(|| behind_head(&LABEL))
                 .or_else(|| LOG_LABEL.find_iter(line).map(|found| found.end()).filter(ends_before).last())?,
             true,
         ),
     };
     let found = quoted(text, whole.start + at..whole.end, Form::Run, is_label);
-    let label = &line[..at];
+    let label = if head < at { &line[head..at] } else { &line[..at] };
     let is_call =
         label.ends_with(['=', '(']) && label.trim_start().starts_with(|c: char| c.is_ascii_lowercase());
     let is_assignment = label.trim_end().ends_with('=') && !label.contains('(');
@@ -413,13 +425,25 @@ fn behind_prompt<'t>(
     Some((Command { form: if is_prose { Form::Doubtful } else { Form::Run }, ..found }, is_label))
 }
 
-/// A command that the line says was run, as errors do.
-fn reported<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>) -> Option<Command<'t>> {
+/// A command that the line says was run, as errors do, behind the head of a line of a log.
+fn reported<'t>(
+    text: &'t str,
+    whole: &Range<usize>,
+    head: usize,
+    trigger: &Range<usize>,
+) -> Option<Command<'t>> {
     let line = &text[whole.clone()];
-    if let Some(found) = FAILED.find(line).filter(|found| whole.start + found.end() <= trigger.start) {
-        return Some(quoted(text, whole.start + found.end()..whole.end, Form::Run, false));
+    let body = &line[head..];
+    // Most lines hold none of this.
+    if !REPORTING.iter().any(|word| body.contains(word)) {
+        return None;
     }
-    let at = REPORT.find(line)?.end();
+    if let Some(at) = FAILED.find(body).map(|found| whole.start + head + found.end())
+        && at <= trigger.start
+    {
+        return Some(quoted(text, at..whole.end, Form::Run, false));
+    }
+    let at = head + REPORT.find(body)?.end();
     let quote = line[at..].chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
     let inner = &line[at + 1..];
     // The command may hold quotes itself, so the last one that what follows may stand behind ends it.
@@ -435,8 +459,51 @@ fn reported<'t>(text: &'t str, whole: &Range<usize>, trigger: &Range<usize>) -> 
     let range = whole.start + at + 1..whole.start + at + 1 + end;
     // A sentence about a command ends like a report that does not say what became of it.
     let is_outcome = !inner[end + 1..].trim_matches([' ', '\t', '.', ',', ':', ';', ')']).is_empty();
+    // Such as `Running: "…"`, which is a label.
+    if !is_outcome && line[..at].trim_end().ends_with(':') {
+        return None;
+    }
     let form = if is_outcome { Form::Run } else { Form::Doubtful };
     range.contains(&trigger.start).then(|| command(text, range, form))
+}
+
+/// Words of which a report has one.
+const REPORTING: &[&str] = &[
+    "ommand",
+    "ailed",
+    "rror",
+    "unning",
+    "xecuti",
+    "xecuted",
+    "pawning",
+    "nvoking",
+    "ran ",
+    "Ran ",
+    "uccessfully",
+    "nable to",
+];
+
+/// Where the command begins behind a sign that themes draw, or an arrow, and a folder. Points begin the items of lists.
+fn sign(line: &str) -> Option<usize> {
+    let body = line.trim_start();
+    let is_sign = |c: char| {
+        !c.is_ascii()
+            && !c.is_alphanumeric()
+            && !matches!(c, '\u{2500}'..='\u{257f}' | '•' | '◦' | '‣' | '▪' | '·' | '–' | '—' | '…')
+    };
+    let rest = body.trim_start_matches(is_sign);
+    if rest.len() == body.len() || body[..body.len() - rest.len()].chars().count() > SIGNS_MAX {
+        return None;
+    }
+    let mut command = rest.trim_start_matches([' ', '\t']);
+    if command.len() == rest.len() {
+        return None;
+    }
+    if command.starts_with('~') {
+        let folder = command.split([' ', '\t']).next().unwrap_or_default();
+        command = command[folder.len()..].trim_start();
+    }
+    Some(line.len() - command.len())
 }
 
 /// Where the command begins behind a `$` without a blank: the prompt of somebody who has none.
@@ -717,6 +784,7 @@ fn in_list<'t>(text: &'t str, line: &Range<usize>, trigger: &Range<usize>) -> Op
             range.start = line.start + program.start;
             words.insert(0, text[line.start..][program].to_owned());
         } else if let Some(program) = program_after(&text[range.end.min(line.end)..line.end]) {
+            range.end = program.as_ptr() as usize - text.as_ptr() as usize + program.len();
             words.insert(0, program.to_owned());
         }
         if words.len() < 2 || range.end <= trigger.start {
@@ -1027,7 +1095,7 @@ mod tests {
             Form::Run,
         ),
         ("npm ERR! command sh -c shred a", "shred", "shred a", Form::Run),
-        ("TASK [web : shell : shred a] ***", "shred", "shred a", Form::Mention),
+        ("TASK [web : shell : shred a] ***", "shred", "shred a", Form::Run),
         ("TASK [shell : shred a] ***", "shred", "shred a", Form::Run),
         ("INFO  app:run.py:12 Running shred /a", "shred", "shred /a", Form::Doubtful),
         // Errors that say what was run.

@@ -53,13 +53,21 @@ impl std::fmt::Debug for StreamRules {
 }
 
 /// Which bytes may stand on both sides of a blank in a literal: a filter of one bit for each hash.
-struct Wraps(Box<[u64; 64]>);
+struct Wraps {
+    bits: Box<[u64; 64]>,
+    /// Bytes that stand before a blank.
+    ends: Box<[bool; 256]>,
+}
 
 impl Wraps {
     fn of<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
-        let mut bits = Box::new([0u64; 64]);
+        let (mut bits, mut ends) = (Box::new([0u64; 64]), Box::new([false; 256]));
         for literal in literals.map(str::as_bytes) {
             for blank in literal.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(at, _)| at) {
+                if let Some(end) = literal[..blank].last() {
+                    ends[usize::from(end.to_ascii_lowercase())] = true;
+                    ends[usize::from(end.to_ascii_uppercase())] = true;
+                }
                 match Self::hash(&literal[..blank], &literal[blank + 1..]) {
                     Some(hash) => bits[hash / 64] |= 1 << (hash % 64),
                     // Too short to tell anything, unless it ends there.
@@ -68,7 +76,7 @@ impl Wraps {
                 }
             }
         }
-        Self(bits)
+        Self { bits, ends }
     }
 
     /// Two bytes before the blank and one behind it; nothing where the literal has fewer.
@@ -80,7 +88,7 @@ impl Wraps {
     }
 
     fn may_hold(&self, before: &[u8], after: &[u8]) -> bool {
-        Self::hash(before, after).is_some_and(|hash| self.0[hash / 64] >> (hash % 64) & 1 == 1)
+        Self::hash(before, after).is_some_and(|hash| self.bits[hash / 64] >> (hash % 64) & 1 == 1)
     }
 }
 
@@ -194,6 +202,9 @@ impl StreamRules {
     /// stands between. Quick, and never wrongly
     /// negative, so that most lines need no closer look.
     pub(super) fn may_wrap(&self, before: &[u8], after: &[u8]) -> bool {
+        if !before.last().is_some_and(|last| self.wraps.ends[usize::from(*last)]) {
+            return false;
+        }
         self.wraps.may_hold(before, after)
     }
 

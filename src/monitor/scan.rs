@@ -301,12 +301,13 @@ impl Past {
                     marks.push(next);
                 }
             }
-            if rules
-                .may_wrap(without_blanks_after(&block[line..newline]), without_blanks_before(&block[next..]))
-            {
-                let end = memchr::memchr(b'\n', &block[next..]).map_or(block.len(), |nl| next + nl);
-                if crosses(&block[line..next], &block[next..end], rules) {
-                    marks.push(next);
+            if is_spaced(&block[line..newline], &block[next..]) {
+                let (before, after) = (without_blanks_after(&block[line..newline]), &block[next..]);
+                if rules.may_wrap(before, without_blanks_before(after)) {
+                    let end = memchr::memchr(b'\n', after).map_or(block.len(), |nl| next + nl);
+                    if crosses(&block[line..next], &block[next..end], rules) {
+                        marks.push(next);
+                    }
                 }
             }
             if next < block.len() && block[..newline].ends_with(b"\r") {
@@ -783,7 +784,8 @@ fn strays(text: &str, from: usize) -> Vec<Range<usize>> {
 /// Whether a literal begins at the end of `before` and ends in `after`.
 fn crosses(before: &[u8], after: &[u8], rules: &StreamRules) -> bool {
     // A literal has one blank where text has a line end with an indentation.
-    let (before, after, is_line_end) = match before.strip_suffix(b"\n") {
+    let line_end = before.strip_suffix(b"\n").filter(|line| is_spaced(line, after));
+    let (before, after, is_line_end) = match line_end {
         Some(before) => (without_blanks_after(before), without_blanks_before(after), true),
         None => (before, after, false),
     };
@@ -798,6 +800,12 @@ fn crosses(before: &[u8], after: &[u8], rules: &StreamRules) -> bool {
     both[seam..seam + right.len()].copy_from_slice(right);
     // What a phrase may go on over, a command does not.
     rules.crosses(&both[..seam + right.len()], seam, is_line_end)
+}
+
+/// Whether more than a line end stands between a line and what follows.
+fn is_spaced(line: &[u8], after: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    matches!(after, [b' ' | b'\t', ..]) || matches!(line, [.., b' ' | b'\t'])
 }
 
 fn without_blanks_after(mut text: &[u8]) -> &[u8] {

