@@ -14,7 +14,7 @@ STOPS = {
 # (2), incidents, HTTP answers, audit records and spans (5 each).
 AFTER_DRAIN_S = 27
 # The kubelet speaks no TLS in its probes over gRPC.
-OVER_TLS = {"defaults", "single", "jwt", "mtls", "everything-else"}
+OVER_TLS = {"adapters", "defaults", "single", "jwt", "mtls", "everything-else"}
 
 
 @pytest.mark.parametrize("values", STOPS)

@@ -53,8 +53,23 @@ a secret as a parameter. `path` is where it stands. A password that is not escap
 {{- if and (has .Values.auth.mode (list "tokens" "jwt")) (not .Values.tls.enabled) (not .Values.tls.insecureAllowPlaintext) -}}
 {{- fail (printf "auth.mode %s without TLS sends tokens in clear: set tls.enabled: true, or tls.insecureAllowPlaintext: true if a mesh encrypts" .Values.auth.mode) -}}
 {{- end -}}
-{{- if and .Values.tls.insecureAllowPlaintext (or .Values.tls.enabled (not (has .Values.auth.mode (list "tokens" "jwt")))) -}}
-{{- fail "tls.insecureAllowPlaintext is for auth.mode tokens or jwt with tls.enabled: false: remove it" -}}
+{{- /* The HTTP port speaks no TLS, and callers of adapters and people at the console show credentials to it. */ -}}
+{{- $adapters := list -}}
+{{- range $name, $on := (default dict $http.adapters) -}}{{- if $on -}}{{- $adapters = append $adapters (printf "config.http.adapters.%s" $name) -}}{{- end -}}{{- end -}}
+{{- if and $adapters (eq .Values.auth.mode "mtls") -}}
+{{- fail (printf "%s cannot be used with auth.mode mtls: HTTP callers bring no certificate; use tokens or jwt" (first $adapters)) -}}
+{{- end -}}
+{{- $inClear := ternary $adapters list (has .Values.auth.mode (list "tokens" "jwt")) -}}
+{{- if (default dict $config.console).enabled -}}{{- $inClear = append $inClear "config.console.enabled" -}}{{- end -}}
+{{- if and $inClear (not .Values.tls.insecureAllowPlaintext) -}}
+{{- fail (printf "%s takes credentials at the HTTP port, which speaks no TLS: put a proxy or mesh that does in front of it, and set tls.insecureAllowPlaintext: true (gRPC keeps its TLS)" (first $inClear)) -}}
+{{- end -}}
+{{- if and .Values.tls.insecureAllowPlaintext (not $inClear) (or .Values.tls.enabled (not (has .Values.auth.mode (list "tokens" "jwt")))) -}}
+{{- fail "tls.insecureAllowPlaintext is for auth.mode tokens or jwt with tls.enabled: false, and for adapters and the console on the HTTP port: remove it" -}}
+{{- end -}}
+{{- $audit := default dict $config.audit -}}
+{{- if and (eq (toString $audit.sink) "otlp") (not $audit.otlp_endpoint) -}}
+{{- fail "config.audit.sink otlp needs config.audit.otlp_endpoint" -}}
 {{- end -}}
 {{- if and .Values.tls.clientCaSecretName (not .Values.tls.enabled) -}}
 {{- fail "tls.clientCaSecretName needs tls.enabled: true" -}}
