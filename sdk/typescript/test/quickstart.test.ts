@@ -102,7 +102,7 @@ test("the page does what it says", async (context) => {
         const { stdout } = await promisify(execFile)("sh", ["-c", script], {
           cwd,
           env: { ...env, WHERE: where },
-          timeout: 100_000,
+          timeout: 180_000,
         });
         printed = stdout;
         cwd = readFileSync(where, "utf8").trim();
