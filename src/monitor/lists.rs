@@ -68,6 +68,13 @@ pub(super) fn command(window: &Mapped, line: usize) -> Option<Mapped> {
         after = Some(value);
         lines.up()?;
     }
+    if lines.body().starts_with("- ") {
+        // The keys of YAML are often sorted.
+        let (name, arguments) = items(text, &mut lines)?;
+        let mut words = after.filter(|_| name.starts_with("arg"))?;
+        words.extend(arguments);
+        return one_line(window, &words);
+    }
     if !lines.body().starts_with(']') {
         return None;
     }
@@ -94,29 +101,35 @@ pub(super) fn command(window: &Mapped, line: usize) -> Option<Mapped> {
 
 fn yaml(window: &Mapped, mut lines: Lines<'_>) -> Option<Mapped> {
     let text = window.as_str();
-    let words = |lines: &mut Lines<'_>| -> Option<(String, Vec<Word>)> {
-        let (mut words, indent) = (Vec::new(), lines.indent());
-        while lines.body().starts_with("- ") && lines.indent() == indent {
-            let range = lines.range();
-            let at = range.start + text[range.clone()].find('-')? + 1;
-            words.push(scalar(text, at..range.end)?);
-            lines.up()?;
+    let (name, mut all) = items(text, &mut lines)?;
+    let mut above = lines;
+    let list =
+        if above.up().is_some() && above.body().starts_with("- ") { items(text, &mut above) } else { None };
+    let is_argument = name.starts_with("arg");
+    match list {
+        Some((other, words)) if is_argument && !other.starts_with("arg") => {
+            all.splice(0..0, words);
         }
-        words.reverse();
-        Some((opener(text, &lines.range(), "yaml")?.to_owned(), words))
-    };
-    let (name, mut all) = words(&mut lines)?;
-    if name.starts_with("arg") {
-        let mut above = lines;
-        let is_list = above.up().is_some() && above.body().starts_with("- ");
-        let program = if is_list {
-            words(&mut above).filter(|(name, _)| !name.starts_with("arg")).map(|(_, words)| words)
-        } else {
-            program_above(text, lines)
-        };
-        all.splice(0..0, program?);
+        Some((other, words)) if !is_argument && other.starts_with("arg") => all.extend(words),
+        _ if is_argument => {
+            all.splice(0..0, program_above(text, lines)?);
+        }
+        _ => {}
     }
     one_line(window, &all)
+}
+
+/// The items of a list of YAML whose last line this is, and its name. Its first line is the last one afterwards.
+fn items(text: &str, lines: &mut Lines<'_>) -> Option<(String, Vec<Word>)> {
+    let (mut words, indent) = (Vec::new(), lines.indent());
+    while lines.body().starts_with("- ") && lines.indent() == indent {
+        let range = lines.range();
+        let at = range.start + text[range.clone()].find('-')? + 1;
+        words.push(scalar(text, at..range.end)?);
+        lines.up()?;
+    }
+    words.reverse();
+    Some((opener(text, &lines.range(), "yaml")?.to_owned(), words))
 }
 
 /// The lines of a text, from the last one upward.
@@ -253,6 +266,8 @@ mod tests {
             ("command:\n  - rm\n  - a", Some(r#"rm", "a"#)),
             ("command: [\"sh\", \"-c\"]\nargs:\n- a b", Some(r#"sh", "-c", "a b"#)),
             ("command:\n- sh\nargs:\n- -c\n- 'a \"b\"'", Some(r#"sh", "-c", "a \"b\""#)),
+            ("args:\n- -u\n- a\ncommand: rm", Some(r#"rm", "-u", "a"#)),
+            ("  args:\n  - a\n  command:\n  - rm", Some(r#"rm", "a"#)),
             ("command: npx\nargs:\n- x", Some(r#"npx", "x"#)),
             ("command:\n  - rm", None),
             ("\"args\": [\n  \"-c\"\n]", None),
