@@ -115,13 +115,17 @@ static OPENER: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The same where a sentence, a quotation or a list may begin like this.
-static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"^[ \t]*(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
-        r"|(?:(?:[Oo]kay|[Oo]k|[Nn]ow|[Nn]ext|[Ff]irst|[Tt]hen)[,:]? )?(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|[Ll]et me|[Ll]et(?:'|’)s|[Ll]et us)",
-        r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?)[ \t]+",
-    ))
-});
+static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| known(&format!(r"^[ \t]*{WEAK_OPENERS}")));
+
+const WEAK_OPENERS: &str = concat!(
+    r"(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
+    r"|(?:(?:[Oo]kay|[Oo]k|[Nn]ow|[Nn]ext|[Ff]irst|[Tt]hen)[,:]? )?(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|[Ll]et me|[Ll]et(?:'|’)s|[Ll]et us)",
+    r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?)[ \t]+",
+);
+
+/// The same in a line of a log.
+static LOGGED_OPENER: LazyLock<Regex> =
+    LazyLock::new(|| known(&format!(r"^[ \t]*{DECORATION}{LEVEL}{WEAK_OPENERS}")));
 
 /// What a line of a log begins with.
 static LOG_HEAD: LazyLock<Regex> =
@@ -200,16 +204,19 @@ static CONTINUATION_PROMPT: LazyLock<Regex> = LazyLock::new(|| known(r"^(?:(?:[a
 static TRACE: LazyLock<Regex> = LazyLock::new(|| known(r"^[ \t]*(?:\++|#) "));
 
 /// What says that a command follows: `Running: `, `Bash(command=`.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    let label = concat!(
-        r"(?:[-*•●⏺▶] ?)?(?:",
-        r"(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
-        r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
-        r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|execute_bash|run_shell_command)\([ \t]*",
-        r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
-    );
-    known(&format!(r"^[ \t]*{label}"))
-});
+static LABEL: LazyLock<Regex> = LazyLock::new(|| known(&format!(r"^[ \t]*{LABELS}")));
+
+const LABELS: &str = concat!(
+    r"(?:[-*•●⏺▶] ?)?(?:",
+    r"(?i:(?:now |i'?ll |i will )?(?:running|run|executing|execute|exec|command|cmd|shell|bash|sh|input|action)",
+    r"(?: (?:command|cmd|shell|bash|now|input))?[ \t]*[:=>][ \t]*)",
+    r"|(?i:bash|shell|execute|run|exec|terminal|run_command|execute_command|execute_bash|run_shell_command)\([ \t]*",
+    r"(?:(?i:command|cmd|script|code|input)[ \t]*[:=][ \t]*)?)",
+);
+
+/// The same in a line of a log.
+static LOGGED_LABEL: LazyLock<Regex> =
+    LazyLock::new(|| known(&format!(r"^[ \t]*{DECORATION}{LEVEL}{LABELS}")));
 
 /// The same inside a line: what sudo and cron write into a log.
 static LOG_LABEL: LazyLock<Regex> =
@@ -378,14 +385,10 @@ fn behind_prompt<'t>(
         return Some((quoted(text, whole.start + at..end, Form::Run, false), false));
     }
     let head = LOG_HEAD.find(line).map_or(0, |found| found.end());
-    let behind_head = |regex: &Regex| {
-        let found = regex.find(&line[head..]).filter(|_| head > 0);
-        found.map(|found| head + found.end()).filter(ends_before)
-    };
     if let Some(found) = reported(text, whole, head, trigger) {
         return Some((found, false));
     }
-    let opened = of(&WEAK_OPENER).or_else(|| behind_head(&WEAK_OPENER));
+    let opened = of(&WEAK_OPENER).or_else(|| of(&LOGGED_OPENER));
     let opened = opened.or_else(|| dollar(line).or_else(|| sign(line)).filter(ends_before));
     if let Some(at) = opened.filter(|at| is_bare(&text[whole.start + at..trigger.start])) {
         let found = quoted(text, whole.start + at..whole.end, Form::Doubtful, false);
@@ -402,7 +405,7 @@ fn behind_prompt<'t>(
         Some(at) => (at, false),
         None => (
             of(&LABEL)
-                .or_else(|| behind_head(&LABEL))
+                .or_else(|| of(&LOGGED_LABEL))
                 .or_else(|| LOG_LABEL.find_iter(line).map(|found| found.end()).filter(ends_before).last())?,
             true,
         ),
