@@ -81,7 +81,7 @@ fn tell(
     output: &mut Output,
 ) -> Result<(), Failure> {
     if is_json {
-        let mut told = serde_json::to_value(report).map_err(|error| Failure::internal(error))?;
+        let mut told = serde_json::to_value(report).map_err(Failure::internal)?;
         if !tenant.is_empty() {
             told["tenant"] = tenant.into();
         }

@@ -451,7 +451,7 @@ fn reported<'t>(
     let inner = &line[at + 1..];
     // The command may hold quotes itself, so the last one that what follows may stand behind ends it.
     let ends = inner.match_indices(quote).map(|(end, _)| end);
-    let end = ends.filter(|end| REPORT_END.is_match(&inner[end + 1..])).last()?;
+    let end = ends.rev().find(|end| REPORT_END.is_match(&inner[end + 1..]))?;
     // Words one by one.
     let is_list = [format!("{quote} {quote}"), format!("{quote}, {quote}")]
         .iter()

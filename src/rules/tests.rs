@@ -236,13 +236,14 @@ fn values_that_share_a_delimiter_are_all_found() {
     ))
     .expect("valid");
     for (text, found) in [
-        ("1234 5678 9012", vec![0..4, 5..9, 10..14]),
-        ("1234,5678", vec![0..4, 5..9]),
-        ("12345 6789", vec![6..10]),
+        ("1234 5678 9012", [Some(0..4), Some(5..9), Some(10..14)]),
+        ("1234,5678", [Some(0..4), Some(5..9), None]),
+        ("12345 6789", [Some(6..10), None, None]),
     ] {
         let mut matches = Vec::new();
         set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
             .expect("no budget");
+        let found: Vec<_> = found.into_iter().flatten().collect();
         assert_eq!(matches.into_iter().map(|m| m.range).collect::<Vec<_>>(), found, "{text}");
     }
 }

@@ -108,7 +108,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 34] = [
+const DEFINITIONS: [Definition; 35] = [
     Definition(
         REQUESTS,
         Kind::Counter,

@@ -64,11 +64,8 @@ fn named_in(line: &str, each: &mut dyn FnMut(&str, bool)) {
         let program = bare.rsplit('/').next().unwrap_or(bare);
         match wanted {
             // `bash -c 'text'` reads no file.
-            Some(_) if bare.starts_with('-') => {
-                if bare.starts_with("-c") || bare.starts_with("-e") || bare == "-m" {
-                    wanted = None;
-                }
-            }
+            Some(_) if bare.starts_with("-c") || bare.starts_with("-e") || bare == "-m" => wanted = None,
+            Some(_) if bare.starts_with('-') => {}
             Some(_) if bare.is_empty() || bare == "run" => {}
             Some(by_shell) => {
                 if let Some(name) = file_name(word) {
