@@ -15,7 +15,7 @@ use crate::pb::v1;
 use crate::pb::v1::incident_service_server::IncidentService;
 use crate::store::{
     IncidentCounts, IncidentFilter, IncidentKey, IncidentPlace, IncidentQuery, IncidentStore, IncidentWriter,
-    StatsQuery,
+    RuleCounts, StatsQuery,
 };
 
 /// Incidents on one page unless asked otherwise.
@@ -196,7 +196,30 @@ impl KeptIncidents {
         Ok(v1::MarkFalsePositiveResponse { incident: Some(convert::incident(&marked)) })
     }
 
-    /// Counts rule by rule.
+    /// Counts rule by rule over a longer and a shorter span of days, which end now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn counted(
+        &self,
+        tenant: &str,
+        request: v1::GetIncidentStatsRequest,
+        (long, short): (u32, u32),
+    ) -> Result<Vec<RuleCounts>, RequestError> {
+        self.settle().await;
+        let now = Timestamp::now();
+        let ago = |days: u32| now.checked_sub(DAY * days).unwrap_or(Timestamp::MIN);
+        let query = StatsQuery {
+            tenant: tenant.to_owned(),
+            rule_id: request.rule_id,
+            category: request.category,
+            long_since: ago(long),
+            short_since: ago(short),
+        };
+        Ok(self.store.stats(query).await?)
+    }
+
+    /// Counts rule by rule over 30 and 7 days.
     ///
     /// # Errors
     /// The store failed.
@@ -205,21 +228,11 @@ impl KeptIncidents {
         tenant: &str,
         request: v1::GetIncidentStatsRequest,
     ) -> Result<v1::GetIncidentStatsResponse, RequestError> {
-        self.settle().await;
-        let now = Timestamp::now();
-        let ago = |days: u32| now.checked_sub(DAY * days).unwrap_or(Timestamp::MIN);
-        let query = StatsQuery {
-            tenant: tenant.to_owned(),
-            rule_id: request.rule_id,
-            category: request.category,
-            long_since: ago(30),
-            short_since: ago(7),
-        };
-        let counted = self.store.stats(query).await?;
+        let counted = self.counted(tenant, request, (30, 7)).await?;
         let mut all = (IncidentCounts::default(), IncidentCounts::default());
         for rule in &counted {
-            add(&mut all.0, rule.short);
-            add(&mut all.1, rule.long);
+            all.0.add(rule.short);
+            all.1.add(rule.long);
         }
         let rules = counted.into_iter().map(|rule| v1::RuleIncidentStats {
             rule_id: rule.rule_id,
@@ -241,16 +254,6 @@ fn id_of(id: String) -> Result<String, RequestError> {
 
 fn not_found(id: &str) -> RequestError {
     RequestError::NotFound { what: "incident", name: id.chars().take(128).collect() }
-}
-
-fn add(sum: &mut IncidentCounts, counts: IncidentCounts) {
-    sum.incidents += counts.incidents;
-    sum.false_positives += counts.false_positives;
-    sum.safe += counts.safe;
-    sum.warn += counts.warn;
-    sum.kill += counts.kill;
-    sum.landed += counts.landed;
-    sum.latency_ns = sum.latency_ns.saturating_add(counts.latency_ns);
 }
 
 fn counts(counts: IncidentCounts) -> v1::IncidentStats {

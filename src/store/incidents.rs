@@ -135,10 +135,29 @@ pub struct IncidentCounts {
     pub warn: u64,
     /// Those with verdict KILL.
     pub kill: u64,
+    /// Those of a rule in shadow: their verdict stopped nothing.
+    pub shadow: u64,
+    /// Those among them with verdict KILL.
+    pub shadow_kill: u64,
     /// Those with a verdict.
     pub landed: u64,
     /// Sum of their times from match to verdict, in nanoseconds.
     pub latency_ns: u64,
+}
+
+impl IncidentCounts {
+    /// Adds counts of others.
+    pub fn add(&mut self, other: Self) {
+        self.incidents += other.incidents;
+        self.false_positives += other.false_positives;
+        self.safe += other.safe;
+        self.warn += other.warn;
+        self.kill += other.kill;
+        self.shadow += other.shadow;
+        self.shadow_kill += other.shadow_kill;
+        self.landed += other.landed;
+        self.latency_ns = self.latency_ns.saturating_add(other.latency_ns);
+    }
 }
 
 /// Counts of one rule.

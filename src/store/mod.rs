@@ -36,7 +36,7 @@ pub use sql::SqlStore;
 pub use submissions::{
     AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, EntityFilter, EntityKey, EntityPage,
     EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,
-    PURGED_STATUSES, Place, QUOTA_STATUSES, Quota, StatusCount, StoredAttempt, StoredEntity,
+    PURGED_STATUSES, Place, QUOTA_STATUSES, Quota, SEARCHED_MAX, StatusCount, StoredAttempt, StoredEntity,
     StoredSubmission, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery, SubmissionStore,
     SubmissionWrite, VerdictEntry, VerdictKey, WAITING_STATUSES,
 };

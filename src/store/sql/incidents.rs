@@ -87,13 +87,16 @@ impl SqlStore {
     async fn incidents_now(&self, query: IncidentQuery) -> Result<IncidentPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
-        let [counting, listing] = incident_statements(&query);
-        let total = read.number(counting, "total").await?;
+        let total = count(read.number(incident_count(&query), "total").await?);
+        if total == 0 {
+            return Ok(IncidentPage { incidents: Vec::new(), next: None, total });
+        }
+        let listing = incident_list(&query, total);
         let mut incidents = self.read_all(&read.rows(listing).await?, stored)?;
         let has_more = incidents.len() > query.limit;
         incidents.truncate(query.limit);
         let next = incidents.last().filter(|_| has_more).map(|last| place(last, query.key));
-        Ok(IncidentPage { incidents, next, total: count(total) })
+        Ok(IncidentPage { incidents, next, total })
     }
 
     async fn mark_now(
@@ -115,7 +118,21 @@ impl SqlStore {
     }
 
     async fn stats_now(&self, query: StatsQuery) -> Result<Vec<RuleCounts>, StoreError> {
-        self.read_all(&self.database.rows(stats_statement(query)).await?, rule_counts)
+        let short = query.short_since.as_microsecond();
+        let rows = self.database.rows(stats_statement(query, short)).await?;
+        let mut rules: Vec<RuleCounts> = Vec::new();
+        for (rule_id, category, long, short) in self.read_all(&rows, alike)? {
+            // They come in the order of their rules.
+            match rules.last_mut().filter(|last| last.rule_id == rule_id) {
+                Some(last) => {
+                    last.category = last.category.clone().max(category);
+                    last.long.add(long);
+                    last.short.add(short);
+                }
+                None => rules.push(RuleCounts { rule_id, category, long, short }),
+            }
+        }
+        Ok(rules)
     }
 
     async fn purge_now(&self, before: Timestamp) -> Result<u64, StoreError> {
@@ -189,39 +206,47 @@ pub(super) fn place(incident: &Incident, key: IncidentKey) -> IncidentPlace {
     IncidentPlace { value, id: incident.id.to_string() }
 }
 
-/// How many pass the filter, and the rows of one page.
-pub(super) fn incident_statements(query: &IncidentQuery) -> [Statement; 2] {
+/// As many as this are found by what they have in common and sorted; of more, a page is found soon enough in the order of
+/// the list.
+const FEW_MAX: u64 = 1_000;
+
+/// How many pass the filter.
+pub(super) fn incident_count(query: &IncidentQuery) -> Statement {
     let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
     push_filter(&mut counting, &query.tenant, &query.filter);
-    let mut listing = Statement::new(format!("SELECT {COLUMNS} FROM incident"));
-    push_filter(&mut listing, &query.tenant, &query.filter);
-    let column = column_of(query.key);
-    if let Some(IncidentPlace { value, id }) = &query.after {
-        listing.push_after(column, "id", query.is_descending, value, id);
-    }
-    listing.push_order(column, "id", query.is_descending, query.limit);
-    [counting, listing]
+    counting
 }
 
-/// Counts of each rule.
-pub(super) fn stats_statement(query: StatsQuery) -> Statement {
-    let short = query.short_since.as_microsecond();
-    let mut counting = Statement::new("SELECT rule_id, MAX(category) AS category");
-    for (name, since) in [("long", i64::MIN), ("short", short)] {
-        for (counted, condition) in [
-            ("incidents", "1 = 1"),
-            ("false_positives", "false_positive = 1"),
-            ("safe", "verdict = 'SAFE'"),
-            ("warn", "verdict = 'WARN'"),
-            ("kill", "verdict = 'KILL'"),
-            ("landed", "latency_ns >= 0"),
-        ] {
-            counting.push(&format!(", CAST(SUM(CASE WHEN {condition} AND time_us >= "));
-            counting.push_value(since);
-            counting.push(&format!(" THEN 1 ELSE 0 END) AS BIGINT) AS {name}_{counted}"));
-        }
-        counting.push(", CAST(SUM(CASE WHEN latency_ns >= 0 AND time_us >= ").push_value(since);
-        counting.push(&format!(" THEN latency_ns ELSE 0 END) AS BIGINT) AS {name}_latency_ns"));
+/// The rows of one page, of so many in all.
+pub(super) fn incident_list(query: &IncidentQuery, total: u64) -> Statement {
+    let mut listing = Statement::new(format!("SELECT {COLUMNS} FROM incident"));
+    push_filter(&mut listing, &query.tenant, &query.filter);
+    let mut column = column_of(query.key).to_owned();
+    if total <= FEW_MAX && query.filter != IncidentFilter::default() {
+        // Of an expression no index knows the order, so none is walked through to its end for the last of the few.
+        column = format!("COALESCE({column}, {column})");
+    }
+    if let Some(IncidentPlace { value, id }) = &query.after {
+        listing.push_after(&column, "id", query.is_descending, value, id);
+    }
+    listing.push_order(&column, "id", query.is_descending, query.limit);
+    listing
+}
+
+/// Counts of incidents that are alike in all that rates tell apart, rule by rule: few groups, in the order of an index.
+pub(super) fn stats_statement(query: StatsQuery, short: i64) -> Statement {
+    let mut counting = Statement::new(
+        "SELECT rule_id, category, verdict, false_positive, shadow, COUNT(*) AS long_incidents, \
+         CAST(SUM(CASE WHEN latency_ns >= 0 THEN 1 ELSE 0 END) AS BIGINT) AS long_landed, \
+         CAST(SUM(CASE WHEN latency_ns >= 0 THEN latency_ns ELSE 0 END) AS BIGINT) AS long_latency_ns",
+    );
+    for (name, condition, counted) in [
+        ("short_incidents", "", "1"),
+        ("short_landed", "latency_ns >= 0 AND ", "1"),
+        ("short_latency_ns", "latency_ns >= 0 AND ", "latency_ns"),
+    ] {
+        counting.push(&format!(", CAST(SUM(CASE WHEN {condition}time_us >= ")).push_value(short);
+        counting.push(&format!(" THEN {counted} ELSE 0 END) AS BIGINT) AS {name}"));
     }
     counting.push(" FROM incident");
     let filter = IncidentFilter {
@@ -231,7 +256,8 @@ pub(super) fn stats_statement(query: StatsQuery) -> Statement {
         ..IncidentFilter::default()
     };
     push_filter(&mut counting, &query.tenant, &filter);
-    counting.push(" GROUP BY rule_id ORDER BY rule_id");
+    let alike = "rule_id, category, verdict, false_positive, shadow";
+    counting.push(&format!(" GROUP BY {alike} ORDER BY {alike}"));
     counting
 }
 
@@ -317,23 +343,25 @@ fn stored(row: &Row) -> Result<Incident, Error> {
     })
 }
 
-fn rule_counts(row: &Row) -> Result<RuleCounts, Error> {
+/// Rule, category and counts of incidents that are alike.
+fn alike(row: &Row) -> Result<(String, String, IncidentCounts, IncidentCounts), Error> {
+    let verdict = named(&VerdictKind::ALL, VerdictKind::as_str, &row.text("verdict")?)?;
+    let (is_false, is_shadow) = (row.number("false_positive")? != 0, row.number("shadow")? != 0);
     let counts = |name: &str| -> Result<IncidentCounts, Error> {
         let of = |counted: &str| row.number(&format!("{name}_{counted}")).map(count);
+        let incidents = of("incidents")?;
+        let those = |is: bool| if is { incidents } else { 0 };
         Ok(IncidentCounts {
-            incidents: of("incidents")?,
-            false_positives: of("false_positives")?,
-            safe: of("safe")?,
-            warn: of("warn")?,
-            kill: of("kill")?,
+            incidents,
+            false_positives: those(is_false),
+            safe: those(verdict == Some(VerdictKind::Safe)),
+            warn: those(verdict == Some(VerdictKind::Warn)),
+            kill: those(verdict == Some(VerdictKind::Kill)),
+            shadow: those(is_shadow),
+            shadow_kill: those(is_shadow && verdict == Some(VerdictKind::Kill)),
             landed: of("landed")?,
             latency_ns: of("latency_ns")?,
         })
     };
-    Ok(RuleCounts {
-        rule_id: row.text("rule_id")?,
-        category: row.text("category")?,
-        long: counts("long")?,
-        short: counts("short")?,
-    })
+    Ok((row.text("rule_id")?, row.text("category")?, counts("long")?, counts("short")?))
 }

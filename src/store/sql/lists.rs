@@ -7,7 +7,8 @@ use super::{Engine, Row, SqlStore, Statement};
 use crate::decision::{BundleKind, SubmissionStatus, Visibility};
 use crate::store::{
     ArchivedFilter, EntityKey, EntityPage, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
-    StoreError, StoredSubmission, SubmissionKey, SubmissionPage, SubmissionQuery,
+    SEARCHED_MAX, StoreError, StoredSubmission, SubmissionFilter, SubmissionKey, SubmissionPage,
+    SubmissionQuery,
 };
 
 const SUBMISSIONS: &str =
@@ -16,17 +17,16 @@ const SUBMISSIONS: &str =
 /// join as they are named.
 const OF_ARCHIVED: [&str; 2] =
     ["FROM entity e CROSS JOIN submission s", "FROM submission s CROSS JOIN entity e"];
+/// Of rows beside their entity, those that are not archived: of a page each is looked up, and of the rest none.
+const NOT_ARCHIVED: &str = " AND COALESCE(e.visibility, '') <> 'archived'";
 const ENTITIES: &str =
     "FROM entity e LEFT JOIN submission l ON l.id = e.live_submission_id AND l.tenant = e.tenant";
-
-/// Ids of archived entities of a tenant.
-const ARCHIVED: &str = "SELECT a.id FROM entity a WHERE a.visibility = 'archived' AND a.tenant = ";
 
 /// Submissions whose rows are fetched at once.
 const IDS_MAX: usize = 500;
 
 /// As many as this at most are looked up one by one; of more, one page is found soon enough in the order of the list.
-const FEW_MAX: usize = 1_000;
+const FEW_MAX: usize = SEARCHED_MAX as usize;
 
 /// Shortest text that the index of groups of three characters can be asked for.
 const TRIGRAM_CHARS: usize = 3;
@@ -44,7 +44,7 @@ enum Tenant {
 pub(super) enum Searched {
     /// No text is searched for, or it stands in more submissions than are looked up one by one.
     Many,
-    /// Ids of all submissions with the text, of whatever tenant.
+    /// Ids of all submissions with the text that can pass the filter.
     Few(Vec<String>),
 }
 
@@ -60,7 +60,20 @@ impl SqlStore {
                 searched = Searched::Few(ids);
             }
         }
-        let total = count(read.number(self.submission_count(&query, &searched), "total").await?);
+        let mut total = None;
+        if !query.filter.text.is_empty() && matches!(searched, Searched::Many) {
+            // A text that stands in many is not counted to its end: that would read all of them.
+            let rows = read.rows(self.passing_statement(&query)).await?;
+            let ids = self.read_all(&rows, |row| row.text("id"))?;
+            total = Some(ids.len() as u64);
+            if ids.len() <= FEW_MAX {
+                searched = Searched::Few(ids);
+            }
+        }
+        let total = match total {
+            Some(total) => total,
+            None => count(read.number(self.submission_count(&query, &searched), "total").await?),
+        };
         if total == 0 {
             return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
         }
@@ -89,6 +102,30 @@ impl SqlStore {
             Engine::Postgres => {
                 let literal = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
                 select.push("t.folded LIKE ").push_value(&format!("%{literal}%"));
+            }
+        }
+        select.push(" LIMIT ").push_value(as_number(FEW_MAX as u64 + 1));
+        select
+    }
+
+    /// Ids of submissions that pass a filter with a text that many have, one more than are looked up one by one.
+    pub(super) fn passing_statement(&self, query: &SubmissionQuery) -> Statement {
+        // The text stands in this index of SQLite, which would take one of the verdict and look up every row.
+        let hint = match self.database.engine() {
+            Engine::Sqlite => " INDEXED BY submission_searched",
+            Engine::Postgres => "",
+        };
+        let mut select = Statement::new(format!(
+            "SELECT s.id AS id FROM submission s{hint} LEFT JOIN entity e ON e.id = s.entity_id AND e.tenant = s.tenant"
+        ));
+        self.push_submission_filter(&mut select, query, &Searched::Many, Tenant::Indexed);
+        match query.filter.archived {
+            ArchivedFilter::Include => {}
+            ArchivedFilter::Only => {
+                select.push(" AND e.visibility = 'archived'");
+            }
+            ArchivedFilter::Exclude => {
+                select.push(NOT_ARCHIVED);
             }
         }
         select.push(" LIMIT ").push_value(as_number(FEW_MAX as u64 + 1));
@@ -147,14 +184,19 @@ impl SqlStore {
                 listing.push_value(&query.tenant);
             }
             ArchivedFilter::Exclude => {
-                listing.push(" AND s.entity_id NOT IN (").push(ARCHIVED).push_value(&query.tenant).push(")");
+                listing.push(NOT_ARCHIVED);
             }
         }
-        let column = submission_column(query.key);
-        if let Some(Place { value, id }) = &query.after {
-            listing.push_after(column, "s.id", query.is_descending, value, id);
+        let mut column = submission_column(query.key).to_owned();
+        if is_few && query.filter != SubmissionFilter::default() {
+            // The few are found by what they have in common and sorted. Of an expression no index knows the order, so none
+            // is walked through to its end for them.
+            column = format!("COALESCE({column}, {column})");
         }
-        listing.push_order(column, "s.id", query.is_descending, query.limit);
+        if let Some(Place { value, id }) = &query.after {
+            listing.push_after(&column, "s.id", query.is_descending, value, id);
+        }
+        listing.push_order(&column, "s.id", query.is_descending, query.limit);
         listing
     }
 
@@ -167,10 +209,11 @@ impl SqlStore {
         tenant: Tenant,
     ) {
         let filter = &query.filter;
-        select.push(match (searched, tenant) {
-            (Searched::Many, Tenant::Indexed) => " WHERE s.tenant = ",
+        select.push(match (self.database.engine(), searched, tenant) {
+            // PostgreSQL knows how many rows a condition leaves, and this keeps it from knowing.
+            (Engine::Postgres, ..) | (_, Searched::Many, Tenant::Indexed) => " WHERE s.tenant = ",
             // No index begins with this, so what else is known of the rows finds them.
-            (Searched::Few(_), _) | (_, Tenant::Compared) => " WHERE COALESCE(s.tenant, '') = ",
+            _ => " WHERE COALESCE(s.tenant, '') = ",
         });
         select.push_value(&query.tenant);
         if let Searched::Few(ids) = searched {

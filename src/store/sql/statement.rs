@@ -155,14 +155,16 @@ impl Statement {
         self.push(&format!(" AND {column} {after}= ")).push_value(value.clone());
         self.push(&format!(" AND ({column} {after} ")).push_value(value.clone());
         self.push(&format!(" OR ({column} = ")).push_value(value);
-        self.push(&format!(" AND {id_column} > ")).push_value(id).push("))");
+        self.push(&format!(" AND {id_column} {after} ")).push_value(id).push("))");
     }
 
-    /// Adds the order, and a limit of one row more than asked for: it tells whether there is a next page.
+    /// Adds the order, and a limit of one row more than asked for: it tells whether there is a next page. Equal ones stand
+    /// in the order of their ids, in the same direction, so that an index of both serves either.
     pub(super) fn push_order(&mut self, column: &str, id_column: &str, is_descending: bool, limit: usize) {
         let direction = if is_descending { "DESC" } else { "ASC" };
         let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-        self.push(&format!(" ORDER BY {column} {direction}, {id_column} ASC LIMIT ")).push_value(one_more);
+        self.push(&format!(" ORDER BY {column} {direction}, {id_column} {direction} LIMIT "))
+            .push_value(one_more);
     }
 
     pub(super) fn for_sqlite(self) -> Query<'static, Sqlite, SqliteArguments> {

@@ -119,9 +119,13 @@ pub struct SubmissionPage {
     pub submissions: Vec<ListedSubmission>,
     /// Where the next page begins; `None` when this is the last.
     pub next: Option<Place>,
-    /// How many pass the filter, over all pages.
+    /// How many pass the filter, over all pages. Of a search for a text at most [`SEARCHED_MAX`] are counted; one more
+    /// stands for any number above.
     pub total: u64,
 }
+
+/// As many hits of a text are counted.
+pub const SEARCHED_MAX: u64 = 1_000;
 
 /// Which entities. What is `None` or empty lets every one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ mod rows;
 
 pub use list::{
     ArchivedFilter, EntityFilter, EntityKey, EntityPage, EntityQuery, ListedEntity, ListedSubmission, Place,
-    SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery,
+    SEARCHED_MAX, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery,
 };
 pub use rows::{Lease, Override, StoredAttempt, StoredEntity, StoredSubmission, VerdictEntry, VerdictKey};
 

@@ -210,7 +210,8 @@ async fn pages_join_to_the_list_in_every_order(place: TestPlace) {
                 };
                 let (a, b) = (of(&pair[0]), of(&pair[1]));
                 let forward = if is_descending { a > b } else { a < b };
-                forward || (a == b && pair[0].id < pair[1].id)
+                let ids = if is_descending { pair[0].id > pair[1].id } else { pair[0].id < pair[1].id };
+                forward || (a == b && ids)
             };
             assert!(whole.windows(2).all(sorted), "{key:?} {is_descending}");
             let (mut joined, mut after) = (Vec::new(), None);
@@ -239,6 +240,7 @@ async fn stats_count_each_rule_over_both_spans(place: TestPlace) {
         incident(4, "b", now - 2 * DAY_US),
         landed(&incident(5, "a", now - 8 * DAY_US), VerdictKind::Warn, ms(5)),
         landed(&incident(7, "c", now - 31 * DAY_US), VerdictKind::Kill, ms(1)),
+        Incident { shadow: true, ..landed(&incident(8, "b", now - 3 * DAY_US), VerdictKind::Kill, ms(2)) },
     ];
     store.save(all.iter().map(|one| kept("", one)).collect()).await.expect("kept");
     store.mark(String::new(), all[1].id.to_string(), Some("x".into())).await.expect("marked");
@@ -254,25 +256,26 @@ async fn stats_count_each_rule_over_both_spans(place: TestPlace) {
     assert_eq!(counted.iter().map(|one| one.rule_id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     let b = &counted[1];
     let long = IncidentCounts {
-        incidents: 3,
+        incidents: 4,
         false_positives: 1,
         safe: 1,
         warn: 0,
-        kill: 1,
-        landed: 2,
-        latency_ns: 40_000_000,
+        kill: 2,
+        shadow: 1,
+        shadow_kill: 1,
+        landed: 3,
+        latency_ns: 42_000_000,
     };
     let short = IncidentCounts {
-        incidents: 2,
-        false_positives: 0,
-        safe: 0,
-        warn: 0,
-        kill: 1,
-        landed: 1,
-        latency_ns: 30_000_000,
+        incidents: 3,
+        kill: 2,
+        shadow: 1,
+        shadow_kill: 1,
+        landed: 2,
+        latency_ns: 32_000_000,
+        ..IncidentCounts::default()
     };
     assert_eq!((b.long, b.short), (long, short));
-    assert_eq!((counted[0].long.warn, counted[0].short), (1, IncidentCounts::default()));
     let one = store.stats(StatsQuery { rule_id: "a".into(), ..query.clone() }).await.expect("counted");
     assert_eq!(one.len(), 1);
     let other = store.stats(StatsQuery { tenant: "acme".into(), ..query }).await.expect("counted");

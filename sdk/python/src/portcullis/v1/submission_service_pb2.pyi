@@ -504,7 +504,7 @@ class ListSubmissionsResponse(_message.Message):
     next_page_token: _builtins.str
     """Token of the next page. Empty when this is the last."""
     total: _builtins.int
-    """How many submissions pass the filters, over all pages."""
+    """How many submissions pass the filters, over all pages. With `query` at most 1,000 are counted; 1,001 means more."""
     @_builtins.property
     def submissions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Submission]:
         """The submissions in the order asked for."""

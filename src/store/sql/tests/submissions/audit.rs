@@ -81,8 +81,8 @@ async fn each_filter_passes_the_events_it_says_page_by_page(place: TestPlace) {
             let mut wanted: Vec<NewAuditEvent> =
                 all.iter().filter(|event| wanted.contains(&event.id.as_str())).cloned().collect();
             if is_descending {
-                // Later ones first, equal ones by id all the same.
-                wanted.sort_by(|a, b| b.time.cmp(&a.time).then(a.id.cmp(&b.id)));
+                // Later ones first, equal ones by id in the same direction.
+                wanted.sort_by(|a, b| b.time.cmp(&a.time).then(b.id.cmp(&a.id)));
             }
             assert_eq!(found, wanted, "{filter:?} {is_descending}");
         }

@@ -5,13 +5,14 @@ use crate::store::sql::Statement;
 use crate::store::sql::rows::{ENTITY, SUBMISSION};
 use crate::store::{
     ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
-    SubmissionFilter, SubmissionKey, SubmissionQuery,
+    SEARCHED_MAX, SubmissionFilter, SubmissionKey, SubmissionQuery,
 };
 
 on_both!(
     each_filter_passes_the_submissions_it_says,
     a_search_takes_every_character_as_it_is_and_no_letter_case,
     a_search_finds_the_same_among_few_and_among_many,
+    hits_of_a_text_that_many_have_are_counted_to_a_limit,
     a_submission_is_found_by_its_new_name_only,
     a_submission_is_listed_with_its_entity_as_it_stands,
     pages_of_submissions_join_to_the_list_in_every_order,
@@ -220,6 +221,34 @@ async fn a_search_finds_the_same_among_few_and_among_many(place: TestPlace) {
     }
 }
 
+/// Whatever else is asked for: to where hits are counted, and that no page is lost behind it.
+async fn hits_of_a_text_that_many_have_are_counted_to_a_limit(place: TestPlace) {
+    let store = place.open().await;
+    for n in 0..SEARCHED_MAX + 20 {
+        let status = if n < 7 { SubmissionStatus::BlockedInline } else { SubmissionStatus::PendingLlm };
+        let id = format!("s{n:04}");
+        let one = StoredSubmission { name: format!("quail {n}"), ..submission(&id, status) };
+        accept(&store, one).await;
+    }
+    let asked = |text: &str, statuses: &[SubmissionStatus]| SubmissionFilter {
+        text: text.to_owned(),
+        statuses: statuses.to_vec(),
+        ..SubmissionFilter::default()
+    };
+    let all = SubmissionQuery { limit: 600, ..query(asked("quail", &[])) };
+    let first = store.submissions(all.clone()).await.expect("read");
+    assert_eq!((first.submissions.len(), first.total), (600, SEARCHED_MAX + 1));
+    let second = store.submissions(SubmissionQuery { after: first.next, ..all }).await.expect("read");
+    assert_eq!((second.submissions.len() as u64, second.next), (SEARCHED_MAX + 20 - 600, None));
+    for (statuses, found) in [(SubmissionStatus::BlockedInline, 7), (SubmissionStatus::Approved, 0)] {
+        for is_descending in [false, true] {
+            let query = SubmissionQuery { is_descending, ..query(asked("quail", &[statuses])) };
+            let page = store.submissions(query).await.expect("read");
+            assert_eq!((page.total, page.submissions.len() as u64), (found, found), "{statuses}");
+        }
+    }
+}
+
 async fn a_submission_is_found_by_its_new_name_only(place: TestPlace) {
     let store = place.open().await;
     accept(
@@ -280,7 +309,7 @@ async fn fill(store: &SqlStore) {
     }
 }
 
-/// Whether a list is in order, equal ones by id.
+/// Whether a list is in order, equal ones by id in the same direction.
 fn is_sorted(keys: &[(KeyValue, String)], is_descending: bool) -> bool {
     keys.windows(2).all(|pair| {
         let [(a, a_id), (b, b_id)] = pair else { return false };
@@ -289,8 +318,8 @@ fn is_sorted(keys: &[(KeyValue, String)], is_descending: bool) -> bool {
             (KeyValue::Text(a), KeyValue::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             _ => return false,
         };
-        let order = if is_descending { order.reverse() } else { order };
-        order.then(a_id.cmp(b_id)).is_lt()
+        let order = order.then(a_id.cmp(b_id));
+        if is_descending { order.is_gt() } else { order.is_lt() }
     })
 }
 
