@@ -13,6 +13,7 @@ use super::view::{self, Moment};
 use super::visitor::{Sent, Visitor};
 use crate::grpc::Refusal;
 use crate::pb::v1;
+use crate::store::IncidentCounts;
 use crate::telemetry::Code;
 
 /// Where the list is.
@@ -56,6 +57,7 @@ struct Row {
     matched: String,
     session: String,
     is_false: bool,
+    is_shadow: bool,
 }
 
 #[derive(Template)]
@@ -83,6 +85,7 @@ struct DetailPage {
     agent: String,
     decision_id: String,
     is_false: bool,
+    is_shadow: bool,
     false_reason: String,
     work: Option<Work>,
     is_admin: bool,
@@ -123,6 +126,7 @@ struct Counts {
     safe: u64,
     warn: u64,
     kill: u64,
+    shadow: u64,
     latency: String,
 }
 
@@ -207,6 +211,7 @@ impl Row {
             matched: incident.matched_text.chars().take(120).collect(),
             session: incident.session_id.clone(),
             is_false: incident.false_positive,
+            is_shadow: incident.shadow,
         }
     }
 }
@@ -232,9 +237,7 @@ async fn detailed(
         typed = reason;
     }
     // What stood around the text that the rule matched, if it still stands there as it was.
-    let parts = incident.excerpt.split_once(incident.matched_text.as_str());
-    let parts = parts.filter(|_| !incident.matched_text.is_empty());
-    let (before, matched, after) = match parts {
+    let (before, matched, after) = match around(&incident.excerpt, &incident.matched_text) {
         Some((before, after)) => (before.to_owned(), incident.matched_text.clone(), after.to_owned()),
         None => (incident.excerpt.clone(), String::new(), String::new()),
     };
@@ -266,6 +269,7 @@ async fn detailed(
             }
         }),
         is_false: incident.false_positive,
+        is_shadow: incident.shadow,
         false_reason: incident.false_positive_reason,
         id: incident.id,
         rule_id: incident.rule_id,
@@ -277,6 +281,12 @@ async fn detailed(
         typed,
     };
     Ok(answer::page(status, &page))
+}
+
+/// What stands before and after the match. An excerpt ends with the line of its match, so of several places with the same
+/// text the last is meant: what stands further up was there before and was not matched.
+fn around<'e>(excerpt: &'e str, matched: &str) -> Option<(&'e str, &'e str)> {
+    if matched.is_empty() { None } else { excerpt.rsplit_once(matched) }
 }
 
 /// Marks one as a false positive, or takes the mark back.
@@ -307,42 +317,70 @@ pub(super) async fn rates(visitor: Visitor) -> Response {
 }
 
 async fn rated(visitor: &Visitor) -> Result<Response, Refusal> {
-    let request = v1::GetIncidentStatsRequest::default();
-    let found: v1::GetIncidentStatsResponse =
-        visitor.call("IncidentService/GetIncidentStats", &request).await?;
-    let mut rules: Vec<Rates> = found
-        .rules
-        .into_iter()
-        .map(|rule| Rates {
+    let found = visitor.calls().incident_rates(&visitor.identity).await?;
+    let (mut week, mut month) = (IncidentCounts::default(), IncidentCounts::default());
+    let mut rules: Vec<Rates> = Vec::with_capacity(found.len());
+    for rule in found {
+        week.add(rule.short);
+        month.add(rule.long);
+        rules.push(Rates {
             list: format!("{PLACE}?{}", Fields::default().with(&[("rule", &rule.rule_id)])),
-            week: Counts::of(rule.last_7_days.as_ref()),
-            month: Counts::of(rule.last_30_days.as_ref()),
+            week: Counts::of(rule.short),
+            month: Counts::of(rule.long),
             rule_id: rule.rule_id,
             category: rule.category,
-        })
-        .collect();
+        });
+    }
     rules.sort_by(|a, b| b.week.incidents.cmp(&a.week.incidents).then_with(|| a.rule_id.cmp(&b.rule_id)));
-    let page = RatesPage {
-        shell: visitor.shell(PLACE),
-        week: Counts::of(found.last_7_days.as_ref()),
-        month: Counts::of(found.last_30_days.as_ref()),
-        rules,
-    };
+    let page =
+        RatesPage { shell: visitor.shell(PLACE), week: Counts::of(week), month: Counts::of(month), rules };
     Ok(answer::page(StatusCode::OK, &page))
 }
 
 impl Counts {
-    fn of(counts: Option<&v1::IncidentStats>) -> Self {
-        let Some(counts) = counts else { return Self::default() };
-        let rate = counts.false_positive_rate * 100.0;
+    fn of(counts: IncidentCounts) -> Self {
+        let rate = counts.false_positives as f64 / counts.incidents.max(1) as f64 * 100.0;
+        let mean = counts.latency_ns.checked_div(counts.landed);
         Self {
             incidents: counts.incidents,
             false_positives: counts.false_positives,
             rate: if counts.incidents == 0 { String::new() } else { format!("{rate:.0} %") },
             safe: counts.safe,
             warn: counts.warn,
-            kill: counts.kill,
-            latency: view::duration(counts.mean_latency.as_ref()),
+            // What only shadows ended nothing.
+            kill: counts.kill - counts.shadow_kill,
+            shadow: counts.shadow,
+            latency: mean.map_or_else(String::new, |mean| view::seconds_words(mean as f64 / 1e9)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_match_is_the_last_place_of_its_text() {
+        let excerpt = "echo 'rm -rf /' is bad\n+ rm -rf /\n";
+        assert_eq!(around(excerpt, "rm -rf /"), Some(("echo 'rm -rf /' is bad\n+ ", "\n")));
+        assert_eq!(around(excerpt, "rm -rf ~"), None);
+        assert_eq!(around(excerpt, ""), None);
+    }
+
+    #[test]
+    fn what_only_shadows_ends_nothing() {
+        let counts = IncidentCounts {
+            incidents: 4,
+            false_positives: 1,
+            kill: 3,
+            shadow: 2,
+            shadow_kill: 2,
+            landed: 2,
+            latency_ns: 3_000_000,
+            ..IncidentCounts::default()
+        };
+        let told = Counts::of(counts);
+        assert_eq!((told.kill, told.shadow, &*told.rate, &*told.latency), (1, 2, "25 %", "1.5 ms"));
+        assert_eq!(Counts::of(IncidentCounts::default()).latency, "");
     }
 }

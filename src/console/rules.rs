@@ -10,7 +10,7 @@ use super::form::Fields;
 use super::shell::Shell;
 use super::view;
 use super::visitor::Visitor;
-use crate::grpc::{Refusal, RuleCount, WhatIf};
+use crate::grpc::{Decides, KnownRule, Refusal, RuleCount, WhatIf};
 use crate::pb::v1;
 use crate::policy::CallerRole;
 
@@ -70,20 +70,37 @@ struct DetailPage {
     examples: Vec<String>,
     negatives: Vec<String>,
     misses: Vec<String>,
-    warns: String,
-    blocks: String,
-    incidents: String,
+    /// From which score on it does what.
+    decides: String,
+    /// The incidents of it, where it has any and the visitor may see them.
+    incidents: Option<String>,
+    /// Why there is nothing to try, where thresholds do not decide alone.
+    no_trial: Option<&'static str>,
     /// Absent for those who may not see what others asked.
     counts: Option<RuleCount>,
     what_if: Option<Trial>,
 }
 
 struct Trial {
+    /// As it was typed.
     warn: String,
+    /// As it was typed.
     block: String,
-    is_asked: bool,
+    /// What the default policy has.
+    own_warn: String,
+    /// What the default policy has.
+    own_block: String,
+    /// What is wrong with what was typed.
+    problem: Option<String>,
+    /// What came of it; nothing before something is asked.
+    tried: Option<Tried>,
+}
+
+struct Tried {
     seen: usize,
     concerned: usize,
+    /// How many were left out, and why.
+    left_out: Vec<(usize, &'static str)>,
     changed: Vec<Changed>,
     stricter: usize,
     milder: usize,
@@ -132,7 +149,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         })
         .collect();
     let counts = match visitor.identity.has(CallerRole::Auditor) {
-        true => Some(visitor.calls().rule_counts(&visitor.identity).await?),
+        true => Some(visitor.calls().rule_counts(&visitor.identity, "").await?),
         false => None,
     };
     let page: usize = query.one("page").parse().unwrap_or(0);
@@ -183,32 +200,53 @@ pub(super) async fn detail(visitor: Visitor, Path(id): Path<String>) -> Response
 }
 
 async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
-    let (identity, query) = (&visitor.identity, &visitor.query);
+    let identity = &visitor.identity;
     let known = visitor.calls().rule(identity, id)?;
     let is_auditor = identity.has(CallerRole::Auditor);
     let counts = match is_auditor {
         true => {
-            let counts = visitor.calls().rule_counts(identity).await?;
+            let counts = visitor.calls().rule_counts(identity, id).await?;
             Some(counts.get(id).copied().unwrap_or_default())
         }
         false => None,
     };
-    let what_if = if is_auditor {
-        let asked = |name: &str, default: f64| {
-            let value = query.one(name).trim().parse::<f64>().ok();
-            value.filter(|value| (0.0..=1.0).contains(value)).unwrap_or(default)
-        };
-        let (warn, block) = (asked("warn", known.warn), asked("block", known.block));
-        let seen = visitor.calls().what_if(identity, &known.rule.category, warn, block)?;
-        Some(Trial::of(&seen, warn, block, !query.one("block").is_empty() || !query.one("warn").is_empty()))
-    } else {
-        None
+    let (no_trial, what_if) = match known.decides {
+        _ if !is_auditor => (None, None),
+        Decides::Messages => (None, Some(Trial::of(visitor, &known)?)),
+        Decides::Tools => (
+            Some(
+                "It finds something in tool calls, where interceptors decide beside thresholds; what others would have \
+                 decided can be tried for rules of messages.",
+            ),
+            None,
+        ),
+        Decides::Bundles => (Some("Severities decide about bundles, no threshold."), None),
+        Decides::Streams => (
+            Some(
+                "Severities, the judge and streams.kill_from decide about watched streams, not the thresholds of a category.",
+            ),
+            None,
+        ),
+    };
+    let decides = match known.decides {
+        Decides::Messages | Decides::Tools => {
+            format!("warns from {:.2}, blocks from {:.2} under the default policy", known.warn, known.block)
+        }
+        Decides::Bundles => "by its severity: high and critical block".to_owned(),
+        Decides::Streams => "by its severity, the judge and streams.kill_from".to_owned(),
+    };
+    let sees_incidents = identity.has(CallerRole::Agent) || is_auditor;
+    let incidents = (known.decides == Decides::Streams && sees_incidents)
+        .then(|| format!("{}?{}", super::incidents::PLACE, Fields::default().with(&[("rule", id)])));
+    let status = match what_if.as_ref().is_some_and(|trial| trial.problem.is_some()) {
+        true => StatusCode::BAD_REQUEST,
+        false => StatusCode::OK,
     };
     let rule = known.rule;
     let page = DetailPage {
         shell: visitor.shell(PLACE),
         href: format!("{PLACE}/{}", view::segment(&rule.id)),
-        incidents: format!("{}?{}", super::incidents::PLACE, Fields::default().with(&[("rule", &rule.id)])),
+        incidents,
         plugin: rule.plugin,
         category: rule.category,
         severity: view::severity(rule.severity),
@@ -224,23 +262,70 @@ async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         examples: known.examples,
         negatives: known.negative_examples,
         misses: known.known_misses,
-        warns: format!("{:.2}", known.warn),
-        blocks: format!("{:.2}", known.block),
+        decides,
         counts,
+        no_trial,
         what_if,
         id: rule.id,
     };
-    Ok(answer::page(StatusCode::OK, &page))
+    Ok(answer::page(status, &page))
 }
 
 impl Trial {
-    fn of(seen: &WhatIf, warn: f64, block: f64, is_asked: bool) -> Self {
+    fn of(visitor: &Visitor, known: &KnownRule) -> Result<Self, Refusal> {
+        let (warn, block) = (visitor.query.one("warn").trim(), visitor.query.one("block").trim());
+        let mut trial = Self {
+            warn: warn.to_owned(),
+            block: block.to_owned(),
+            own_warn: format!("{:.2}", known.warn),
+            own_block: format!("{:.2}", known.block),
+            problem: None,
+            tried: None,
+        };
+        match thresholds(warn, block) {
+            Err(problem) => trial.problem = Some(problem),
+            Ok((None, None)) => {}
+            Ok((warn, block)) => {
+                let calls = visitor.calls();
+                let seen = calls.what_if(&visitor.identity, &known.rule.category, warn, block)?;
+                trial.tried = Some(Tried::of(&seen));
+            }
+        }
+        Ok(trial)
+    }
+}
+
+/// The thresholds that were typed; an empty one stays as it is.
+fn thresholds(warn: &str, block: &str) -> Result<(Option<f64>, Option<f64>), String> {
+    let one = |name: &str, text: &str| match text.parse::<f64>() {
+        _ if text.is_empty() => Ok(None),
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(Some(value)),
+        _ => {
+            let text: String = text.chars().take(32).collect();
+            Err(format!("{name}: `{text}` is no number from 0 to 1, such as 0.5."))
+        }
+    };
+    let (warn, block) = (one("Warn from", warn)?, one("Block from", block)?);
+    if let (Some(warn), Some(block)) = (warn, block)
+        && warn > block
+    {
+        return Err(format!("It would warn from {warn}, later than it blocks, from {block}: no policy may."));
+    }
+    Ok((warn, block))
+}
+
+impl Tried {
+    fn of(seen: &WhatIf) -> Self {
+        let left_out = [
+            (seen.other_calls, "about tool calls and bundles, where more than thresholds decides"),
+            (seen.too_many, "with more findings than are remembered"),
+            (seen.without_policy, "of a policy that is not in force any more"),
+            (seen.contradicting, "whose own policy would warn later than it blocks"),
+        ];
         Self {
-            warn: format!("{warn:.2}"),
-            block: format!("{block:.2}"),
-            is_asked,
             seen: seen.seen,
             concerned: seen.concerned,
+            left_out: left_out.into_iter().filter(|(count, _)| *count > 0).collect(),
             stricter: seen.changed.iter().filter(|one| one.after > one.before).count(),
             milder: seen.changed.iter().filter(|one| one.after < one.before).count(),
             changed: seen
@@ -254,6 +339,29 @@ impl Trial {
                     score: format!("{:.2}", one.score),
                 })
                 .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_numbers_that_a_policy_could_have() {
+        assert_eq!(thresholds("", ""), Ok((None, None)));
+        assert_eq!(thresholds("0.2", ""), Ok((Some(0.2), None)));
+        assert_eq!(thresholds("", "1"), Ok((None, Some(1.0))));
+        assert_eq!(thresholds("0.5", "0.5"), Ok((Some(0.5), Some(0.5))));
+        for (warn, block, told) in [
+            ("abc", "", "Warn from: `abc`"),
+            ("0,5", "", "Warn from: `0,5`"),
+            ("", "2", "Block from: `2`"),
+            ("", "NaN", "Block from: `NaN`"),
+            ("-0.1", "", "Warn from"),
+            ("0.9", "0.1", "later than it blocks"),
+        ] {
+            assert!(thresholds(warn, block).is_err_and(|problem| problem.contains(told)), "{warn} {block}");
         }
     }
 }

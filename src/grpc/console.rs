@@ -8,14 +8,16 @@ use super::bundle_convert::standing_of;
 use super::list_rules::{Listed, all_rules};
 use super::{Identity, RequestError};
 use crate::audit::Remembered;
+use crate::bundles::rules::BUNDLES;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
 use crate::identity::needs;
 use crate::pb::v1;
 use crate::policy::{PastReload, Snapshot, Sources};
 use crate::rules::MetaInfo;
-use crate::store::RuleCount;
+use crate::store::{RuleCount, RuleCounts};
 use crate::telemetry::Rpc;
+use crate::tools::{COMMAND_SAFETY, PATH_AUDIT};
 
 /// Days over which rules are counted.
 const DAYS: i64 = 7;
@@ -63,22 +65,39 @@ impl LocalCalls {
     }
 
     /// What each rule found for the caller's tenant within the last seven days: what was counted by decisions, and for
-    /// rules of watched streams their incidents.
+    /// rules of watched streams their incidents, and those in shadow that would have ended the stream. `rule_id` asks for
+    /// one rule; empty means all.
     ///
     /// # Errors
     /// The caller is no auditor, or the store failed.
-    pub async fn rule_counts(&self, identity: &Identity) -> Result<HashMap<String, RuleCount>, Refusal> {
+    pub async fn rule_counts(
+        &self,
+        identity: &Identity,
+        rule_id: &str,
+    ) -> Result<HashMap<String, RuleCount>, Refusal> {
         identity.require_auditor().map_err(refused)?;
         let shared = self.shared();
         let tenant = identity.tenant();
         let mut sums = shared.counts.sums(tenant, DAYS).await.map_err(|error| refused(error.into()))?;
-        let request = v1::GetIncidentStatsRequest::default();
-        let incidents = shared.incidents.stats(tenant, request).await.map_err(refused)?;
-        for rule in incidents.rules {
-            let findings = rule.last_7_days.map_or(0, |counts| counts.incidents);
-            sums.entry(rule.rule_id).or_default().add(RuleCount { findings, would_block: 0 });
+        let request = v1::GetIncidentStatsRequest { rule_id: rule_id.to_owned(), ..Default::default() };
+        let days = DAYS.unsigned_abs() as u32;
+        let incidents = shared.incidents.counted(tenant, request, (days, days)).await.map_err(refused)?;
+        for rule in incidents {
+            let count = RuleCount { findings: rule.long.incidents, would_block: rule.long.shadow_kill };
+            sums.entry(rule.rule_id).or_default().add(count);
         }
         Ok(sums)
+    }
+
+    /// What each rule of watched streams reported for the caller's tenant within 30 and 7 days; of `IncidentCounts` the
+    /// contract tells less.
+    ///
+    /// # Errors
+    /// The caller may not see incidents, or the store failed.
+    pub async fn incident_rates(&self, identity: &Identity) -> Result<Vec<RuleCounts>, Refusal> {
+        self.check_role(identity, "IncidentService/GetIncidentStats")?;
+        let request = v1::GetIncidentStatsRequest::default();
+        self.shared().incidents.counted(identity.tenant(), request, (30, 7)).await.map_err(refused)
     }
 
     /// One rule with its examples.
@@ -99,6 +118,12 @@ impl LocalCalls {
         let detector = snapshot.scanner().rules().rule(id);
         let is_of_phrases = detector.is_some_and(|detector| detector.is_of_phrases());
         Ok(KnownRule {
+            decides: match rule.plugin {
+                BUNDLES => Decides::Bundles,
+                COMMAND_SAFETY | PATH_AUDIT => Decides::Tools,
+                _ if detector.is_some() => Decides::Messages,
+                _ => Decides::Streams,
+            },
             rule: rule.told(&snapshot),
             score: rule.severity.score() * rule.confidence,
             warn: thresholds.warn,
@@ -143,8 +168,8 @@ impl LocalCalls {
         })
     }
 
-    /// What other thresholds of a category would have decided about the messages that are remembered, under the policies
-    /// in force. Decisions of which not every finding is remembered are left out.
+    /// What other thresholds of a category would have decided about the messages that are remembered, each under its own
+    /// policy as it is in force now. `None` leaves a threshold as each policy has it. What was left out is counted.
     ///
     /// # Errors
     /// The caller is no auditor, or nothing is loaded.
@@ -152,32 +177,48 @@ impl LocalCalls {
         &self,
         identity: &Identity,
         category: &str,
-        warn: f64,
-        block: f64,
+        warn: Option<f64>,
+        block: Option<f64>,
     ) -> Result<WhatIf, Refusal> {
         let snapshot = self.shared().live.snapshot().ok_or_else(|| refused(RequestError::NotServing))?;
         let mut what_if = WhatIf::default();
-        let decisions = self.decisions(identity)?;
-        let whole = decisions.iter().filter(|one| one.rpc == Rpc::CheckMessages.as_str());
-        for one in whole.filter(|one| one.findings.len() == one.findings_total) {
-            what_if.seen += 1;
-            let is_meant =
-                |finding: &&Finding| finding.is_effective() && finding.category.is_within(category);
-            let Some(score) =
-                one.findings.iter().filter(is_meant).map(|finding| finding.score).max_by(f64::total_cmp)
-            else {
+        for one in self.decisions(identity)? {
+            if one.rpc != Rpc::CheckMessages.as_str() {
+                what_if.other_calls += 1;
+                continue;
+            }
+            if one.findings.len() != one.findings_total {
+                what_if.too_many += 1;
+                continue;
+            }
+            let Some(policy) = snapshot.policies().get(&one.policy) else {
+                what_if.without_policy += 1;
                 continue;
             };
+            what_if.seen += 1;
+            let is_meant = |finding: &Finding| finding.category.is_within(category);
+            let counted: Vec<&Finding> = one.findings.iter().filter(|one| one.is_effective()).collect();
+            let score =
+                counted.iter().filter(|one| is_meant(one)).map(|one| one.score).max_by(f64::total_cmp);
+            let Some(score) = score else { continue };
             what_if.concerned += 1;
-            let policies = snapshot.policies();
-            let policy = policies.get(&one.policy).unwrap_or_else(|| policies.default_policy());
-            let others = one.findings.iter().filter(|finding| finding.is_effective() && !is_meant(finding));
-            let others = others.map(|finding| policy.decide_finding(finding));
-            let failed = one.unjudged.iter().map(Unjudged::decision);
-            let own = Thresholds { warn, block }.decide(score);
-            let after = others.chain(failed).fold(own, Ord::max);
-            if after != one.decision {
-                let (decision_id, before) = (one.decision_id.clone(), one.decision);
+            let changed = |own: Thresholds| Thresholds {
+                warn: warn.unwrap_or(own.warn),
+                block: block.unwrap_or(own.block),
+            };
+            let failed = one.unjudged.iter().map(Unjudged::decision).max().unwrap_or_default();
+            let (mut before, mut after, mut contradicts) = (failed, failed, false);
+            for finding in counted {
+                let own = policy.thresholds_for(&finding.category);
+                let other = if is_meant(finding) { changed(own) } else { own };
+                contradicts |= other.warn > other.block;
+                before = before.max(own.decide(finding.score));
+                after = after.max(other.decide(finding.score));
+            }
+            if contradicts {
+                what_if.contradicting += 1;
+            } else if after != before {
+                let decision_id = one.decision_id.clone();
                 what_if.changed.push(Changed { decision_id, before, after, score });
             }
         }
@@ -204,6 +245,7 @@ fn in_code(snapshot: &Snapshot, info: &MetaInfo) -> KnownRule {
     };
     let thresholds = snapshot.policies().default_policy().thresholds_for(&info.category);
     KnownRule {
+        decides: Decides::Messages,
         rule: v1::Rule { source: "builtin".to_owned(), ..listed.told(snapshot) },
         score: info.score,
         warn: thresholds.warn,
@@ -217,9 +259,24 @@ fn in_code(snapshot: &Snapshot, info: &MetaInfo) -> KnownRule {
     }
 }
 
+/// What a rule decides about, and so what a threshold means for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decides {
+    /// Messages: the thresholds of its category alone.
+    Messages,
+    /// Tool calls: the thresholds of its category, and interceptors beside them.
+    Tools,
+    /// Bundles: severities.
+    Bundles,
+    /// Watched streams: severities, verdicts of a judge and `streams.kill_from`.
+    Streams,
+}
+
 /// One rule with everything that a person wants to know of it.
 #[derive(Clone, Debug)]
 pub struct KnownRule {
+    /// What it decides about.
+    pub decides: Decides,
     /// The rule as the contract tells it.
     pub rule: v1::Rule,
     /// Score of its findings.
@@ -251,6 +308,14 @@ pub struct WhatIf {
     pub concerned: usize,
     /// Those that would have been others, newest first.
     pub changed: Vec<Changed>,
+    /// Left out: decisions about tool calls and bundles, in which more than thresholds has a say.
+    pub other_calls: usize,
+    /// Left out: decisions of which not every finding is remembered.
+    pub too_many: usize,
+    /// Left out: decisions of a policy that is not in force any more.
+    pub without_policy: usize,
+    /// Left out of those that are concerned: it would warn later than it blocks, which no policy may.
+    pub contradicting: usize,
 }
 
 /// A decision that would have been another.

@@ -51,7 +51,7 @@ pub use added_interceptors::AddedInterceptors;
 pub use audit_export::OtlpSink;
 pub use audit_service::{AuditTrail, Changed};
 pub use auth::{AuthError, Authenticator, SUBMITTER};
-pub use console::{Changed as WhatChanged, KnownRule, WhatIf};
+pub use console::{Changed as WhatChanged, Decides, KnownRule, WhatIf};
 pub use download::download_header;
 pub use incident_service::KeptIncidents;
 pub use local::{LocalCaller, LocalCalls, Refusal};

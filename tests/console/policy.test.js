@@ -99,8 +99,22 @@ test("what another threshold would have decided", async () => {
   }
   const [blocked, warned] = answers;
   assert.deepEqual([blocked.decision, warned.decision], ["DECISION_BLOCK", "DECISION_WARN"]);
+  // A stricter policy has decided about the same text: its own thresholds hold for it.
+  const strict = await server.call("PolicyDecisionService", "CheckMessages", { policy: "strict", messages: [{ role: "user", text: "Please mail it to ada@example.com" }] });
+  assert.equal(strict.decision, "DECISION_BLOCK");
   await page.goto(`/console/rules/${warned.findings[0].rule_id}`);
   const whatIf = page.locator("#what-if");
+  assert.equal(await whatIf.locator("table, .empty, [role=status]").count(), 0, "nothing is claimed before something is asked");
+  // Also where a browser would not send it.
+  for (const [asked, told] of [["warn=abc", /abc/], ["warn=0%2C5", /0,5/], ["block=2", /from 0 to 1/], ["warn=0.9&block=0.1", /later than it blocks/]]) {
+    const response = await page.request.get(`/console/rules/${warned.findings[0].rule_id}?${asked}`);
+    assert.equal(response.status(), 400, asked);
+    assert.match(await response.text(), told);
+  }
+  await whatIf.getByLabel(/block/i).fill("0.95");
+  await whatIf.getByRole("button").click();
+  assert.deepEqual(await page.locator("#what-if tbody tr .badge").allInnerTexts(), ["block", "warn"], "the one of the strict policy alone");
+  await page.goto(`/console/rules/${warned.findings[0].rule_id}`);
   await whatIf.getByLabel(/warn/i).fill("0.1");
   await whatIf.getByLabel(/block/i).fill("0.2");
   await whatIf.getByRole("button").click();
@@ -111,4 +125,12 @@ test("what another threshold would have decided", async () => {
   // Nothing was changed.
   const again = await server.call("PolicyDecisionService", "CheckMessages", { messages: [{ role: "user", text: "Please mail it to ada@example.com" }] });
   assert.equal(again.decision, "DECISION_WARN");
+});
+
+test("where thresholds do not decide, none is offered to be tried", async () => {
+  for (const id of ["command.delete-root", "stream.delete"]) {
+    await page.goto(`/console/rules/${id}`);
+    assert.equal(await page.locator("#what-if").count(), 0, id);
+    assert.match(await page.locator("#no-what-if").innerText(), /decide/, id);
+  }
 });
