@@ -47,20 +47,29 @@ pub(super) async fn login(State(console): State<Console>, request: Request) -> R
     let Some(caller) = caller(token) else {
         return form_page(StatusCode::UNAUTHORIZED, next, "This is not a token.");
     };
-    match console.calls().identify(&caller).await {
+    let identity = match console.calls().identify(&caller).await {
         // Nobody is known by saying nothing.
-        Ok(identity) if identity.is_authenticated() && identity.name() != ANONYMOUS => {}
+        Ok(identity) if identity.is_authenticated() && identity.name() != ANONYMOUS => identity,
         Ok(_) => return form_page(StatusCode::UNAUTHORIZED, next, "This token is not known."),
         Err(refusal) => {
             let status = answer::status_of(refusal.code);
             return form_page(status, next, &format!("Not logged in: {}.", refusal.message));
         }
+    };
+    if security::loses_cookie(&headers) {
+        return form_page(
+            StatusCode::BAD_REQUEST,
+            next,
+            "The token is right, but your browser would not keep the session: this page came without encryption from \
+             another machine. Open it by https through the proxy before the service, or as localhost on the machine itself.",
+        );
     }
     // Whatever session the browser had ends here: an id that somebody else knows is worth nothing after a login.
     if let Some(before) = session_id(&headers) {
         console.sessions().end(before);
     }
-    match console.sessions().begin(token.to_owned(), Instant::now()) {
+    let owner = (identity.tenant(), identity.name());
+    match console.sessions().begin(token.to_owned(), owner, Instant::now()) {
         Ok(id) => with_cookie(answer::see(next), &headers, &id, None),
         Err(error) => {
             tracing::error!(%error, "nobody can log in");

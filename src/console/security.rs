@@ -62,10 +62,21 @@ pub(super) fn is_secure(headers: &HeaderMap) -> bool {
     !(host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback()))
 }
 
+/// Whether a browser will not keep a cookie that is for encrypted connections only: it says that the page of the form came
+/// without encryption.
+pub(super) fn loses_cookie(headers: &HeaderMap) -> bool {
+    let origin = headers.get(header::ORIGIN).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_plain = origin.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    is_plain && is_secure(headers)
+}
+
 /// Where to go after a login: a page of the console, and nothing else.
 pub(super) fn next_page(asked: &str) -> &str {
     let is_plain = asked.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\<>\"'`".contains(&byte));
     let is_inside = asked.starts_with("/console/") && !asked.contains("//") && !asked.contains("..");
+    // Browsers read an escaped full stop in a path as one that leads upwards.
+    let path = asked.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let is_inside = is_inside && !path.contains("%2e");
     let is_login = asked.starts_with("/console/log");
     if is_plain && is_inside && !is_login && asked.len() <= 1_024 { asked } else { super::HOME }
 }
@@ -89,6 +100,8 @@ mod tests {
             "/\\evil.example",
             "/console/\\evil.example",
             "/console/../metrics",
+            "/console/%2e%2e/metrics",
+            "/console/.%2E/metrics",
             "/console/a\r\nset-cookie: x=y",
             "/consoles/",
             "javascript:alert(1)",
@@ -119,6 +132,23 @@ mod tests {
                 headers.insert("x-forwarded-proto", HeaderValue::from_static(proxy));
             }
             assert_eq!(is_secure(&headers), wanted, "{host} {proxy:?}");
+        }
+    }
+
+    #[test]
+    fn a_browser_without_encryption_keeps_no_cookie_for_encrypted_connections() {
+        for (host, origin, wanted) in [
+            ("console.internal", Some("http://console.internal"), true),
+            ("console.internal", Some("https://console.internal"), false),
+            ("console.internal", None, false),
+            ("127.0.0.1:8080", Some("http://127.0.0.1:8080"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            assert_eq!(loses_cookie(&headers), wanted, "{host} {origin:?}");
         }
     }
 

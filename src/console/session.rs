@@ -30,6 +30,8 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct Entry {
     session: Arc<Session>,
+    /// Tenant and name of whoever logged in.
+    owner: (String, String),
     began: Instant,
     used: Instant,
 }
@@ -71,26 +73,45 @@ impl Sessions {
         }
     }
 
-    /// Begins one; answers its id, which nobody else learns.
+    /// Begins one for a caller of a tenant; answers its id, which nobody else learns. Where there are too many, one of the
+    /// tenant with the most ends, of its caller with the most, the one least recently used: so nobody can end the sessions
+    /// of others by logging in again and again.
     ///
     /// # Errors
     /// See [`NoRandomness`].
-    pub(super) fn begin(&self, token: String, now: Instant) -> Result<String, NoRandomness> {
+    pub(super) fn begin(
+        &self,
+        token: String,
+        owner: (&str, &str),
+        now: Instant,
+    ) -> Result<String, NoRandomness> {
         let (id, csrf) = (random()?, random()?);
         let mut known = self.known();
         known.retain(|_, entry| self.is_alive(entry, now));
+        let owner = (owner.0.to_owned(), owner.1.to_owned());
         while known.len() >= self.most {
-            let oldest = known.iter().min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash);
-            let Some(oldest) = oldest else { break };
-            known.remove(&oldest);
+            // The new one counts too: whoever has most with it makes room for it.
+            let mut tenants: HashMap<&str, usize> = HashMap::from([(&*owner.0, 1)]);
+            let mut callers: HashMap<&(String, String), usize> = HashMap::from([(&owner, 1)]);
+            for entry in known.values() {
+                *tenants.entry(&entry.owner.0).or_default() += 1;
+                *callers.entry(&entry.owner).or_default() += 1;
+            }
+            let weight = |entry: &Entry| {
+                let of = (tenants.get(&*entry.owner.0), callers.get(&entry.owner));
+                (of, std::cmp::Reverse(entry.used))
+            };
+            let most = known.iter().max_by_key(|(_, entry)| weight(entry)).map(|(hash, _)| *hash);
+            let Some(most) = most else { break };
+            known.remove(&most);
         }
         let session = Arc::new(Session { token, csrf });
-        known.insert(hash(&id), Entry { session, began: now, used: now });
+        known.insert(hash(&id), Entry { session, owner, began: now, used: now });
         Ok(id)
     }
 
-    /// The session of an id, which counts as used.
-    pub(super) fn get(&self, id: &str, now: Instant) -> Option<Arc<Session>> {
+    /// The session of an id, which counts as used where a person asks; a page that follows something by itself is no use.
+    pub(super) fn get(&self, id: &str, is_used: bool, now: Instant) -> Option<Arc<Session>> {
         // What cannot be an id is not hashed: it may be long.
         if id.len() != ID_DIGITS {
             return None;
@@ -98,7 +119,9 @@ impl Sessions {
         let (mut known, hash) = (self.known(), hash(id));
         let entry = known.get_mut(&hash)?;
         if self.is_alive(entry, now) {
-            entry.used = now;
+            if is_used {
+                entry.used = now;
+            }
             return Some(entry.session.clone());
         }
         known.remove(&hash);
@@ -140,6 +163,8 @@ fn random() -> Result<String, NoRandomness> {
 mod tests {
     use super::*;
 
+    const ME: (&str, &str) = ("", "me");
+
     fn sessions(most: usize) -> Sessions {
         Sessions::new(&Config {
             session_idle: Duration::from_secs(10),
@@ -153,44 +178,73 @@ mod tests {
     fn ids_are_long_and_never_the_same() {
         let (sessions, now) = (sessions(10), Instant::now());
         let ids: Vec<String> =
-            (0..5).map(|_| sessions.begin("t".to_owned(), now).expect("randomness")).collect();
+            (0..5).map(|_| sessions.begin("t".to_owned(), ME, now).expect("randomness")).collect();
         for (at, id) in ids.iter().enumerate() {
             assert!(id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
             assert!(!ids[..at].contains(id));
-            let session = sessions.get(id, now).expect("it is there");
+            let session = sessions.get(id, true, now).expect("it is there");
             assert_ne!(session.csrf, *id);
             assert!(session.is_sent(&session.csrf) && !session.is_sent("") && !session.is_sent(id));
         }
         let kept = format!("{sessions:?}");
         assert!(!ids.iter().any(|id| kept.contains(id.as_str())), "ids are kept hashed");
-        assert!(sessions.get("", now).is_none() && sessions.get(&"0".repeat(64), now).is_none());
+        assert!(sessions.get("", true, now).is_none() && sessions.get(&"0".repeat(64), true, now).is_none());
     }
 
     #[test]
     fn sessions_end_by_themselves() {
         let (sessions, start) = (sessions(10), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let id = sessions.begin("t".to_owned(), start).expect("randomness");
+        let id = sessions.begin("t".to_owned(), ME, start).expect("randomness");
         for second in [9, 18, 27, 36, 45, 54] {
-            assert!(sessions.get(&id, at(second)).is_some(), "{second}");
+            assert!(sessions.get(&id, true, at(second)).is_some(), "{second}");
         }
-        assert!(sessions.get(&id, at(60)).is_none(), "however it is used");
-        let id = sessions.begin("t".to_owned(), start).expect("randomness");
-        assert!(sessions.get(&id, at(10)).is_none(), "unused");
-        let id = sessions.begin("t".to_owned(), start).expect("randomness");
+        assert!(sessions.get(&id, true, at(60)).is_none(), "however it is used");
+        let id = sessions.begin("t".to_owned(), ME, start).expect("randomness");
+        assert!(sessions.get(&id, true, at(10)).is_none(), "unused");
+        let id = sessions.begin("t".to_owned(), ME, start).expect("randomness");
         sessions.end(&id);
-        assert!(sessions.get(&id, start).is_none());
+        assert!(sessions.get(&id, true, start).is_none());
+    }
+
+    #[test]
+    fn a_page_that_follows_something_keeps_nobody_logged_in() {
+        let (sessions, start) = (sessions(10), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let id = sessions.begin("t".to_owned(), ME, start).expect("randomness");
+        for second in [2, 4, 6, 8] {
+            assert!(sessions.get(&id, false, at(second)).is_some(), "{second}");
+        }
+        assert!(sessions.get(&id, false, at(10)).is_none());
+    }
+
+    #[test]
+    fn nobody_ends_the_sessions_of_others_by_logging_in() {
+        let (sessions, start) = (sessions(10), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let admin = sessions.begin("a".to_owned(), ("", "root"), at(0)).expect("randomness");
+        let second = sessions.begin("a".to_owned(), ("", "root"), at(1)).expect("randomness");
+        let peer = sessions.begin("p".to_owned(), ("acme", "peer"), at(1)).expect("randomness");
+        let mut own = Vec::new();
+        for _ in 0..30 {
+            own.push(sessions.begin("u".to_owned(), ("acme", "uploader"), at(2)).expect("randomness"));
+        }
+        for id in [&admin, &second, &peer] {
+            assert!(sessions.get(id, false, at(3)).is_some());
+        }
+        assert_eq!(own.iter().filter(|id| sessions.get(id, false, at(3)).is_some()).count(), 7);
+        assert!(own.last().is_some_and(|last| sessions.get(last, false, at(3)).is_some()));
     }
 
     #[test]
     fn one_too_many_ends_the_one_least_recently_used() {
         let (sessions, start) = (sessions(2), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let first = sessions.begin("1".to_owned(), at(0)).expect("randomness");
-        let second = sessions.begin("2".to_owned(), at(1)).expect("randomness");
-        assert!(sessions.get(&first, at(2)).is_some());
-        let third = sessions.begin("3".to_owned(), at(3)).expect("randomness");
-        assert!(sessions.get(&second, at(3)).is_none());
-        assert!(sessions.get(&first, at(3)).is_some() && sessions.get(&third, at(3)).is_some());
+        let first = sessions.begin("1".to_owned(), ("", "1"), at(0)).expect("randomness");
+        let second = sessions.begin("2".to_owned(), ("", "2"), at(1)).expect("randomness");
+        assert!(sessions.get(&first, true, at(2)).is_some());
+        let third = sessions.begin("3".to_owned(), ("", "3"), at(3)).expect("randomness");
+        assert!(sessions.get(&second, true, at(3)).is_none());
+        assert!(sessions.get(&first, true, at(3)).is_some() && sessions.get(&third, true, at(3)).is_some());
     }
 }

@@ -58,7 +58,8 @@ impl Visitor {
         let place = parts.uri.path_and_query().map_or_else(String::new, |place| place.as_str().to_owned());
         let is_fragment = parts.headers.contains_key("hx-request");
         let known = session_id(&parts.headers).and_then(|id| {
-            let session = console.sessions().get(id, Instant::now())?;
+            let follows = is_fragment && parts.method == axum::http::Method::GET;
+            let session = console.sessions().get(id, !follows, Instant::now())?;
             Some((id.to_owned(), caller(&session.token)?, session))
         });
         let Some((id, caller, session)) = known else {
