@@ -126,7 +126,7 @@ pub(super) async fn judge(State(console): State<Console>, request: Request) -> R
         parted(Request::from_parts(parts, body)).await
     };
     let Some(asked) = asked else {
-        let message = "This is not the form of this page, or it is too large.";
+        let message = "This is not the form of this page, or it is larger than 10 MiB.";
         let shell = Some(visitor.shell(PLACE));
         let advice =
             "Try something of at most 10 MiB; larger bundles can be checked with `portcullis review`.";
@@ -135,7 +135,7 @@ pub(super) async fn judge(State(console): State<Console>, request: Request) -> R
     if let Err(refused) = visitor.check(&headers, asked.fields.one("csrf")) {
         return *refused;
     }
-    let tried = match trial(&asked) {
+    let tried = match trial(&asked, first_kind(&visitor)) {
         Some(trial) => Some(visitor.calls().try_out(&visitor.identity, trial).await),
         None => None,
     };
@@ -162,8 +162,21 @@ async fn parted(request: Request) -> Option<Asked> {
     Some(asked)
 }
 
+/// Whether a visitor may try such a thing.
+fn is_offered(visitor: &Visitor, kind: &str) -> bool {
+    match kind {
+        "bundle" => visitor.identity.has(CallerRole::Submitter),
+        _ => visitor.identity.has(CallerRole::Agent),
+    }
+}
+
+/// What is tried where nothing is chosen: the first of what is offered.
+fn first_kind(visitor: &Visitor) -> &'static str {
+    KINDS.iter().map(|(kind, _)| *kind).find(|kind| is_offered(visitor, kind)).unwrap_or_default()
+}
+
 /// What is to be tried; none while there is nothing.
-fn trial(asked: &Asked) -> Option<Trial> {
+fn trial(asked: &Asked, default_kind: &str) -> Option<Trial> {
     let fields = &asked.fields;
     let text = fields.one("text").replace("\r\n", "\n");
     let is_empty = text.is_empty();
@@ -171,7 +184,11 @@ fn trial(asked: &Asked) -> Option<Trial> {
         let args_json = serde_json::json!({ key: text }).to_string();
         TrialText::Tool { name: name.to_owned(), args_json }
     };
-    let text = match fields.one("kind") {
+    let kind = match fields.one("kind") {
+        "" => default_kind,
+        kind => kind,
+    };
+    let text = match kind {
         "bundle" => {
             let kind = match fields.one("bundle_kind") {
                 "plugin" => v1::BundleKind::Plugin,
@@ -210,12 +227,8 @@ async fn made(
         let given = fields.one(name);
         (if given.is_empty() { default } else { given }) == value
     };
-    let identity = &visitor.identity;
-    let is_offered = |kind: &str| match kind {
-        "bundle" => identity.has(CallerRole::Submitter),
-        _ => identity.has(CallerRole::Agent),
-    };
-    let kinds = KINDS.into_iter().filter(|(kind, _)| is_offered(kind));
+    let kinds = KINDS.into_iter().filter(|(kind, _)| is_offered(visitor, kind));
+    let default_kind = first_kind(visitor);
     let unit =
         UNITS.iter().find(|(unit, _)| chosen("offsets", unit, "utf8")).map_or("UTF-8 bytes", |unit| unit.1);
     let mut status = StatusCode::OK;
@@ -234,7 +247,7 @@ async fn made(
     let default = if named.is_empty() { policies.name.as_str() } else { named };
     let page = Page {
         shell: visitor.shell(PLACE),
-        kinds: kinds.map(|(kind, label)| (kind, label, chosen("kind", kind, "text"))).collect(),
+        kinds: kinds.map(|(kind, label)| (kind, label, chosen("kind", kind, default_kind))).collect(),
         roles: ROLES.map(|role| (role, chosen("role", role, "user"))).into(),
         units: UNITS.map(|(unit, label)| (unit, label, chosen("offsets", unit, "utf8"))).into(),
         modes: MODES.map(|(mode, label)| (mode, label, chosen("mode", mode, "policy"))).into(),
@@ -266,7 +279,7 @@ impl Shown {
         Self {
             decision: words(tried.decision),
             why: tried.why.clone(),
-            score: format!("{:.2}", tried.risk_score),
+            score: if tried.bundle.is_some() { String::new() } else { format!("{:.2}", tried.risk_score) },
             policy: tried.policy.clone(),
             revision: tried.revision.clone(),
             elapsed: view::seconds_words(tried.elapsed.as_secs_f64()),

@@ -218,9 +218,9 @@ impl Asked<'_> {
             elapsed: *elapsed,
         });
         let ran = ran.collect();
-        let decision = self.decided(&policy, outcome.verdict.decision, &outcome.reported, &outcome.unjudged);
+        let told = (outcome.verdict.decision, outcome.verdict.risk_score);
+        let (decision, risk_score) = self.decided(&policy, told, &outcome.reported, &outcome.unjudged);
         let unjudged = outcome.unjudged.clone();
-        let risk_score = outcome.verdict.risk_score;
         let has_concepts = outcome.reported.iter().any(|one| *one.finding.rule_id == *RULE_ID);
         let concepts = if has_concepts { self.concepts(text, speaker) } else { Vec::new() };
         let findings = self.findings(&policy, speaker, outcome.reported.clone());
@@ -263,8 +263,8 @@ impl Asked<'_> {
         let judged = judge_tool(judge, request).await?;
         let (response, outcome) = (judged.response, judged.outcome);
         let policy = outcome.policy.clone();
-        let mut decision =
-            self.decided(&policy, outcome.verdict.decision, &outcome.reported, &outcome.unjudged);
+        let told = (outcome.verdict.decision, outcome.verdict.risk_score);
+        let (mut decision, risk_score) = self.decided(&policy, told, &outcome.reported, &outcome.unjudged);
         if self.mode == Mode::Enforce {
             decision = outcome.ran.iter().map(|ran| ran.decision).fold(decision, Ord::max);
         }
@@ -277,13 +277,16 @@ impl Asked<'_> {
             elapsed: ran.elapsed,
         });
         let why = match response.block_reason.as_str() {
+            _ if decision > outcome.verdict.decision => {
+                format!("with what is in shadow enforced; without it would be {}", outcome.verdict.decision)
+            }
             "" if outcome.reported.is_empty() => "nothing was found".to_owned(),
             "" => "no finding reaches a threshold that stops it".to_owned(),
             reason => reason.to_owned(),
         };
         Ok(Tried {
             decision,
-            risk_score: outcome.verdict.risk_score,
+            risk_score,
             why: format!("{decision} under policy `{}`: {why}", policy.name()),
             ran: ran.collect(),
             unjudged: outcome.unjudged.clone(),
@@ -325,22 +328,23 @@ impl Asked<'_> {
         }
     }
 
-    /// The decision, with what only shadows where that is asked for.
+    /// The decision and its score, with what only shadows where that is asked for.
     fn decided(
         &self,
         policy: &Policy,
-        decision: Decision,
+        (decision, score): (Decision, f64),
         reported: &[Reported],
         unjudged: &[Unjudged],
-    ) -> Decision {
+    ) -> (Decision, f64) {
         if self.mode == Mode::Policy {
-            return decision;
+            return (decision, score);
         }
         let enforced = |reported: &Reported| Finding { shadow: false, ..reported.finding.clone() };
         let findings: Vec<Finding> = reported.iter().map(enforced).collect();
         let failed: Vec<Unjudged> =
             unjudged.iter().map(|one| Unjudged { shadow: false, ..one.clone() }).collect();
-        decision.max(policy.decide(&findings, &failed).decision)
+        let enforced = policy.decide(&findings, &failed);
+        (decision.max(enforced.decision), score.max(enforced.risk_score))
     }
 
     fn findings(&self, policy: &Policy, role: Role, reported: Vec<Reported>) -> Vec<TriedFinding> {

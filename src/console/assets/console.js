@@ -96,16 +96,19 @@
     form.querySelector("input:not([type=hidden]), textarea, button").focus();
   });
 
-  // A file that is dropped beside its field is put into it.
-  const dropZone = (event) => event.target.closest?.(".drop");
+  // A file that is dropped on a page with a field for one is put into it, wherever it is dropped.
+  const dropZone = () => document.querySelector(".drop");
   for (const name of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(name, (event) => {
-      const zone = dropZone(event);
-      if (!zone) return;
+      const zone = dropZone();
+      const field = zone?.querySelector("input[type=file]");
+      // A text that is dragged goes where it is dropped.
+      if (!field || !event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
       zone.classList.toggle("over", name === "dragover");
-      const field = zone.querySelector("input[type=file]");
-      if (name !== "drop" || !field || event.dataTransfer.files.length === 0) return;
+      if (name !== "drop" || event.dataTransfer.files.length === 0) return;
+      const kind = field.form?.querySelector('[name="kind"][value="bundle"]');
+      if (kind) kind.checked = true;
       field.files = event.dataTransfer.files;
       field.dispatchEvent(new Event("change", { bubbles: true }));
     });
@@ -117,16 +120,45 @@
     if (kind !== null && kind !== "bundle") detail.formData.delete("file");
   });
 
+  // What stood there was of something else: a trial that is refused leaves no verdict behind.
+  const refuse = (target, message) => {
+    if (target?.id !== "playground-result") return false;
+    const told = document.createElement("p");
+    told.className = "error";
+    told.setAttribute("role", "alert");
+    told.textContent = message;
+    target.replaceChildren(told);
+    return true;
+  };
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const field = event.target.querySelector?.("input[type=file][data-bytes-max]");
+    const isMeant = event.target.querySelector?.('[name="kind"][value="bundle"]')?.checked;
+    const [file] = (isMeant && field?.files) || [];
+    if (file && file.size > Number(field.dataset.bytesMax)) {
+      event.preventDefault();
+      refuse(event.detail.target, "The file is larger than 10 MiB. Larger bundles can be checked with `portcullis review`.");
+    }
+  });
+
   // Who is no longer logged in gets the page that asks for it; who cannot be answered is told.
   const away = document.createElement("p");
   away.className = "caution away";
   away.setAttribute("role", "status");
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.xhr.status === 401) location.reload();
+    const { xhr, target } = event.detail;
+    if (xhr.status === 401) return location.reload();
+    const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
+    const told = page.querySelector("main .error")?.textContent ?? `The server answered with ${xhr.status}.`;
+    if (refuse(target, told)) return;
+    away.textContent = `The page could not be updated: ${told} What you see may be out of date; it is asked again.`;
+    document.body.append(away);
   });
-  document.addEventListener("htmx:sendError", () => {
+  document.addEventListener("htmx:sendError", (event) => {
+    if (refuse(event.detail.target, "The server does not answer. Try again in a moment.")) return;
     away.textContent = "The server does not answer. What you see may be out of date; it is asked again.";
     document.body.append(away);
   });
-  document.addEventListener("htmx:afterOnLoad", () => away.remove());
+  document.addEventListener("htmx:afterOnLoad", (event) => {
+    if (event.detail.successful) away.remove();
+  });
 })();
