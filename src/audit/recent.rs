@@ -46,6 +46,8 @@ pub struct Remembered {
     pub request_id: String,
     /// The tool, for tool calls; empty otherwise.
     pub tool: String,
+    /// The submission, for bundles; empty otherwise.
+    pub submission_id: String,
     /// What was found; spans count in bytes.
     pub findings: Vec<Finding>,
     /// How many there were in all.
@@ -156,6 +158,7 @@ mod tests {
             session_key: String::new(),
             request_id: String::new(),
             tool: String::new(),
+            submission_id: String::new(),
             findings: Vec::new(),
             findings_total: 0,
             unjudged: Vec::new(),

@@ -63,6 +63,8 @@ struct DetailPage {
     score: String,
     rpc: String,
     tool: String,
+    /// The page of the submission, where there is one.
+    submission: String,
     agent: String,
     session: String,
     request: String,
@@ -124,7 +126,11 @@ impl Ran {
             outcome: view::spoken(&run.outcome.to_ascii_lowercase()),
             summary: run.summary.clone(),
             shadow: run.shadow,
-            elapsed: view::seconds_words(run.elapsed.as_secs_f64()),
+            // Of checks of a bundle it is not known.
+            elapsed: match run.elapsed.is_zero() {
+                true => String::new(),
+                false => view::seconds_words(run.elapsed.as_secs_f64()),
+            },
         }
     }
 }
@@ -243,6 +249,10 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         score: format!("{:.2}", one.risk_score),
         rpc: one.rpc.clone(),
         tool: one.tool.clone(),
+        submission: match &*one.submission_id {
+            "" => String::new(),
+            id => format!("{}/{}", super::submissions::PLACE, view::segment(id)),
+        },
         agent: one.agent_id.clone(),
         session: one.session_key.clone(),
         request: one.request_id.clone(),
@@ -251,7 +261,7 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
         texts: one.texts.iter().map(|text| Text::of(text, &one)).collect(),
         more: one.findings_total.saturating_sub(one.findings.len()),
-        findings: one.findings.iter().map(|finding| Finding::of(finding, &known)).collect(),
+        findings: worst_first(&one.findings).into_iter().map(|one| Finding::of(one, &known)).collect(),
         ran: one.ran.iter().map(Ran::of).collect(),
         unjudged: one
             .unjudged
@@ -261,6 +271,16 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         concepts: one.concepts.iter().map(|(name, odds)| (name.clone(), format!("{odds:+.2}"))).collect(),
     };
     Ok(answer::page(StatusCode::OK, &page))
+}
+
+/// Findings that count before those that do not, the worst first; equal ones stay as they are.
+fn worst_first(findings: &[crate::decision::Finding]) -> Vec<&crate::decision::Finding> {
+    let mut sorted: Vec<_> = findings.iter().collect();
+    sorted.sort_by(|a, b| {
+        let weight = |one: &crate::decision::Finding| (one.is_effective(), one.severity);
+        weight(b).cmp(&weight(a))
+    });
+    sorted
 }
 
 impl Text {
@@ -301,6 +321,8 @@ impl Finding {
             description: finding.description.to_string(),
             place: match &*span.path {
                 "" => String::new(),
+                // Of a file: its name, and the line.
+                path if span.start == span.end => path.to_owned(),
                 path => {
                     format!("message {}, {path}, bytes {} to {}", span.message_index, span.start, span.end)
                 }

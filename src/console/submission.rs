@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::answer::{self, status_of};
 use super::shell::Shell;
-use super::submissions::{Check, PLACE, checks_of, hold_words, is_changing};
+use super::submissions::{Check, PLACE, STATUSES, checks_of, hold_words, is_changing};
 use super::view::{self, Moment};
 use super::visitor::{Sent, Visitor};
 use crate::bundles::service::FileLines;
@@ -49,7 +49,7 @@ struct Page {
     is_live: bool,
     created: Moment,
     updated: Moment,
-    purged: Moment,
+    gone: Option<Gone>,
     size: String,
     file_count: u32,
     sha256: String,
@@ -72,9 +72,22 @@ struct Page {
     /// What was typed, where an action was refused.
     reason: String,
     advice: &'static str,
+    /// What a model said about the whole, where it named no place.
+    blocked_for: String,
+}
+
+/// When and why the bytes were removed.
+struct Gone {
+    time: Moment,
+    /// By a person, and not after the retention time.
+    is_deleted: bool,
+    /// Who deleted it; empty where that is not told.
+    by: String,
 }
 
 struct Overridden {
+    /// Whether the verdict is still the override's.
+    is_in_force: bool,
     actor: String,
     reason: String,
     prior: String,
@@ -137,7 +150,8 @@ struct Attempt {
 struct Event {
     time: Moment,
     action: String,
-    actor: String,
+    /// By whom.
+    by: String,
     detail: String,
 }
 
@@ -284,7 +298,7 @@ impl Page {
             is_live: submission.live,
             created: Moment::of(submission.create_time.as_ref()),
             updated: Moment::of(submission.update_time.as_ref()),
-            purged: Moment::of(submission.bundle_purge_time.as_ref()),
+            gone: gone(submission),
             size: view::size(submission.file_size),
             file_count: submission.file_count,
             sha256: submission.bundle_sha256.clone(),
@@ -295,6 +309,7 @@ impl Page {
                 .map(|(name, check)| Check { name, status: view::check(check.status) })
                 .collect(),
             overridden: submission.r#override.as_ref().map(|one| Overridden {
+                is_in_force: submission.status() == v1::SubmissionStatus::Overridden,
                 actor: one.actor.clone(),
                 reason: one.reason.clone(),
                 prior: view::spoken(&view::status(one.prior_status)),
@@ -320,22 +335,32 @@ impl Page {
                 .map(|one| (one.plugin.clone(), one.reason.clone(), one.detail.clone()))
                 .collect(),
             attempts: submission.attempts.iter().map(Attempt::of).collect(),
-            timeline: submission.timeline.iter().rev().map(Event::of).collect(),
+            timeline: events(submission),
             actions: actions(visitor, submission),
             reason: String::new(),
             advice: advice(submission),
+            blocked_for: blocked_for(submission),
         }
     }
 }
 
 /// What whoever uploaded it can do now.
 fn advice(submission: &v1::Submission) -> &'static str {
+    let review = submission.checks.as_ref().and_then(|checks| checks.llm_review.as_ref());
     match submission.status() {
         v1::SubmissionStatus::PendingInline => "The checks are running; this page follows them.",
         v1::SubmissionStatus::PendingLlm if is_changing(submission) => {
             "A model is reviewing it; this page follows the review."
         }
+        v1::SubmissionStatus::PendingLlm if submission.hold_reason() == v1::HoldReason::Coverage => {
+            "It waits for an administrator, as not everything in it could be scanned. An upload with the source instead \
+             of what is named below need not wait for that."
+        }
         v1::SubmissionStatus::PendingLlm => "It waits for an administrator: there is nothing for you to fix.",
+        v1::SubmissionStatus::BlockedLlm if review.is_some_and(|review| review.findings.is_empty()) => {
+            "A model blocked it as a whole; its summary below says why. Change that and upload it again. If it is wrong, \
+             ask an administrator to override it."
+        }
         v1::SubmissionStatus::BlockedInline | v1::SubmissionStatus::BlockedLlm => {
             "Fix what is marked as high or critical below and upload it again. If a finding is wrong, ask an \
              administrator to override it."
@@ -349,10 +374,48 @@ fn advice(submission: &v1::Submission) -> &'static str {
     }
 }
 
+/// What a model said about the whole, where it blocked it and named no place.
+fn blocked_for(submission: &v1::Submission) -> String {
+    let review = submission.checks.as_ref().and_then(|checks| checks.llm_review.as_ref());
+    match (submission.status(), review) {
+        (v1::SubmissionStatus::BlockedLlm, Some(review)) if review.findings.is_empty() => {
+            review.summary.clone()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Where the bytes went, once they are gone.
+fn gone(submission: &v1::Submission) -> Option<Gone> {
+    let is_deleted = submission.status() == v1::SubmissionStatus::Deleted;
+    if !is_deleted && submission.bundle_purge_time.is_none() {
+        return None;
+    }
+    let deletion = submission.timeline.iter().rev().find(|event| event.action.ends_with(".deleted"));
+    let deletion = deletion.filter(|_| is_deleted);
+    let time = deletion.and_then(|event| event.time.as_ref()).or(submission.bundle_purge_time.as_ref());
+    Some(Gone {
+        time: Moment::of(time),
+        is_deleted,
+        by: deletion.map(|event| event.actor.clone()).unwrap_or_default(),
+    })
+}
+
+/// A sentence of the services with the names of verdicts as words.
+fn worded(sentence: &str) -> String {
+    let mut sentence = sentence.to_owned();
+    for status in STATUSES {
+        let name = view::status(status.into());
+        sentence = sentence.replace(&name, &view::spoken(&name));
+    }
+    sentence
+}
+
 /// What can be done with it, for whoever may do such things at all.
 fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
     let (identity, visibility) = (&visitor.identity, submission.visibility());
     let choices = visitor.calls().choices(submission);
+    let is_deleted = submission.status() == v1::SubmissionStatus::Deleted;
     let is_owner = identity.has(CallerRole::Submitter) && submission.submitter == identity.name();
     let is_offered = |name: &str| match name {
         "archive" => is_owner || identity.has(CallerRole::Auditor),
@@ -372,8 +435,10 @@ fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
             }
             ("archive", _) | ("restore", v1::Visibility::Archived) => None,
             ("restore", _) => Some("Only an archived one can be restored.".to_owned()),
+            _ if is_deleted => Some("It was deleted: there are no bytes any more.".to_owned()),
             _ => {
-                choices.iter().find(|choice| choice.action == name).and_then(|choice| choice.refused.clone())
+                let choice = choices.iter().find(|choice| choice.action == name);
+                choice.and_then(|choice| choice.refused.as_deref()).map(worded)
             }
         };
         Action { name, label, explanation, reason, is_danger, refused, is_open: false }
@@ -448,14 +513,35 @@ impl Attempt {
     }
 }
 
+/// What happened to it, newest first. A deletion is told of the submission and of its entity: one of both is enough.
+fn events(submission: &v1::Submission) -> Vec<Event> {
+    let all = &submission.timeline;
+    let is_repeated = |at: usize, one: &v1::SubmissionEvent| {
+        one.action.ends_with(".deleted")
+            && all.iter().enumerate().any(|(other, same)| {
+                let is_longer =
+                    same.detail.len() > one.detail.len() || (same.detail == one.detail && other < at);
+                other != at && is_longer && same.action.ends_with(".deleted") && same.actor == one.actor
+            })
+    };
+    let told = all.iter().enumerate().filter(|(at, one)| !is_repeated(*at, one));
+    told.rev().map(|(_, one)| Event::of(one, &submission.submitter)).collect()
+}
+
 impl Event {
-    fn of(event: &v1::SubmissionEvent) -> Self {
+    fn of(event: &v1::SubmissionEvent, submitter: &str) -> Self {
         let action = event.action.rsplit('.').next().unwrap_or_default();
+        // Checks give a verdict, and not whoever had them run by an upload.
+        let is_verdict = ["approved", "blocked_inline", "blocked_llm", "review_error"].contains(&action);
+        let by = match is_verdict && event.actor == submitter {
+            true => format!("by the checks, uploaded by {}", event.actor),
+            false => format!("by {}", event.actor),
+        };
         Self {
             time: Moment::of(event.time.as_ref()),
             action: view::spoken(action),
-            actor: event.actor.clone(),
-            detail: event.detail.clone(),
+            by,
+            detail: worded(&event.detail),
         }
     }
 }
@@ -533,5 +619,72 @@ async fn move_entity(
         let request = v1::RestoreEntityRequest { entity_id, reason };
         visitor.call::<v1::RestoreEntityResponse>("EntityService/RestoreEntity", &request).await?;
         Ok("restored")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(action: &str, actor: &str, detail: &str) -> v1::SubmissionEvent {
+        v1::SubmissionEvent {
+            action: action.to_owned(),
+            actor: actor.to_owned(),
+            detail: detail.to_owned(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn what_happened_is_told_once_and_in_words() {
+        let submission = v1::Submission {
+            submitter: "ada".to_owned(),
+            timeline: vec![
+                event("store.submission.blocked_inline", "ada", "version 1.0"),
+                event("store.submission.deleted", "root", "gone; was blocked_inline"),
+                event("store.entity.deleted", "root", "gone"),
+            ],
+            ..Default::default()
+        };
+        let told: Vec<(String, String, String)> =
+            events(&submission).into_iter().map(|one| (one.action, one.by, one.detail)).collect();
+        let wanted = [
+            ("deleted", "by root", "gone; was blocked inline"),
+            ("blocked inline", "by the checks, uploaded by ada", "version 1.0"),
+        ];
+        assert_eq!(told, wanted.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
+    }
+
+    #[test]
+    fn what_was_deleted_did_not_wait_for_a_retention_time() {
+        let time = Some(pbjson_types::Timestamp { seconds: 1, nanos: 0 });
+        let purged = v1::Submission { bundle_purge_time: time.clone(), ..Default::default() };
+        assert!(gone(&purged).is_some_and(|gone| !gone.is_deleted && gone.time.is_some()));
+        let deleted = v1::Submission {
+            status: v1::SubmissionStatus::Deleted.into(),
+            timeline: vec![event("store.submission.deleted", "root", "")],
+            ..purged
+        };
+        assert!(gone(&deleted).is_some_and(|gone| gone.is_deleted && gone.by == "root"));
+        assert!(gone(&v1::Submission::default()).is_none());
+    }
+
+    #[test]
+    fn an_uploader_is_told_what_ends_the_wait() {
+        let held = |hold: v1::HoldReason| v1::Submission {
+            status: v1::SubmissionStatus::PendingLlm.into(),
+            hold_reason: hold.into(),
+            ..Default::default()
+        };
+        assert!(advice(&held(v1::HoldReason::Coverage)).contains("source instead"));
+        assert!(advice(&held(v1::HoldReason::NoKey)).contains("nothing for you to fix"));
+        let review = v1::LlmReview { summary: "It steals mail.".to_owned(), ..Default::default() };
+        let blocked = v1::Submission {
+            status: v1::SubmissionStatus::BlockedLlm.into(),
+            checks: Some(v1::BundleChecks { llm_review: Some(review), ..Default::default() }),
+            ..Default::default()
+        };
+        assert!(advice(&blocked).contains("summary"));
+        assert_eq!(blocked_for(&blocked), "It steals mail.");
     }
 }

@@ -12,6 +12,7 @@ use super::visitor::Visitor;
 use crate::grpc::Refusal;
 use crate::pb::v1;
 use crate::policy::CallerRole;
+use crate::store::SEARCHED_MAX;
 
 /// Where the list is.
 pub(super) const PLACE: &str = "/console/submissions";
@@ -23,16 +24,16 @@ const PAGE_SIZES: [u32; 3] = [10, 25, 50];
 
 /// What can be sorted by: key of the contract, heading, whether it is a number.
 const COLUMNS: [(&str, &str); 7] = [
-    ("create_time", "Received"),
     ("name", "Bundle"),
-    ("kind", "Kind"),
-    ("submitter", "Submitter"),
     ("status", "Verdict"),
-    ("file_size", "Size"),
+    ("submitter", "Submitter"),
+    ("create_time", "Received"),
     ("update_time", "Changed"),
+    ("kind", "Kind"),
+    ("file_size", "Size"),
 ];
 
-const STATUSES: [v1::SubmissionStatus; 8] = [
+pub(super) const STATUSES: [v1::SubmissionStatus; 8] = [
     v1::SubmissionStatus::PendingInline,
     v1::SubmissionStatus::BlockedInline,
     v1::SubmissionStatus::PendingLlm,
@@ -52,7 +53,7 @@ struct Page {
     chips: Vec<Chip>,
     heads: Vec<Head>,
     rows: Vec<Row>,
-    total: u64,
+    total: String,
     sizes: Vec<(u32, bool)>,
     /// The filters that the form does not hold, for it to bring again.
     kept: Vec<(&'static str, String)>,
@@ -101,6 +102,8 @@ struct Row {
     found: Vec<String>,
     more: usize,
     model: String,
+    /// Whether checks ended, and all of them well.
+    is_clean: bool,
 }
 
 /// How one check ended.
@@ -145,7 +148,11 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         chips: chips(query),
         heads: heads(query, PLACE, &COLUMNS, (key, is_descending)),
         rows: found.submissions.iter().map(Row::of).collect(),
-        total: found.total,
+        total: match found.total {
+            // Hits of a text are counted to here.
+            total if !request.query.is_empty() && total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}"),
+            total => format!("{total} in all"),
+        },
         sizes: PAGE_SIZES.map(|one| (one, one == size)).into(),
         kept: ["status", "archived", "sort", "order"]
             .map(|name| (name, query.one(name).to_owned()))
@@ -268,6 +275,25 @@ pub(super) fn hold_words(submission: &v1::Submission) -> Option<&'static str> {
     }
 }
 
+/// Why it stands as it does, where no finding of a model says so: the worst of what the checks found where they blocked it,
+/// else what the model said of the whole.
+fn why_without_findings(submission: &v1::Submission) -> Option<&str> {
+    let checks = submission.checks.as_ref();
+    let review = checks.and_then(|checks| checks.llm_review.as_ref());
+    let told = match submission.status() {
+        v1::SubmissionStatus::BlockedInline => {
+            let findings = checks_of(checks).into_iter().flat_map(|(_, check)| &check.findings);
+            let counted = findings.filter(|finding| !finding.shadow && !finding.suppressed);
+            let worst = counted.reduce(|worst, one| if one.severity > worst.severity { one } else { worst });
+            worst.map(|finding| finding.reason.as_str())
+        }
+        v1::SubmissionStatus::BlockedLlm => review.map(|review| review.summary.as_str()),
+        v1::SubmissionStatus::ReviewError => review.map(|review| review.reason.as_str()),
+        _ => None,
+    };
+    told.filter(|told| !told.is_empty())
+}
+
 impl Row {
     /// Findings of the review that are shown in a row.
     const FOUND_MAX: usize = 2;
@@ -275,7 +301,16 @@ impl Row {
     fn of(submission: &v1::Submission) -> Self {
         let checks = submission.checks.as_ref();
         let review = checks.and_then(|checks| checks.llm_review.as_ref());
-        let found = review.map(|review| review.findings.as_slice()).unwrap_or_default();
+        let mut found: Vec<&str> = review
+            .into_iter()
+            .flat_map(|review| &review.findings)
+            .map(|finding| finding.reason.as_str())
+            .collect();
+        if found.is_empty() {
+            found.extend(why_without_findings(submission));
+        }
+        let is_clean = |check: &&v1::CheckResult| check.status() == v1::CheckStatus::Pass;
+        let all = checks_of(checks);
         let (status, visibility) = (view::status(submission.status), submission.visibility);
         Self {
             href: format!("{PLACE}/{}", view::segment(&submission.id)),
@@ -291,11 +326,14 @@ impl Row {
             visibility: if visibility == 0 { String::new() } else { view::visibility(visibility) },
             is_live: submission.live,
             size: view::size(submission.file_size),
-            checks: checks_of(checks)
+            is_clean: !all.is_empty() && all.iter().all(|(_, check)| is_clean(check)),
+            // What went well need not be looked at.
+            checks: all
                 .into_iter()
+                .filter(|(_, check)| !is_clean(check))
                 .map(|(name, check)| Check { name, status: view::check(check.status) })
                 .collect(),
-            found: found.iter().take(Self::FOUND_MAX).map(|finding| finding.reason.clone()).collect(),
+            found: found.iter().take(Self::FOUND_MAX).map(|reason| (*reason).to_owned()).collect(),
             more: found.len().saturating_sub(Self::FOUND_MAX),
             model: submission.review_model.clone(),
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Identity;
 use super::server::Shared;
 use crate::audit::{AuditRecord, MaskedText, Remembered, Run};
-use crate::decision::{BundleChecks, Decision, Finding, Severity};
+use crate::bundles;
+use crate::decision::{BundleChecks, CheckResult, Decision, Finding, Severity};
 use crate::detect::concepts::{Explanation, RULE_ID};
 use crate::detect::{INJECTION, Request};
 use crate::messages::{CheckOutcome, Message};
@@ -93,7 +94,7 @@ pub(super) fn check(
         ran: ran.collect(),
         concepts,
         texts,
-        ..of_record(record)
+        ..of_record(shared, record)
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
@@ -122,23 +123,73 @@ pub(super) fn interception(
     let texts = texts
         .map(|(path, text)| MaskedText::of(snapshot.scanner(), (0, (*path).to_owned(), ""), text, &findings));
     let remembered = Remembered {
-        tool: outcome.tool.clone(),
+        tool: masked(shared, &outcome.tool),
         ran: ran.collect(),
         texts: texts.collect(),
-        ..of_record(record)
+        ..of_record(shared, record)
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
 
-/// Remembers a review of a bundle; its files and lines stand in its submission.
-pub(super) fn review(shared: &Shared, identity: &Identity, record: &AuditRecord<'_>) {
-    shared.recent.remember(identity.tenant(), of_record(record));
+/// Remembers a review of a bundle: how each check ended, and of each finding what it is and where. Records hold no text of
+/// the uploader; here names of files are shown, masked.
+pub(super) fn review(
+    shared: &Shared,
+    identity: &Identity,
+    record: &AuditRecord<'_>,
+    checks: &BundleChecks,
+    submission_id: &str,
+) {
+    let named = named_checks(checks);
+    let ran = named.iter().map(|(name, check)| Run {
+        id: (*name).to_owned(),
+        outcome: check.status.as_str(),
+        summary: String::new(),
+        decision: Decision::Allow,
+        shadow: false,
+        elapsed: Duration::ZERO,
+    });
+    let ran = ran.collect();
+    let mut remembered =
+        Remembered { ran, submission_id: submission_id.to_owned(), ..of_record(shared, record) };
+    let told = named.iter().flat_map(|(_, check)| &check.findings);
+    // Those of the record are the same, in the same order.
+    for (finding, told) in remembered.findings.iter_mut().zip(told) {
+        let place = match told.line {
+            0 => told.file.clone(),
+            line => format!("{}:{line}", told.file),
+        };
+        finding.description = masked(shared, &told.reason).into();
+        finding.span.path = masked(shared, &place).into();
+    }
+    shared.recent.remember(identity.tenant(), remembered);
+}
+
+/// The checks of a bundle by name.
+fn named_checks(checks: &BundleChecks) -> [(&'static str, &CheckResult); 4] {
+    [
+        ("archive", &checks.archive),
+        ("manifest", &checks.manifest),
+        ("static security", &checks.static_security),
+        ("quality", &checks.quality),
+    ]
+}
+
+/// A text that a caller chose, with credentials and personal data replaced by what they are.
+fn masked(shared: &Shared, text: &str) -> String {
+    match shared.live.snapshot() {
+        _ if text.is_empty() => String::new(),
+        Some(snapshot) => bundles::mask(snapshot.scanner(), text),
+        None => "[REDACTED]".to_owned(),
+    }
 }
 
 /// Counts what the checks of a bundle found.
 pub(super) fn bundle(shared: &Shared, identity: &Identity, checks: &BundleChecks) {
-    let all = [&checks.archive, &checks.manifest, &checks.static_security, &checks.quality];
-    let findings = all.into_iter().flat_map(|check| &check.findings).filter(|finding| !finding.suppressed);
+    let findings = named_checks(checks)
+        .into_iter()
+        .flat_map(|(_, check)| &check.findings)
+        .filter(|finding| !finding.suppressed);
     let found = findings
         .map(|finding| (finding.rule_id.as_str(), finding.shadow && finding.severity >= Severity::High));
     shared.counts.count(identity.tenant(), found);
@@ -154,7 +205,7 @@ fn found<'f>(
     })
 }
 
-fn of_record(record: &AuditRecord<'_>) -> Remembered {
+fn of_record(shared: &Shared, record: &AuditRecord<'_>) -> Remembered {
     Remembered {
         time: record.time,
         decision_id: record.decision_id.to_owned(),
@@ -168,6 +219,7 @@ fn of_record(record: &AuditRecord<'_>) -> Remembered {
         session_key: record.caller.session_key.to_string(),
         request_id: record.caller.request_id.to_string(),
         tool: String::new(),
+        submission_id: String::new(),
         findings: record.findings.iter().map(|finding| (*finding).clone()).collect(),
         findings_total: record.findings_total,
         unjudged: record.unjudged.to_vec(),
