@@ -2,8 +2,9 @@
 
     fill.py DATABASE COUNT
 
-Every row that is there is a model for `COUNT / models` copies, spread over 60 days, with ids, names, submitters and hashes
-of their own. What refers to each other among the models does so among the copies. Copied rows hold whatever columns the
+Every row that is there is a model for `COUNT / models` copies, with ids, names, submitters and hashes of their own;
+submissions are spread over 60 days, incidents over 29. A fifth of the entities is archived, and a tenth of all rows belongs
+to another tenant. What refers to each other among the models does so among the copies. Copied rows hold whatever columns the
 schema has. Some blocked ones are purged.
 """
 
@@ -12,6 +13,10 @@ import sys
 
 # Times of copies are spread over this.
 SPAN_US = 60 * 24 * 3_600 * 1_000_000
+# Those of incidents lie all within what rates count.
+INCIDENTS_US = 29 * 24 * 3_600 * 1_000_000
+# Those of another tenant are in nobody's way.
+OTHER_TENANT = "CASE WHEN n % 10 = 9 THEN 'other' ELSE m.tenant END"
 
 
 def columns(db: sqlite3.Connection, table: str) -> list[str]:
@@ -55,6 +60,8 @@ def main() -> None:
             "id": other("m.id"),
             "name": "m.name || '-' || n",
             "owner": "m.owner || (n % 97)",
+            "tenant": OTHER_TENANT,
+            "visibility": "CASE WHEN n % 5 = 0 THEN 'archived' ELSE m.visibility END",
             "live_submission_id": other("m.live_submission_id"),
             "latest_submission_id": other("m.latest_submission_id"),
             "create_time_us": f"m.create_time_us {earlier}",
@@ -68,6 +75,7 @@ def main() -> None:
         each,
         {
             "id": other("m.id"),
+            "tenant": OTHER_TENANT,
             "entity_id": other("m.entity_id"),
             "name": "m.name || '-' || n",
             "submitter": "m.submitter || (n % 97)",
@@ -85,8 +93,9 @@ def main() -> None:
         count // incidents,
         {
             "id": other("m.id"),
+            "tenant": OTHER_TENANT,
             "session_id": "m.session_id || (n % 997)",
-            "time_us": f"m.time_us - n * {SPAN_US * incidents // count}",
+            "time_us": f"m.time_us - n * {INCIDENTS_US * incidents // count}",
             "false_positive": "n % 9 = 0",
         },
     )
