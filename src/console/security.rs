@@ -65,6 +65,10 @@ pub(super) fn is_secure(headers: &HeaderMap) -> bool {
 /// Whether a browser will not keep a cookie that is for encrypted connections only: it says that the page of the form came
 /// without encryption.
 pub(super) fn loses_cookie(headers: &HeaderMap) -> bool {
+    let told = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
+    if told.is_some_and(|told| told.eq_ignore_ascii_case("https")) {
+        return false;
+    }
     let origin = headers.get(header::ORIGIN).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_plain = origin.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
     is_plain && is_secure(headers)

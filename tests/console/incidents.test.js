@@ -60,6 +60,15 @@ test("an incident is found, read and marked", async () => {
   assert.equal(now.false_positive, true);
 });
 
+test("an excerpt marks the text that was matched, and not a mention of it", async () => {
+  const [{ id }] = await server.watch("echo 'sudo rm -rf --no-preserve-root /' is bad\n+ sudo rm -rf --no-preserve-root /\n", { session_id: "session-18" });
+  await page.goto(`/console/incidents/${id}`);
+  const marked = page.locator("#incident pre.marked");
+  const [before, match] = [await marked.evaluate((el) => el.firstChild.textContent), await marked.locator("mark").textContent()];
+  assert.match(match, /rm -rf --no-preserve-root \//);
+  assert.match(before, /is bad\n/, "the mention stands before the mark");
+});
+
 test("rates of each rule over 7 and 30 days", async () => {
   await page.goto("/console/incidents/rules");
   const row = page.locator("#rules tbody tr", { hasText: "stream.delete" }).or(page.locator("main tbody tr", { hasText: "stream.delete" })).first();

@@ -104,21 +104,26 @@ test("the arguments of a tool", async () => {
 });
 
 test("a bundle that is dropped", async () => {
-  await choose("bundle");
+  // Anywhere on the page, whatever kind is chosen.
   const drop = async (archive) => {
-    const bytes = [...archive];
+    const bytes = Buffer.from(archive).toString("base64");
     const transfer = await page.evaluateHandle((bytes) => {
       const transfer = new DataTransfer();
-      transfer.items.add(new File([new Uint8Array(bytes)], "notes.zip", { type: "application/zip" }));
+      transfer.items.add(new File([Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0))], "notes.zip", { type: "application/zip" }));
       return transfer;
     }, bytes);
-    await page.locator("#playground-form .drop").dispatchEvent("drop", { dataTransfer: transfer });
+    await page.locator("h1").dispatchEvent("drop", { dataTransfer: transfer });
   };
   await drop(blocked({ name: TRACE }));
   await answers("block");
   assert.match(await result().innerText(), /scripts\/run\.py:5/);
   await drop(good({ name: TRACE }));
   await answers("allow");
+  // A verdict is never left standing beside a file that was refused.
+  await drop(new Uint8Array(10 * 1024 * 1024 + 1));
+  await result().getByRole("alert").waitFor();
+  assert.match(await result().innerText(), /larger than 10 MiB/);
+  assert.equal(await result().locator(".badge").count(), 0);
   const { total } = await server.call("SubmissionService", "ListSubmissions", {}, { token: server.tokens.admin });
   assert.equal(Number(total), 0, "it is not submitted");
 });

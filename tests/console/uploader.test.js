@@ -57,6 +57,21 @@ test("an uploader sees its own uploads, what to fix, and a verdict as it comes",
     assert.equal(await page.locator("#actions summary", { hasText: name }).count(), 0, name);
   }
 
+  // The verdict is seen on a phone without looking for it.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto("/console/submissions");
+  const box = await list.locator("tbody tr", { hasText: "stopped-notes" }).locator(".badge", { hasText: "blocked inline" }).boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, "nothing is outside of the screen");
+  await page.setViewportSize({ width: 1200, height: 800 });
+
+  // It may try bundles alone, and one is what it starts with.
+  await page.goto("/console/playground");
+  assert.equal(await page.locator('[name="kind"]:checked').getAttribute("value"), "bundle");
+  assert.equal(await page.locator("#text").isVisible(), false);
+  await page.locator("#file").setInputFiles({ name: "notes.zip", mimeType: "application/zip", buffer: Buffer.from(blocked({ name: "tried" })) });
+  await page.locator("#playground-result .badge", { hasText: /^block$/ }).waitFor();
+
   // What is approved it takes down itself.
   await page.goto("/console/submissions");
   await row.getByRole("link").first().click();
