@@ -194,7 +194,7 @@ async fn a_search_finds_the_same_among_few_and_among_many(place: TestPlace) {
         async move {
             let page =
                 store.submissions(SubmissionQuery { limit: 3_000, ..query(filter) }).await.expect("read");
-            assert_eq!(page.total, page.submissions.len() as u64);
+            assert_eq!(page.total, (page.submissions.len() as u64).min(SEARCHED_MAX + 1));
             let mut found: Vec<String> = ids(&page.submissions).into_iter().map(str::to_owned).collect();
             found.sort_unstable();
             found
