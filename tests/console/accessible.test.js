@@ -80,13 +80,19 @@ test("a phone shows what a finger can use", async () => {
   const visitor = await browser.visitor(server, { viewport: PHONE, hasTouch: true, isMobile: true });
   const { page } = visitor;
   await visitor.login(server.tokens.admin);
-  for (const path of [`/console/submissions/${paths.submission}`, "/console/playground", `/console/incidents/${paths.incident}`]) {
+  const lists = ["/console/submissions", "/console/incidents"];
+  for (const path of [...lists, `/console/submissions/${paths.submission}`, "/console/playground", `/console/incidents/${paths.incident}`]) {
     await page.goto(path);
     assert.deepEqual(await violations(page), [], path);
   }
+  // A row of a list is a card, and nothing of it is outside of the screen.
+  for (const path of lists) {
+    await page.goto(path);
+    assert.ok(await page.locator("main .scroll").evaluate((el) => el.scrollWidth <= el.clientWidth), path);
+  }
   // A table scrolls in its box, by the keyboard as well.
-  await page.goto("/console/submissions");
-  const box = page.locator("#submissions .scroll");
+  await page.goto("/console/incidents/rules");
+  const box = page.locator("#rules .scroll");
   assert.ok(await box.evaluate((el) => el.scrollWidth > el.clientWidth && el.tabIndex === 0), "the box scrolls");
   await visitor.close();
 });
