@@ -94,7 +94,7 @@ pub(super) fn check(
         ran: ran.collect(),
         concepts,
         texts,
-        ..of_record(shared, record)
+        ..of_record(record)
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
@@ -126,7 +126,7 @@ pub(super) fn interception(
         tool: masked(shared, &outcome.tool),
         ran: ran.collect(),
         texts: texts.collect(),
-        ..of_record(shared, record)
+        ..of_record(record)
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
@@ -150,8 +150,7 @@ pub(super) fn review(
         elapsed: Duration::ZERO,
     });
     let ran = ran.collect();
-    let mut remembered =
-        Remembered { ran, submission_id: submission_id.to_owned(), ..of_record(shared, record) };
+    let mut remembered = Remembered { ran, submission_id: submission_id.to_owned(), ..of_record(record) };
     let told = named.iter().flat_map(|(_, check)| &check.findings);
     // Those of the record are the same, in the same order.
     for (finding, told) in remembered.findings.iter_mut().zip(told) {
@@ -205,7 +204,7 @@ fn found<'f>(
     })
 }
 
-fn of_record(shared: &Shared, record: &AuditRecord<'_>) -> Remembered {
+fn of_record(record: &AuditRecord<'_>) -> Remembered {
     Remembered {
         time: record.time,
         decision_id: record.decision_id.to_owned(),

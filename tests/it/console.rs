@@ -600,7 +600,10 @@ async fn a_decision_is_remembered_masked_counted_and_weighed_anew() {
     assert!(!page.contains("lovelace") && !page.contains("4111"), "{page}");
     let filtered = admin.get("/console/decisions?decision=warn").await.text();
     assert!(filtered.contains("1 remembered") && filtered.contains("pii.email"), "{filtered}");
-    assert!(filtered.contains("[EMAIL") && !filtered.contains("moneypenny"), "what a caller chose: {filtered}");
+    assert!(
+        filtered.contains("[EMAIL") && !filtered.contains("moneypenny"),
+        "what a caller chose: {filtered}"
+    );
     let rule = admin.get("/console/rules/pii.email").await.text();
     assert!(rule.contains("<dt>Findings</dt><dd>2</dd>"), "{rule}");
     assert!(rule.contains("id=\"what-if\"") && !rule.contains("stricter"), "nothing was asked: {rule}");

@@ -208,7 +208,7 @@ mod tests {
         let nulls = r#"{"messages":[{"role":"user","text":"x","toolCalls":null}],"policy":null,"plugins":null,"redact":null}"#;
         assert_eq!(read(nulls), read(r#"{"messages":[{"role":"user","text":"x"}]}"#));
         assert!(read(nulls).is_ok());
-        for wrong in [r#"{"policy":null,"policy":"a"}"#, r#"{"polic":null,"policy":null}"#, "null", "[]"] {
+        for wrong in [r#"{"policy":null,"policy":"a"}"#, r#"{"polic":"a","policy":null}"#, "null", "[]"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }
