@@ -4,7 +4,7 @@ How many things are under way on average is what they take together in a second 
 times tells it without a gauge.
 """
 
-from .model import ORANGE, RED, YELLOW, Query, Row, bars, dashboard, lines, note, quantile, stat, steps
+from .model import GREEN, ORANGE, RED, YELLOW, Query, Row, bars, dashboard, lines, note, quantile, stat, steps
 
 DASHBOARD = dashboard(
     "portcullis-saturation",
@@ -232,6 +232,17 @@ DASHBOARD = dashboard(
         runbook="portcullissheddingload",
         unit="none",
         thresholds=steps((2, ORANGE)),
+        width=8,
+    ),
+    lines(
+        "Store within reach",
+        Query("max by (instance) (portcullis_store_up{@})", "{{instance}}"),
+        shows="1 while a replica can read its database, 0 while it cannot.",
+        normal="1.",
+        act="it stays 0: uploads, incidents and triage fail while decisions go on.",
+        runbook="portcullisstoreaway",
+        unit="none",
+        thresholds=steps((1, GREEN), base=RED),
         width=8,
     ),
     lines(
