@@ -658,7 +658,7 @@ mod tests {
     #[test]
     fn what_was_deleted_did_not_wait_for_a_retention_time() {
         let time = Some(pbjson_types::Timestamp { seconds: 1, nanos: 0 });
-        let purged = v1::Submission { bundle_purge_time: time.clone(), ..Default::default() };
+        let purged = v1::Submission { bundle_purge_time: time, ..Default::default() };
         assert!(gone(&purged).is_some_and(|gone| !gone.is_deleted && gone.time.is_some()));
         let deleted = v1::Submission {
             status: v1::SubmissionStatus::Deleted.into(),
