@@ -25,6 +25,7 @@ EGRESS = {
     "ipv6": [DNS],
     "mtls": [DNS],
     "mesh": [DNS],
+    "adapters": [DNS],
     "jwt": [DNS, (443, ANYWHERE)],
     "everything-else": [(53, [{"ipBlock": {"cidr": "169.254.20.10/32"}}])],
     "fixed-replicas": [DNS, (6432, [{"ipBlock": {"cidr": "10.20.30.40/32"}}]), (9000, of_namespace("storage"))],
@@ -63,7 +64,9 @@ def test_ingress(values):
     if values == "everything-else":
         assert found == {ports["grpc"]: [{"namespaceSelector": {"matchLabels": {"agents": "true"}}}]}
     else:
-        assert found == {ports["grpc"]: [{"podSelector": {}}], ports["http"]: of_namespace("monitoring")}
+        # Adapters are called through a proxy.
+        http = of_namespace("ingress" if values == "adapters" else "monitoring")
+        assert found == {ports["grpc"]: [{"podSelector": {}}], ports["http"]: http}
 
 
 def test_an_empty_list_of_peers_lets_nobody_pass():
