@@ -24,6 +24,7 @@ QUIET = {
     ("PortcullisBlockSpike", "warning"): "there is nothing half an hour before",
     ("PortcullisWouldBlockSpike", "info"): "there is nothing half an hour before",
     ("PortcullisIncidentsLost", "critical"): "the database takes every incident",
+    ("PortcullisStoreAway", "critical"): "the database answers",
     ("PortcullisReviewQueueAge", "warning"): "nothing waits for a quarter of an hour",
     ("PortcullisReviewQueueAge", "critical"): "nothing waits for an hour",
 }

@@ -204,6 +204,16 @@ DASHBOARD = dashboard(
         colours={"written": "green", "sampled out": "blue", "lost": RED},
         width=8,
     ),
+    lines(
+        "Personal data excused",
+        Query("sum by (by) (rate(portcullis_pii_excused_total{@}[$__rate_interval]))", "{{by}}"),
+        shows="Findings of personal data a second that a list excused: the policy's, or that of the request alone.",
+        normal="it follows what agents write about the people and domains that are listed.",
+        act="`request` where callers are to have no lists of their own: a policy sets `pii.caller_allow_list`.",
+        runbook="portcullisblockspike",
+        unit="ops",
+        width=8,
+    ),
     Row("Text"),
     lines(
         "Bytes scanned",
