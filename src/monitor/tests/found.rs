@@ -24,6 +24,20 @@ fn every_rule_finds_its_examples_and_no_others() {
     assert!(RULES.rules().len() > 20);
 }
 
+/// A literal of a text rule has the six lines behind it looked at in full, so the name of a program must not
+/// stand in one as it does in everyday words.
+#[test]
+fn everyday_words_hold_no_program_of_a_text_rule() {
+    for line in [
+        "The amount of work, the account number and the discount are in the invoice.",
+        "Please remount the shelf, bind the books and move on to the next hall.",
+        "The container was delivered to the dock, and nobody changed the root of the account.",
+    ] {
+        let signs = RULES.signs(line.as_bytes());
+        assert!(!signs.text, "{line}");
+    }
+}
+
 /// Output, and the rules that fire with the offset of each.
 const FOUND: &[(&str, &[&str])] = &[
     // What simpler monitors miss.
