@@ -66,12 +66,12 @@ impl Keys {
         let url = check_url(url)?;
         let mut builder = Client::builder();
         if let Some(path) = ca_file {
-            let pem =
-                read_text(path, SET_BYTES_MAX as u64).map_err(|why| format!("auth.jwt.ca_file {why}"))?;
+            let pem = read_text(path, SET_BYTES_MAX as u64)
+                .map_err(|why| format!("cannot be asked: auth.jwt.ca_file {why}"))?;
             let certificates = Certificate::from_pem_bundle(pem.as_bytes())
                 .ok()
                 .filter(|all| !all.is_empty())
-                .ok_or("auth.jwt.ca_file holds no certificate in PEM")?;
+                .ok_or("cannot be asked: auth.jwt.ca_file holds no certificate in PEM")?;
             builder = builder.tls_certs_only(certificates);
         }
         let client = builder

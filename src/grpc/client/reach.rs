@@ -30,8 +30,7 @@ impl Reach {
         let authority = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?', '#']).next());
         if let Some((_, host)) = authority.and_then(|authority| authority.rsplit_once('@')) {
             // Not told again: it may be a password.
-            let message =
-                "must name no user: give the token with --token-file or in the environment".to_owned();
+            let message = "must name no user: a token is given by the setting client.token_file".to_owned();
             return Err(ClientError::Url { url: host.to_owned(), message });
         }
         let is_secure = url.starts_with("https://");
