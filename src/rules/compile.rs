@@ -402,6 +402,9 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     if def.literals.iter().any(|l| l.len() < 3) {
         wrong("literals", "each literal has at least 3 bytes; shorter ones occur everywhere");
     }
+    if def.literals_begin_words && def.literals.is_empty() {
+        wrong("literals_begin_words", "only for a rule that has literals");
+    }
     if def.trigger == Some(Trigger::Separator)
         && (def.separators.is_empty() || !def.separators.bytes().all(|b| b.is_ascii_punctuation()))
     {

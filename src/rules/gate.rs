@@ -45,6 +45,8 @@ enum Sense {
 pub(super) struct GateRule<'r> {
     pub index: u32,
     pub literals: &'r [String],
+    /// Whether they count only where a word begins.
+    pub literals_begin_words: bool,
     /// What its matches begin with instead, for a rule that is made of phrases.
     pub phrases: Option<&'r Phrases>,
     pub trigger: Option<Trigger>,
@@ -90,7 +92,8 @@ impl Gate {
         let (mut digits, mut tokens, mut separators) = (None, None, Vec::new());
         let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
-            let plain = rule.literals.iter().map(|literal| (literal, Bounds::default()));
+            let bounds = Bounds { starts_word: rule.literals_begin_words, ends_word: false };
+            let plain = rule.literals.iter().map(|literal| (literal, bounds));
             let plain = plain.filter(|_| rule.phrases.is_none());
             for (literal, bounds) in plain.chain(rule.phrases.into_iter().flat_map(Phrases::anchors)) {
                 let lower = literal.to_ascii_lowercase().into_bytes();

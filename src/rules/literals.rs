@@ -25,6 +25,8 @@ const BITMAP_BITS: u32 = 19;
 const BITMAP_WORDS: usize = 1 << (BITMAP_BITS - 6);
 /// Bits of the bucket table's index.
 const BUCKET_BITS: u32 = 14;
+/// Longest escape that may end in a letter, in bytes: a colour, `\u001b[38;5;12m`.
+const ESCAPE_BYTES_MAX: usize = 16;
 /// Sets the case bit of every byte. It also joins some punctuation with others, which the closer look tells apart.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 
@@ -36,7 +38,7 @@ const fn first(bytes: u64, len: usize) -> u64 {
 /// What may stand on either side of a literal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Bounds {
-    /// A literal that begins with an ASCII letter or digit has none before it.
+    /// A literal that begins with an ASCII letter or digit has none before it, but for those of an escape.
     pub starts_word: bool,
     /// A literal that ends in an ASCII letter or digit has none after it.
     pub ends_word: bool,
@@ -60,9 +62,18 @@ impl Literal {
         let joins = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
         let end = start + self.text.len();
         text.get(start..end).is_some_and(|t| t.eq_ignore_ascii_case(&self.text))
-            && !(self.bounds.starts_word && joins(Some(start)) && joins(start.checked_sub(1)))
+            && !(self.bounds.starts_word
+                && joins(Some(start))
+                && joins(start.checked_sub(1))
+                && !may_be_escaped(&text[..start]))
             && !(self.bounds.ends_word && joins(end.checked_sub(1)) && joins(Some(end)))
     }
+}
+
+/// Whether the letters and digits at the end of `before` may belong to an escape, such as `\n`, `\x0a` or `\u001b[1m`.
+fn may_be_escaped(before: &[u8]) -> bool {
+    let escape = &before[before.len().saturating_sub(ESCAPE_BYTES_MAX)..];
+    memchr::memrchr(b'\\', escape).is_some()
 }
 
 /// One literal through one of its pieces.
@@ -340,6 +351,15 @@ mod tests {
             }
         }
         out
+    }
+
+    #[test]
+    fn words_begin_behind_escapes() {
+        for (text, count) in
+            [(r"a\nabc", 1), (r"x\x0aabc", 1), (r"x\u000aabc \tABC", 2), (r"\u001b[38;5;12mabc", 1), (r"\nnnnnnnnnnnnnnnnnabc", 0), ("nabc", 0)]
+        {
+            assert_eq!(all(&["<abc"], text, 1 << 20).len(), count, "{text}");
+        }
     }
 
     #[test]

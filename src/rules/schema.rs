@@ -239,6 +239,10 @@ pub struct RuleDef {
     /// Gate: the pattern runs only near an occurrence of one of these, in any ASCII case. At least 3 bytes each.
     #[serde(default)]
     pub literals: Vec<String>,
+    /// Whether literals that begin with a letter or digit count only where a word begins: `add` is then seen in `add x`,
+    /// not in `madder`. Behind an escape such as the two characters `\n` of a JSON string they count too.
+    #[serde(default)]
+    pub literals_begin_words: bool,
     /// Gate of a rule that has no literal.
     pub trigger: Option<Trigger>,
     /// Digits: least number of digits in the cluster (default 4). Token: least number of bytes (default 20).
@@ -324,6 +328,7 @@ impl RuleDef {
             severity: Severity::Low,
             confidence: 1.0,
             literals,
+            literals_begin_words: false,
             trigger: None,
             trigger_min: None,
             separators: String::new(),

@@ -249,6 +249,7 @@ fn gate_of(rules: &[CompiledRule], is_wanted: impl Fn(&CompiledRule) -> bool) ->
     Gate::build(wanted.iter().map(|(index, rule, literals)| GateRule {
         index: *index as u32,
         literals,
+        literals_begin_words: rule.def.literals_begin_words,
         phrases: rule.def.phrases.as_deref(),
         trigger: rule.def.trigger,
         trigger_min: trigger_min(&rule.def),

@@ -6,10 +6,12 @@ use regex_automata::meta::Regex;
 
 /// What may stand before a prompt: a time, the number of a step, who printed it, what a theme draws.
 const DECORATION: &str = concat!(
-    r"(?:(?:[^\x00-\x7f]{1,8}|\[[^\[\]\n]{1,40}\](?:[ \t]+\| )?|#[0-9]{1,4} [0-9.]{1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?",
+    r"(?:(?:[^\x00-\x7f]{1,8}|\[[^\[\]\n]{1,120}\](?:[ \t]+\| )?|#[0-9]{1,4} [0-9.]{1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?",
     r"|[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9:.,]{5,20}(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?: [0-9]{2}[OE]\+?)?",
     r"|(?:stdout|stderr)(?: [FP] |: )|remote: |[A-Za-z0-9_.-]{1,60} [A-Za-z0-9_./-]{1,40}\[[0-9]{1,8}\]:",
     r"|[A-Za-z_][A-Za-z0-9_.\[\]-]{0,80} \([a-z-]{4,20}\):",
+    // A pod of Kubernetes ends in five of the characters that never form a word, and its container follows.
+    r"|[a-z0-9][a-z0-9.-]{0,80}-[bcdfghjklmnpqrstvwxz2456789]{5} [a-z0-9][a-z0-9-]{0,62} ",
     r"|[A-Za-z][A-Za-z0-9_.-]{0,40}[ \t]+\| |[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [A-Za-z0-9_.-]{1,60} [A-Za-z0-9_./-]{1,40}(?:\[[0-9]{1,8}\])?:",
     r")[ \t]*){0,3}",
 );
