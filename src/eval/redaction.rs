@@ -36,11 +36,18 @@ pub(super) fn measure(
     let findings = judged.findings.iter();
     let taken: Vec<_> =
         findings.filter(|f| is_within(&f.category, PII) || is_within(&f.category, SECRETS)).collect();
-    let found: Vec<&Labelled> =
-        record.spans.iter().filter(|span| taken.iter().any(|found| overlaps(found, span))).collect();
-    if found.is_empty() {
+    if !record.spans.iter().any(|span| taken.iter().any(|found| overlaps(found, span))) {
         return Ok(Redaction::NOTHING);
     }
+    // A label that says only that something stands in the text has no bytes that could be left. And a secret is not found
+    // by the mail address in it.
+    let is_found = |span: &&Labelled| {
+        let family = record.kind.family().filter(|_| record.has_exact_spans);
+        family.is_some_and(|family| {
+            taken.iter().any(|found| is_within(&found.category, family) && overlaps(found, span))
+        })
+    };
+    let found: Vec<&Labelled> = record.spans.iter().filter(is_found).collect();
     let once = judge.redact(&record.text, record.role)?;
     let twice = judge.redact(&once, record.role)?;
     let kept = kept(&record.text, &once, &merge(taken.iter().map(|f| f.start..f.end).collect()));

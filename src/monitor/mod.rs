@@ -26,6 +26,7 @@ mod prepare;
 mod question;
 pub mod rules;
 mod scan;
+mod seams;
 mod session;
 mod strings;
 mod task;

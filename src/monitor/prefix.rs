@@ -66,12 +66,12 @@ pub(super) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
         let at = before.as_ptr() as usize - text.as_ptr() as usize;
         let Some((end, begin)) = between(before, &text[start..]) else { break };
         let end = at + end;
-        // A blank stays between the words; a carriage return is none that a phrase is looked for with.
-        if text[end..].starts_with('\r') {
-            joints.push(end + 2..start + begin);
-            joints.push(end..end + 1);
-        } else {
+        if text[end..].starts_with([' ', '\t', '\n']) {
             joints.push(end + 1..start + begin);
+        } else {
+            // No blank follows on the word, but a carriage return or the side of a box: the line end stays instead.
+            joints.push(start..start + begin);
+            joints.push(end..start - 1);
         }
         start = at;
     }
@@ -91,6 +91,8 @@ mod tests {
             ("    // a\n    // b\n    // c", "a b c"),
             ("+a\r\n+b", "a b"),
             ("│ a      │\n│ b │", "a b │"),
+            ("│ a│\n│ b│", "a b│"),
+            ("│ a│\r\n│ b", "a b"),
             ("     9\ta\n    10\tb", "a b"),
             ("     1→a\n     2→b", "a b"),
             ("a.md:1:a\na.md:2:b", "a b"),

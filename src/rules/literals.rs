@@ -355,9 +355,14 @@ mod tests {
 
     #[test]
     fn words_begin_behind_escapes() {
-        for (text, count) in
-            [(r"a\nabc", 1), (r"x\x0aabc", 1), (r"x\u000aabc \tABC", 2), (r"\u001b[38;5;12mabc", 1), (r"\nnnnnnnnnnnnnnnnnabc", 0), ("nabc", 0)]
-        {
+        for (text, count) in [
+            (r"a\nabc", 1),
+            (r"x\x0aabc", 1),
+            (r"x\u000aabc \tABC", 2),
+            (r"\u001b[38;5;12mabc", 1),
+            (r"\nnnnnnnnnnnnnnnnnabc", 0),
+            ("nabc", 0),
+        ] {
             assert_eq!(all(&["<abc"], text, 1 << 20).len(), count, "{text}");
         }
     }

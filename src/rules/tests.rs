@@ -167,7 +167,10 @@ fn problems_say_where_and_what() {
         ("literals = ['abc']\npattern = 'abc'\nroles = []", "roles"),
         ("trigger = 'separator'\npattern = 'a@b'", "separators"),
         ("literals = ['abc']\npattern = 'a{1000}{1000}{100}'", "repeats smaller"),
-        ("trigger = 'digits'\npattern = '1'\nliterals_begin_words = true", "only for a rule that has literals"),
+        (
+            "trigger = 'digits'\npattern = '1'\nliterals_begin_words = true",
+            "only for a rule that has literals",
+        ),
     ] {
         let error = compile(&rule(extra)).expect_err(extra).to_string();
         assert!(error.contains(wanted), "{extra}: {error}");

@@ -56,7 +56,7 @@ pub(super) static OPENER: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| known(&format!(r"^[ \t]*{WEAK_OPENERS}")));
 
 const WEAK_OPENERS: &str = concat!(
-    r"(?:(?:[-*•●⏺▶] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
+    r"(?:(?:[-*•●⏺▶>] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
     r"|(?:(?:[Oo]kay|[Oo]k|[Nn]ow|[Nn]ext|[Ff]irst|[Tt]hen)[,:]? )?(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|[Ll]et me|[Ll]et(?:'|’)s|[Ll]et us)",
     r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?)[ \t]+",
 );
