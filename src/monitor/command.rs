@@ -13,7 +13,7 @@ use regex_automata::meta::Regex;
 use self::patterns::{
     CALL, CONTINUATION_PROMPT, FAILED, FOLDER_PROMPT, FRAME_END, IN_CODE, LABEL, LIST_AFTER_PROGRAM,
     LIST_LABEL, LOG_HEAD, LOG_LABEL, LOGGED_LABEL, LOGGED_OPENER, MEMBER, OPENER, PROGRAM_AFTER_LIST,
-    PROGRAM_BEFORE_LIST, PROMPT, REPORT, REPORT_END, TAG, TRACE, WEAK_OPENER, WEAK_PROMPT,
+    PROGRAM_BEFORE_LIST, PROMPT, REPORT, REPORT_END, RIGHT_PROMPT, TAG, TRACE, WEAK_OPENER, WEAK_PROMPT,
 };
 use super::expected;
 
@@ -186,7 +186,7 @@ fn behind_prompt<'t>(
         let frame = FRAME_END.find(&line[at..]).filter(|_| line.trim_start().starts_with(['│', '┃']));
         let end = match line.trim_start().starts_with("TASK [") {
             true => line[at..].rfind(']'),
-            false => frame.map(|frame| frame.start()),
+            false => frame.or_else(|| RIGHT_PROMPT.find(&line[at..])).map(|tail| tail.start()),
         };
         let end = end.map_or(whole.end, |end| whole.start + at + end).max(trigger.start);
         return Some((quoted(text, whole.start + at..end, Form::Run, false), false));

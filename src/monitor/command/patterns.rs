@@ -112,6 +112,14 @@ pub(super) static CALL: LazyLock<Regex> =
 pub(super) static FRAME_END: LazyLock<Regex> =
     LazyLock::new(|| known(r"(?:[ \t]\([^()\n]{0,120}\))?[ \t]*[│┃][ \t]*$"));
 
+/// What a shell shows at the right edge of the terminal: a time, how long the last command took, whether it failed.
+pub(super) static RIGHT_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"[ ]{4,}(?:\[[^\[\]\n]{1,30}\]|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: [AP]M)?|(?:took )?[0-9.]{1,6}m?s",
+        r"|[✔✘✓✗][^\n]{0,40})[ \t]*$",
+    ))
+});
+
 /// The element of a logged tool call that holds a command.
 pub(super) static TAG: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(

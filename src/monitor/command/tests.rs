@@ -100,6 +100,9 @@ const CASES: &[(&str, &str, &str, Form)] = &[
     // Who printed it, and when.
     ("2026-01-01T10:00:00+0100 host sh[1]: + shred a", "shred", "shred a", Form::Run),
     ("2026/01/01 10:00:00 INFO  exec: shred a", "shred", "shred a", Form::Run),
+    ("u@h ~ % shred a                 [12:00]", "shred", "shred a", Form::Run),
+    ("❯ shred a      ✔ 0.2s 12:00:01", "shred", "shred a", Form::Run),
+    ("$ shred a      /", "shred", "shred a      /", Form::Run),
     ("web-5c9d8f7b6-x2k4q web + shred a", "shred", "shred a", Form::Run),
     ("[pod/web-5c9d8f7b6-x2k4q/a-rather-long-name-of-a-container] $ shred a", "shred", "shred a", Form::Run),
     ("[build/test]   | + shred a", "shred", "shred a", Form::Run),

@@ -582,7 +582,10 @@ fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
             files.push(url.with_text(name.to_owned()));
         }
     }
+    // Each of curl's `-o` is for one address; what is left over is printed.
+    let is_printed = matches!(program, "curl" | "curlie") && !by_name && addresses(arguments) > files.len();
     if files.is_empty()
+        || is_printed
         || files.iter().any(|file| matches!(file.text.as_str(), "-" | "/dev/stdout" | "/dev/fd/1"))
     {
         return None;
@@ -595,6 +598,16 @@ fn saved_to(program: &str, argv: &[Argument]) -> Option<Vec<Argument>> {
         }
     }
     Some(files)
+}
+
+/// How many addresses curl is to fetch: those that are no value of an option.
+fn addresses(arguments: &[Argument]) -> usize {
+    let is_flag = |text: &str| {
+        text.strip_prefix('-').is_none_or(|flags| flags.bytes().all(|b| b"fsSLkgqvi46#NRJ".contains(&b)))
+    };
+    let follows_value = |at: usize| at == 0 || is_flag(&arguments[at - 1].text);
+    let is_address = |text: &str| ["http://", "https://", "ftp://"].iter().any(|one| text.starts_with(one));
+    arguments.iter().enumerate().filter(|(at, one)| is_address(&one.text) && follows_value(*at)).count()
 }
 
 /// Whether a word is a cluster of short options, not a value such as `-H'Name: x'`.
