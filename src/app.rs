@@ -32,8 +32,8 @@ use crate::grpc::{
 use crate::http::{self, Adapters, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
-use crate::monitor::MonitorPreparer;
-use crate::policy::{Live, Reload, Sources};
+use crate::monitor::{MonitorPreparer, Plan, warm_beside};
+use crate::policy::{DEFAULT_POLICY, Live, Reload, Sources};
 use crate::store::{self, IncidentStore, IncidentWriter, RuleCounter, StoreError, WriterHooks};
 use crate::telemetry::{
     self, AuditDropped, IncidentsUnwritten, LoggingError, Metrics, MetricsHandle, PolicyLoaded,
@@ -522,6 +522,9 @@ impl Background {
                 self.shared.declare(&snapshot);
                 self.shared.auth.warn_of_missing(snapshot.policies());
                 PolicyLoaded { revision: snapshot.revision() }.emit(&self.shared.metrics);
+                if let Some(plan) = Plan::of(&snapshot, DEFAULT_POLICY) {
+                    warm_beside(plan);
+                }
             }
             None => {
                 if let Some(rejected) = self.shared.live.rejected() {

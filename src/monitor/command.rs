@@ -12,7 +12,7 @@ use regex_automata::meta::Regex;
 
 use self::patterns::{
     CALL, CONTINUATION_PROMPT, FAILED, FOLDER_PROMPT, FRAME_END, IN_CODE, LABEL, LIST_AFTER_PROGRAM,
-    LIST_LABEL, LOG_HEAD, LOG_LABEL, LOGGED_LABEL, LOGGED_OPENER, MEMBER, OPENER, PROGRAM_AFTER_LIST,
+    LIST_LABEL, LOG_HEAD, LOG_LABEL, LOGGED_LABEL, LOGGED_OPENER, MEMBER, OPENER, PLACE, PROGRAM_AFTER_LIST,
     PROGRAM_BEFORE_LIST, PROMPT, REPORT, REPORT_END, RIGHT_PROMPT, TAG, TRACE, WEAK_OPENER, WEAK_PROMPT,
 };
 use super::expected;
@@ -86,7 +86,8 @@ pub(super) fn around<'t>(text: &'t str, line: usize, trigger: Range<usize>) -> O
         return None;
     }
     let line_text = &text[whole.clone()];
-    let is_frame = line_text.trim_start().starts_with(['│', '┃', '|']);
+    // The line that a build of an image failed at is shown with its number, and it was run.
+    let is_frame = line_text.trim_start().starts_with(['│', '┃', '|']) || line_text.contains(" | >>> RUN ");
     let is_run = is_frame && [&OPENER, &PROMPT].into_iter().any(|regex| regex.is_match(line_text));
     let is_shown = !is_run && listing(line_text).is_some_and(|at| start + at <= trigger.start);
     let in_call = in_list(text, &whole, &trigger)
@@ -184,9 +185,12 @@ fn behind_prompt<'t>(
     });
     if let Some(at) = folder.or_else(|| of(&PROMPT)).or_else(|| of(&OPENER)) {
         let frame = FRAME_END.find(&line[at..]).filter(|_| line.trim_start().starts_with(['│', '┃']));
-        let end = match line.trim_start().starts_with("TASK [") {
-            true => line[at..].rfind(']'),
-            false => frame.or_else(|| RIGHT_PROMPT.find(&line[at..])).map(|tail| tail.start()),
+        let tail = || PLACE.find(&line[at..]).or(frame).or_else(|| RIGHT_PROMPT.find(&line[at..]));
+        let end = match line.trim_start() {
+            task if task.starts_with("TASK [") => line[at..].rfind(']'),
+            build if build.starts_with("ERROR: process ") => line[at..].rfind("\" did not complete"),
+            build if build.starts_with("> [") => line[at..].trim_end().strip_suffix(':').map(str::len),
+            _ => tail().map(|tail| tail.start()),
         };
         let end = end.map_or(whole.end, |end| whole.start + at + end).max(trigger.start);
         return Some((quoted(text, whole.start + at..end, Form::Run, false), false));
@@ -536,7 +540,11 @@ fn is_bare(before: &str) -> bool {
     let last = before.rsplit(['|', ';', '&', '(', '\n']).next().unwrap_or(before);
     let has_operator = last.len() < before.len();
     let mut words = last.split_ascii_whitespace().skip_while(|word| is_wrapper(word));
-    let is_prefix = words.next().is_none_or(|program| PROGRAMS.contains(&program));
+    let is_shell = |word: &str| {
+        word.starts_with('/') && ["/sh", "/bash", "/zsh", "/dash"].iter().any(|name| word.ends_with(name))
+    };
+    let is_prefix = last.split_ascii_whitespace().next().is_some_and(is_shell)
+        || words.next().is_none_or(|program| PROGRAMS.contains(&program));
     let first = before.split_ascii_whitespace().next().unwrap_or_default();
     // Prose has operators too, such as a semicolon; a command begins with a word in lower case that is no article.
     let begins = first.bytes().all(|b| {

@@ -24,6 +24,9 @@ static SOME_RIGHTS: LazyLock<Regex> =
 static ALL_RIGHTS: LazyLock<Regex> =
     LazyLock::new(|| known(r"(?:NOPASSWD|PASSWD|\))[ \t]{0,3}:?[ \t]{0,3}ALL\b"));
 
+/// A program that gets what is left of processes that crash.
+static PROGRAM_OF_CORES: LazyLock<Regex> = LazyLock::new(|| known(r"[\x22\x27\s]\\?\|[ \t]{0,4}/"));
+
 /// What `find` narrows a search by.
 const FILTERS: &[&str] = &[
     "-name", "-iname", "-type", "-path", "-regex", "-mtime", "-mmin", "-atime", "-ctime", "-newer", "-size",
@@ -50,6 +53,13 @@ pub(super) fn is_doubtful(category: &Category, effect: &Effect, command: &str) -
             let is_below = target.split('/').filter(|part| !part.is_empty()).count() >= 2;
             is_below && effect.argv.iter().any(|word| FILTERS.contains(&word.text.as_str()))
         }
+        // A pattern for files; only behind a bar it names a program.
+        EffectKind::WritePath if target == "/proc/sys/kernel/core_pattern" => {
+            !PROGRAM_OF_CORES.is_match(command)
+        }
+        // One setting of a service, changed in its place.
+        EffectKind::WritePath if target.starts_with("/etc/ssh/sshd_config") => effect.program == "sed",
+        EffectKind::DeletePath if target.starts_with("/boot/") => true,
         EffectKind::WritePath if target.starts_with("/etc/sudoers.d/") => {
             SOME_RIGHTS.is_match(command) && !ALL_RIGHTS.is_match(command)
         }

@@ -33,6 +33,7 @@ mod task;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod warm;
 
 pub use config::StreamsConfig;
 pub use event::{
@@ -45,3 +46,4 @@ pub use plan::{Plan, PolicyPlan};
 pub use prepare::{MonitorPreparer, PreparedMonitor};
 pub use session::Session;
 pub use task::{Broken, Ending, Incoming, Surroundings, decision_of_session, drive, now};
+pub use warm::warm_beside;

@@ -14,7 +14,9 @@ use crate::cli::context::Context;
 use crate::grpc::Identity;
 use crate::grpc::monitor_client::watch_here;
 use crate::grpc::stream_monitor::Monitor;
+use crate::monitor::{Plan, warm_beside};
 use crate::pb::v1;
+use crate::policy::DEFAULT_POLICY;
 
 /// How long the end waits until incidents and records are written.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -37,6 +39,9 @@ impl Local {
         if monitor.live.snapshot().is_none() {
             let why = monitor.live.rejected().map(|rejected| rejected.problems.join("\n"));
             return Err(Failure::configuration(why.unwrap_or_else(|| "no usable policy".to_owned())));
+        }
+        if let Some(plan) = monitor.live.snapshot().and_then(|snapshot| Plan::of(&snapshot, DEFAULT_POLICY)) {
+            warm_beside(plan);
         }
         Ok(Self { monitor })
     }

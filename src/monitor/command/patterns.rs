@@ -26,7 +26,7 @@ const LEVEL: &str = concat!(
 /// comments and quotations too, so it counts only behind a user, a folder or the name of a shell.
 pub(super) static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     let prompt = concat!(
-        r"(?:\([^()]{1,40}\) ?)?(?:",
+        r"(?:\([^()]{1,40}\) ?)?(?:@[A-Za-z0-9_-]{1,40} ➜ [~/][^$\n]{0,80}\$[ \t]+|",
         r"(?:\[[^\[\]]{1,80}\] ?|[A-Za-z0-9_.@~:/\\-]{1,80} ?)?(?:[$❯➜»λ›▸]|\$>)(?:[ \t]+|$)",
         r"|[^❯\n]{0,80}❯[ \t]+",
         r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}:[A-Za-z0-9_.~/-]{0,80}[$#]",
@@ -35,6 +35,8 @@ pub(super) static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
         r"|[~/][A-Za-z0-9_./-]{0,80} ?|(?:ba|z|k|da)?sh-[0-9.]{1,8})(?:[#%](?:[ \t]+|$)|> )",
         r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9_.-]{1,60}[ :][^$\n]{0,80}\$[ \t]+",
         r"|[A-Za-z0-9_./@:~-]{1,60} [A-Za-z0-9_:-]{1,40}\$[ \t]+",
+        r"|[A-Za-z0-9_-]{1,40} [~/][A-Za-z0-9_./-]{0,80}(?: \([^()\n]{1,60}\))? \$[ \t]+",
+        r"|\+{1,4} ?\(?[A-Za-z0-9_./-]{1,80}:[0-9]{1,6}[)>:]{1,2}[ \t]+",
         r"|In \[[0-9]{1,5}\]: ?[!%]|mysql> \\! |\(gdb\) shell ",
         r"|PS [^>\n]{0,80}> ?|[A-Za-z]:\\[^>\n]{0,80}> ?)[ \t]*",
     );
@@ -44,9 +46,9 @@ pub(super) static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
 /// What builds, agents and terminals print before a command that they run.
 pub(super) static OPENER: LazyLock<Regex> = LazyLock::new(|| {
     let opener = concat!(
-        r"(?:##\[command\]|##\[group\]Run |#[0-9]{1,4} \[[^\[\]\n]{1,40}\] RUN |Step [0-9]{1,4}/[0-9]{1,4} : RUN |\[(?:exec|cmd|command|shell|run)\] ",
+        r"(?:(?:##)?\[command\]|##\[group\]Run |#[0-9]{1,4} \[[^\[\]\n]{1,40}\] RUN |Step [0-9]{1,4}/[0-9]{1,4} : RUN |\[(?:exec|cmd|command|shell|run)\] ",
         r"|npm (?:ERR!|error|verb|info) (?:command (?:(?:/bin/)?(?:ba)?sh -c )?|lifecycle [^ \n]{1,80}: )|TASK \[(?:[A-Za-z0-9_. -]{1,60} : )?(?:shell|command|raw) ?: ?",
-        r"|:!",
+        r"|:!|ERROR: process \x22/bin/(?:ba)?sh -c |> \[[^\[\]\n]{1,40}\] RUN |[0-9]{1,4} \| >>> RUN ",
         r"|[•●⏺] Ran |(?:[│┃|][ \t]*)?[✔✓✗✘⊷?][ \t]+(?:Shell|Bash)[ \t]+|\|[ \t]+Bash[ \t]{2,}|Every [0-9.]{1,6}s: )[ \t]*",
     );
     known(&format!(r"^[ \t]*(?:{DECORATION})?{opener}"))
@@ -56,7 +58,7 @@ pub(super) static OPENER: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) static WEAK_OPENER: LazyLock<Regex> = LazyLock::new(|| known(&format!(r"^[ \t]*{WEAK_OPENERS}")));
 
 const WEAK_OPENERS: &str = concat!(
-    r"(?:(?:[-*•●⏺▶>] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
+    r"(?:(?:[-*•●⏺▶>] ?)?(?:RUN|CMD|Run|Ran|Running(?: command)?|Executing(?: command)?|exec)|~|>>|==>|-->|\[[0-9]{1,4}/[0-9]{1,4}\]",
     r"|(?:(?:[Oo]kay|[Oo]k|[Nn]ow|[Nn]ext|[Ff]irst|[Tt]hen)[,:]? )?(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|[Ll]et me|[Ll]et(?:'|’)s|[Ll]et us)",
     r" (?:(?:now|just|first|also|simply|try to) ){0,2}(?:run|execute|try):?)[ \t]+",
 );
@@ -118,6 +120,13 @@ pub(super) static RIGHT_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
         r"[ ]{4,}(?:\[[^\[\]\n]{1,30}\]|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: [AP]M)?|(?:took )?[0-9.]{1,6}m?s",
         r"|[✔✘✓✗][^\n]{0,40})[ \t]*$",
     ))
+});
+
+/// What an agent writes behind a command: where it runs, and why.
+pub(super) static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"[ \t]+\[(?:current working directory|in) [^\[\]\n]{1,160}\](?:[ \t]\([^()\n]{0,120}\))?[ \t]*←?[ \t]*[│┃]?[ \t]*$",
+    )
 });
 
 /// The element of a logged tool call that holds a command.

@@ -41,7 +41,7 @@ impl Ids for Counting {
 }
 
 /// A plan under the built-in policy with `streams` of a file over it.
-fn plan(streams: &str) -> Arc<Plan> {
+pub(in crate::monitor) fn plan(streams: &str) -> Arc<Plan> {
     let source = Source { file: "p.yaml", text: &format!("name: p\nstreams:\n  cooldown: 60s\n{streams}") };
     let set = compile(&[source], &Vocabulary::default()).unwrap_or_else(|problems| panic!("{problems}"));
     let policy = PolicyPlan::compile(set.get("p").expect("is there")).expect("patterns compile");
