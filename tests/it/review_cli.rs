@@ -166,6 +166,17 @@ async fn submissions_are_triaged_from_a_terminal() {
     };
     let good = upload("notes.zip");
     let bad = upload("bad.zip");
+    // A folder is told by its name, as in this process, and its files by their paths in it.
+    fs::create_dir(folder.path().join("other")).expect("made");
+    fs::copy(folder.path().join("notes/SKILL.md"), folder.path().join("other/SKILL.md")).expect("copied");
+    let here = run_in(folder.path(), &["review", "other", "--json"], b"").json();
+    let there =
+        run_in(folder.path(), &["review", "other", "--server", &url, "--dry-run", "--json"], b"").json();
+    assert_eq!(here["checks"]["manifest"]["findings"][0]["ruleId"], "manifest.name-folder");
+    for told in ["ruleId", "file"] {
+        let of = |review: &Value| review["checks"]["manifest"]["findings"][0][told].clone();
+        assert_eq!(of(&there), of(&here), "{told}");
+    }
     let id = |of: &Value, key: &str| of[key].as_str().expect("an id").to_owned();
     let (good_id, bad_id, entity) =
         (id(&good, "submissionId"), id(&bad, "submissionId"), id(&good, "entityId"));

@@ -17,6 +17,10 @@ use crate::decision::BundleKind;
 const LEFT_OUT: [&str; 3] = [".git", ".hg", ".svn"];
 /// Most files and folders in a folder; past this somebody has named the wrong one.
 const WALKED_MAX: usize = 100_000;
+/// Longest name of a folder that files are put in, and longest path of those files, in bytes: longer ones would be refused
+/// for it.
+const FOLDER_BYTES_MAX: usize = 100;
+const IN_FOLDER_BYTES_MAX: usize = 900;
 /// Mode of a link, as in `stat.h`.
 const LINK_MODE: u32 = 0o120_777;
 
@@ -33,21 +37,26 @@ pub(super) struct Bundle {
     pub(super) prefix: String,
     /// Name of the folder that was packed; empty for anything else.
     pub(super) folder: String,
+    /// Whether the archive holds that folder, and its files in it, rather than the files alone.
+    pub(super) is_in_folder: bool,
     /// What was left out of a folder.
     pub(super) left_out: Vec<String>,
 }
 
 impl Bundle {
-    /// Opens an archive, or packs a folder or a document into a file that nobody else sees.
+    /// Opens an archive, or packs a folder or a document into a file that nobody else sees. What is going to be sent tells by its
+    /// paths what the folder of a skill is called.
     pub(super) fn open(
         path: &Path,
         temporary: &Path,
         limits: &ArchiveLimits,
+        is_sent: bool,
         progress: &mut Progress,
     ) -> Result<Self, Failure> {
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
         if metadata.is_dir() {
-            return pack_folder(path, temporary, progress);
+            let depth_max = if is_sent { limits.depth_max } else { 0 };
+            return pack_folder(path, temporary, depth_max, progress);
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
             return pack_document(path, temporary);
@@ -62,7 +71,8 @@ impl Bundle {
             .map(|archive| archive.entries().iter().map(|entry| entry.path.clone()).collect())
             .unwrap_or_default();
         let (prefix, folder) = (String::new(), String::new());
-        Ok(Self { file, size: source.len(), paths, prefix, folder, left_out: Vec::new() })
+        let (left_out, is_in_folder) = (Vec::new(), false);
+        Ok(Self { file, size: source.len(), paths, prefix, folder, is_in_folder, left_out })
     }
 
     /// The bytes at any offset.
@@ -106,18 +116,33 @@ struct Walked {
     metadata: fs::Metadata,
 }
 
-fn pack_folder(folder: &Path, temporary: &Path, progress: &mut Progress) -> Result<Bundle, Failure> {
+/// Packs a folder: a skill into a folder of its name where its paths are then at most `depth_max` names long.
+fn pack_folder(
+    folder: &Path,
+    temporary: &Path,
+    depth_max: usize,
+    progress: &mut Progress,
+) -> Result<Bundle, Failure> {
     let (mut walked, mut left_out) = (Vec::new(), Vec::new());
     walk(folder, "", &mut walked, &mut left_out)?;
     if walked.is_empty() {
         return Err(Failure::data(format_args!("{}: holds no file", folder.display())));
     }
     walked.sort_by(|a, b| a.name.cmp(&b.name));
+    // By its real name, since `.` says none.
+    let real = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
+    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let has_room =
+        |one: &Walked| one.name.split('/').count() < depth_max && one.name.len() <= IN_FOLDER_BYTES_MAX;
+    let is_in_folder = is_plain(&name)
+        && walked.iter().any(|one| one.name.eq_ignore_ascii_case("SKILL.md"))
+        && walked.iter().all(has_room);
     let total: u64 = walked.iter().map(|one| one.metadata.len()).sum();
     let mut packer = Packer::new(unseen_file(temporary)?);
     let mut done = 0;
     for one in &walked {
-        add(&mut packer, one).map_err(|error| match error {
+        let at = if is_in_folder { format!("{name}/{}", one.name) } else { one.name.clone() };
+        add(&mut packer, one, &at).map_err(|error| match error {
             PackError::Io(error) => unreadable(&one.path, &error),
             error => Failure::data(format_args!("{}: {error}", one.path.display())),
         })?;
@@ -125,10 +150,15 @@ fn pack_folder(folder: &Path, temporary: &Path, progress: &mut Progress) -> Resu
         progress.bytes("packing", done, total);
     }
     let paths = walked.into_iter().map(|one| one.name).collect();
-    // By its real name, since `.` says none.
-    let real = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
-    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    Ok(Bundle { left_out, folder: name, ..packed(packer, paths, prefix_of(folder))? })
+    Ok(Bundle { left_out, folder: name, is_in_folder, ..packed(packer, paths, prefix_of(folder))? })
+}
+
+/// Whether a folder may be called so in any archive: not like a device of Windows, which have three or four characters.
+fn is_plain(name: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let start = name.get(..3).unwrap_or_default().to_ascii_lowercase();
+    let is_device = name.len() <= 4 && ["con", "prn", "aux", "nul", "com", "lpt"].contains(&start.as_str());
+    !name.is_empty() && name.len() <= FOLDER_BYTES_MAX && name.bytes().all(is_known) && !is_device
 }
 
 fn pack_document(document: &Path, temporary: &Path) -> Result<Bundle, Failure> {
@@ -137,7 +167,8 @@ fn pack_document(document: &Path, temporary: &Path) -> Result<Bundle, Failure> {
     let metadata = fs::metadata(document).map_err(|error| unreadable(document, &error))?;
     let one = Walked { path: document.to_owned(), name: name.to_owned(), metadata };
     let mut packer = Packer::new(unseen_file(temporary)?);
-    add(&mut packer, &one).map_err(|error| Failure::data(format_args!("{}: {error}", document.display())))?;
+    add(&mut packer, &one, name)
+        .map_err(|error| Failure::data(format_args!("{}: {error}", document.display())))?;
     let folder = document.parent().map(prefix_of).unwrap_or_default();
     packed(packer, vec![one.name], folder)
 }
@@ -146,22 +177,24 @@ fn packed(packer: Packer<File>, paths: Vec<String>, prefix: String) -> Result<Bu
     let mut file = packer.finish().map_err(Failure::data)?;
     let size = file.seek(SeekFrom::End(0)).and_then(|size| file.rewind().map(|()| size));
     let size = size.map_err(Failure::internal)?;
-    Ok(Bundle { size, file, paths, prefix, folder: String::new(), left_out: Vec::new() })
+    let (folder, left_out) = (String::new(), Vec::new());
+    Ok(Bundle { size, file, paths, prefix, folder, is_in_folder: false, left_out })
 }
 
-fn add(packer: &mut Packer<File>, one: &Walked) -> Result<(), PackError> {
+/// Adds a file or link under a path.
+fn add(packer: &mut Packer<File>, one: &Walked, path: &str) -> Result<(), PackError> {
     let kind = one.metadata.file_type();
     if kind.is_symlink() {
         // The gate says what it thinks of links; following one could lead anywhere.
         let target = fs::read_link(&one.path)?;
-        return packer.add(&one.name, LINK_MODE, &mut target.as_os_str().as_encoded_bytes());
+        return packer.add(path, LINK_MODE, &mut target.as_os_str().as_encoded_bytes());
     }
     if !kind.is_file() {
         // A socket or a device is named and never opened.
-        return packer.add(&one.name, one.metadata.mode(), &mut io::empty());
+        return packer.add(path, one.metadata.mode(), &mut io::empty());
     }
     let mut file = File::open(&one.path)?;
-    packer.add_file(&one.name, one.metadata.mode() & 0o111 != 0, &mut file as &mut dyn Read)
+    packer.add_file(path, one.metadata.mode() & 0o111 != 0, &mut file as &mut dyn Read)
 }
 
 fn walk(
@@ -258,7 +291,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().expect("a folder");
         let read = || {
             let limits = ArchiveLimits::default();
-            let bundle = Bundle::open(folder.path(), elsewhere.path(), &limits, &mut Progress::new());
+            let bundle = Bundle::open(folder.path(), elsewhere.path(), &limits, false, &mut Progress::new());
             let mut bundle = bundle.expect("packed");
             let mut bytes = Vec::new();
             bundle.file.read_to_end(&mut bytes).expect("read");
@@ -272,6 +305,36 @@ mod tests {
         let refused = Archive::open(bytes.as_slice(), &ArchiveLimits::default()).expect_err("a link");
         assert_eq!(refused.rule.id(), "archive.symlink");
         assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn a_skill_is_sent_in_a_folder_of_its_name_where_that_can_be() {
+        let around = tempfile::tempdir().expect("a folder");
+        let limits = ArchiveLimits::default();
+        let deep = "d/".repeat(limits.depth_max - 1) + "a.txt";
+        for (name, files, is_sent, wanted) in [
+            ("notes", &["SKILL.md", "a/b.txt"][..], true, "notes/SKILL.md"),
+            ("notes-2", &["SKILL.md"], false, "SKILL.md"),
+            ("con", &["SKILL.md"], true, "SKILL.md"),
+            ("my notes", &["SKILL.md"], true, "SKILL.md"),
+            ("outer", &["inner/SKILL.md"], true, "inner/SKILL.md"),
+            ("deep", &["SKILL.md", &deep], true, "SKILL.md"),
+        ] {
+            for file in files {
+                let at = around.path().join(name).join(file);
+                fs::create_dir_all(at.parent().expect("a folder")).expect("made");
+                fs::write(at, "x").expect("written");
+            }
+            let folder = around.path().join(name);
+            let packed = Bundle::open(&folder, around.path(), &limits, is_sent, &mut Progress::new());
+            let packed = packed.expect("packed");
+            let source = packed.source().expect("bytes");
+            let archive = Archive::open(&source, &limits).expect("an archive");
+            assert!(archive.entries().iter().any(|entry| entry.path == wanted), "{name}");
+            assert_eq!(packed.is_in_folder, wanted.starts_with(name), "{name}");
+            // What it holds is called as before.
+            assert!(packed.paths.iter().any(|path| path == files[0]), "{name}");
+        }
     }
 
     #[test]

@@ -110,7 +110,8 @@ pub(super) fn run(
     let settings = context.settings()?;
     let limits = settings.bundles.limits();
     let mut progress = Progress::new();
-    let bundle = Bundle::open(&arguments.path, &context.temporary_folder(), &limits, &mut progress)?;
+    let (temporary, is_sent) = (context.temporary_folder(), arguments.server.is_some());
+    let bundle = Bundle::open(&arguments.path, &temporary, &limits, is_sent, &mut progress)?;
     progress.clear();
     for name in &bundle.left_out {
         output.note(format_args!("left out: {}", line(name, 300)));

@@ -36,6 +36,7 @@ pub(super) fn review(
         ..Default::default()
     };
     let total = bundle.size;
+    let folder = if bundle.is_in_folder { format!("{}/", bundle.folder) } else { String::new() };
     // A line of its own: the call has the one of the caller only after it.
     let mut line = Progress::new();
     let on_sent = move |sent| line.bytes("uploading", sent, total);
@@ -45,7 +46,7 @@ pub(super) fn review(
         matches!(review.status(), PendingInline | PendingLlm) && hold_sentence(review.hold_reason()).is_none()
     };
     if !arguments.wait || !is_running(&review) {
-        return Ok(review);
+        return Ok(named_from(review, &folder));
     }
     output.note(format_args!("submission {}: {}", review.submission_id, status_name(review.status())));
     let request =
@@ -62,5 +63,58 @@ pub(super) fn review(
     review.coverage = submission.coverage;
     review.capabilities = submission.capabilities;
     review.unjudged = submission.unjudged;
-    Ok(review)
+    Ok(named_from(review, &folder))
+}
+
+/// A review with the paths of files as they are in the folder that was packed, which stands before them in the archive.
+fn named_from(mut review: v1::ReviewBundleResponse, folder: &str) -> v1::ReviewBundleResponse {
+    let strip = |path: &mut String| {
+        if let Some(rest) = path.strip_prefix(folder) {
+            *path = rest.to_owned();
+        }
+    };
+    if let Some(checks) = &mut review.checks {
+        let results =
+            [&mut checks.archive, &mut checks.manifest, &mut checks.static_security, &mut checks.quality];
+        let inline = results.into_iter().flatten().flat_map(|result| &mut result.findings);
+        let of_model = checks.llm_review.iter_mut().flat_map(|review| &mut review.findings);
+        inline.chain(of_model).for_each(|finding| strip(&mut finding.file));
+    }
+    review.coverage.iter_mut().for_each(|file| strip(&mut file.path));
+    review.capabilities.iter_mut().for_each(|capability| strip(&mut capability.file));
+    review
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_as_in_the_folder_that_was_packed() {
+        let finding = |file: &str| v1::CheckFinding { file: file.to_owned(), ..Default::default() };
+        let result = |file: &str| v1::CheckResult { findings: vec![finding(file)], ..Default::default() };
+        let review = v1::ReviewBundleResponse {
+            checks: Some(v1::BundleChecks {
+                manifest: Some(result("notes/SKILL.md")),
+                llm_review: Some(v1::LlmReview {
+                    findings: vec![finding("notes/a/notes/b.sh")],
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }),
+            coverage: vec![v1::FileCoverage {
+                path: "notes/a.zip!/notes/b".to_owned(),
+                ..Default::default()
+            }],
+            capabilities: vec![v1::Capability { file: "notes/run.py".to_owned(), ..Default::default() }],
+            ..Default::default()
+        };
+        let told = named_from(review.clone(), "notes/");
+        let checks = told.checks.expect("checks");
+        assert_eq!(checks.manifest.expect("a check").findings[0].file, "SKILL.md");
+        assert_eq!(checks.llm_review.expect("a review").findings[0].file, "a/notes/b.sh");
+        assert_eq!(told.coverage[0].path, "a.zip!/notes/b");
+        assert_eq!(told.capabilities[0].file, "run.py");
+        assert_eq!(named_from(review.clone(), ""), review);
+    }
 }
