@@ -40,12 +40,12 @@ pub use weigh::Terms;
 
 use crate::decision::Category;
 use crate::detect::Scanner;
-use crate::detect::redact::{Placeholders, redact_plain};
+use crate::detect::redact::{Placeholders, redact_lines};
 use crate::rules::Surface;
 
 /// A text that tells of a bundle, of a model, a person or the bundle itself, without the credentials and personal data that
-/// it may quote. Addresses on the network stay: whom a bundle talks to is what a review is about.
+/// it may quote. Addresses on the network stay: whom a bundle talks to is what a review is about. Lines stay where they are.
 pub fn mask(scanner: &Scanner, text: &str) -> String {
     let is_wanted = |category: &Category| !["pii.ip", "pii.url"].iter().any(|kept| category.is_within(kept));
-    redact_plain(scanner, text, Surface::Document, &mut Placeholders::default(), is_wanted)
+    redact_lines(scanner, text, Surface::Document, &mut Placeholders::default(), is_wanted)
 }

@@ -98,20 +98,69 @@ pub fn redact_plain(
     placeholders: &mut Placeholders,
     is_wanted: impl Fn(&Category) -> bool,
 ) -> String {
-    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
-    let find = |text: &str| -> Result<Vec<Secret>, ScanStop> {
-        let request = Request { text, plugins, role: None, surface: Some(surface) };
-        let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
-        let found = scanned.findings.iter().filter(|found| !found.range.is_empty());
-        let found = found.filter(|found| is_wanted(&found.info.category)).map(|found| Secret {
-            range: found.range.clone(),
-            category: found.info.category.clone(),
-            severity: found.info.severity,
-        });
-        Ok(found.collect())
+    let find = |text: &str| found(scanner, text, surface, &is_wanted);
+    masked(text, placeholders, find)
+}
+
+/// The same for a text whose lines are told by their numbers: what spans lines is replaced in each of them, so that the text
+/// has as many lines as before.
+pub fn redact_lines(
+    scanner: &Scanner,
+    text: &str,
+    surface: Surface,
+    placeholders: &mut Placeholders,
+    is_wanted: impl Fn(&Category) -> bool,
+) -> String {
+    let find = |text: &str| {
+        let found = found(scanner, text, surface, &is_wanted)?;
+        Ok(found.iter().flat_map(|secret| of_lines(text, secret)).collect())
     };
+    masked(text, placeholders, find)
+}
+
+fn masked(
+    text: &str,
+    placeholders: &mut Placeholders,
+    find: impl Fn(&str) -> Result<Vec<Secret>, ScanStop>,
+) -> String {
     let masked = find(text).and_then(|secrets| redact(text, false, secrets, placeholders, find));
     masked.unwrap_or_else(|ScanStop| "[REDACTED]".to_owned())
+}
+
+/// The credentials and personal data of a plain text whose category `is_wanted`.
+fn found(
+    scanner: &Scanner,
+    text: &str,
+    surface: Surface,
+    is_wanted: &impl Fn(&Category) -> bool,
+) -> Result<Vec<Secret>, ScanStop> {
+    let plugins = scanner.rules().plugin_bits([SECRETS, PII]);
+    let request = Request { text, plugins, role: None, surface: Some(surface) };
+    let scanned = scanner.scan(request, &Budget::UNLIMITED)?;
+    let found = scanned.findings.iter().filter(|found| !found.range.is_empty());
+    let found = found.filter(|found| is_wanted(&found.info.category)).map(|found| Secret {
+        range: found.range.clone(),
+        category: found.info.category.clone(),
+        severity: found.info.severity,
+    });
+    Ok(found.collect())
+}
+
+/// The parts of a secret that stand in lines of their own, without the ends of those lines.
+fn of_lines(text: &str, secret: &Secret) -> Vec<Secret> {
+    let Some(value) = text.get(secret.range.clone()).filter(|value| value.contains(['\n', '\r'])) else {
+        return vec![secret.clone()];
+    };
+    let mut at = secret.range.start;
+    let mut parts = Vec::new();
+    for line in value.split_inclusive(['\n', '\r']) {
+        let end = at + line.trim_end_matches(['\n', '\r']).len();
+        if end > at {
+            parts.push(Secret { range: at..end, ..secret.clone() });
+        }
+        at += line.len();
+    }
+    parts
 }
 
 /// Where the credentials and personal data of a plain text stand, with further places of the same credentials; merged,
@@ -308,6 +357,19 @@ mod tests {
             let at = text.find(secret).expect("is there");
             assert_eq!(once(text, true, &[(at..at + secret.len(), "pii.email")]), wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn what_spans_lines_is_taken_out_of_each() {
+        let secret = |range| Secret {
+            range,
+            category: Category::new("secrets.private_key"),
+            severity: Severity::Critical,
+        };
+        let text = "a\nKEY\r\n\r\nabc\nEND, b\n";
+        let ranges: Vec<_> = of_lines(text, &secret(2..17)).into_iter().map(|part| part.range).collect();
+        assert_eq!(ranges, [2..5, 9..12, 13..17]);
+        assert_eq!(of_lines(text, &secret(9..12)).len(), 1);
     }
 
     #[test]

@@ -153,22 +153,49 @@ fn finish(unpack: Unpack<'_>, names: &[&str], hash: &[u8], scales: &Scales<'_>) 
     for finding in results.into_iter().flat_map(|result| &mut result.findings) {
         finding.snippet = mask(scales.scanner(), &finding.snippet);
     }
+    name_plainly(&mut inspection, scales.scanner());
+    let checks = &mut inspection.checks;
     checks.template_placeholders = placeholders;
     checks.template_recommendation = advice;
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.root = checked.root;
     tree.primary = checked.primary;
     inspection.manifest = checked.manifest;
-    // What is listed of a bundle is shown to many; a credential in it is found above, and told nowhere.
+    // What is listed of a bundle is shown to many; a credential in it is found above, and told nowhere. The description is
+    // prose of a person, as lines of files are.
     let Manifest { name, version, description } = &mut inspection.manifest;
-    for text in [name, version, description] {
+    for text in [name, version] {
         *text = without_secrets(scales.scanner(), text);
     }
+    *description = mask(scales.scanner(), description);
     inspection.tree = Some(tree);
     inspection
 }
 
-/// A text of the manifest without the credentials in it.
+/// Takes the credentials out of the paths that are told. Personal data in them stays: by its path a file is found again.
+fn name_plainly(inspection: &mut Inspection, scanner: &Scanner) {
+    let checks = &mut inspection.checks;
+    let results =
+        [&mut checks.archive, &mut checks.manifest, &mut checks.static_security, &mut checks.quality];
+    let findings = results.into_iter().flat_map(|result| &mut result.findings).map(|one| &mut one.file);
+    let files = inspection.coverage.iter_mut().map(|file| &mut file.path);
+    let capabilities = inspection.capabilities.iter_mut().map(|one| &mut one.file);
+    for path in findings.chain(files).chain(capabilities).filter(|path| has_room_for_a_key(path)) {
+        *path = without_secrets(scanner, path);
+    }
+}
+
+/// Whether a path has a name in it that is as long and as mixed as keys are; hardly any has.
+fn has_room_for_a_key(path: &str) -> bool {
+    const KEY_BYTES_MIN: usize = 16;
+    path.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')).any(|name| {
+        name.len() >= KEY_BYTES_MIN
+            && name.bytes().any(|byte| byte.is_ascii_digit())
+            && name.bytes().any(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+/// A text of the manifest, or a path, without the credentials in it.
 fn without_secrets(scanner: &Scanner, text: &str) -> String {
     let is_secret = |category: &Category| category.family() == SECRETS;
     redact_plain(scanner, text, Surface::Document, &mut Placeholders::default(), is_secret)

@@ -6,6 +6,7 @@ use super::step::open;
 use super::triage::check_id;
 use super::{Actor, SubmissionError, Submissions};
 use crate::bundles::archive::{Archive, ArchiveLimits, Source as _, Totals};
+use crate::bundles::files::decode;
 use crate::store::BytesError;
 
 /// Most files that are looked into at once.
@@ -28,7 +29,7 @@ pub struct FileLines {
 
 impl Submissions {
     /// The lines of those of `paths` that can be shown: files at the top level of the archive that are text and not large.
-    /// Files in nested archives are left out, and so is one whose lines masking would move.
+    /// Files in nested archives are left out, and so is one that could not be masked.
     ///
     /// # Errors
     /// There is no such submission that the caller may see, or its bytes are gone.
@@ -61,7 +62,7 @@ impl Submissions {
         reading.await.map_err(|_| SubmissionError::Bytes("reading broke off".to_owned()))
     }
 
-    /// A file as it may be shown; `None` where a masked line would stand at another number.
+    /// A file as it may be shown; `None` where it could not be masked, so that a line would stand at another number.
     fn shown(&self, path: String, text: &str) -> Option<FileLines> {
         let masked = self.masked(text);
         let is_aligned = masked.lines().count() == text.lines().count();
@@ -84,9 +85,39 @@ fn texts(archive: &Path, limits: ArchiveLimits, paths: &[String]) -> Vec<(String
         let Some(entry) = entry.filter(|entry| entry.size <= FILE_BYTES_MAX.min(left)) else { continue };
         left -= entry.size;
         let Ok(bytes) = archive.read(entry, &mut totals).to_end() else { continue };
-        if let Ok(text) = String::from_utf8(bytes) {
-            found.push((path.clone(), text));
+        // As the checks read it, so that lines have the same numbers.
+        if let Some(decoded) = decode(&bytes) {
+            found.push((path.clone(), decoded.text));
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::bundles::pack::Packer;
+
+    #[test]
+    fn files_are_read_as_the_checks_read_them() {
+        let mut packer = Packer::new(Cursor::new(Vec::new()));
+        let utf16: Vec<u8> = "\u{feff}one\ntwo".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let files: [(&str, &[u8]); 4] = [
+            ("a.md", b"one\ntwo"),
+            ("b.md", &utf16),
+            ("c.md", b"caf\xe9 one\ntwo"),
+            ("d.bin", b"\0\x01\x02"),
+        ];
+        for (path, mut bytes) in files {
+            packer.add_file(path, false, &mut bytes).expect("packed");
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), packer.finish().expect("packed").into_inner()).expect("written");
+        let paths = files.map(|(path, _)| path.to_owned());
+        let read = texts(file.path(), ArchiveLimits::default(), &paths);
+        let shown: Vec<(&str, &str)> = read.iter().map(|(path, text)| (&**path, &**text)).collect();
+        assert_eq!(shown, [("a.md", "one\ntwo"), ("b.md", "one\ntwo"), ("c.md", "caf\u{e9} one\ntwo")]);
+    }
 }
