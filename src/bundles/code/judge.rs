@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::call::Arguments;
 use super::follow::Walk;
+use super::library::variable_taint;
 use super::taint::Taint;
 use super::value::{HOLE, Shape, Value};
 use super::worker;
@@ -106,13 +107,14 @@ impl Walk<'_> {
         let bodies: Vec<Value>;
         let looked = match condition.is_body {
             true => {
-                let is_body = |name: &Option<Rc<str>>| name.as_deref().is_none_or(|name| !is_header(name));
-                bodies =
-                    arguments.iter().filter(|(name, _)| is_body(name)).map(|(_, v)| body(v, 3)).collect();
+                bodies = arguments.iter().filter_map(|(name, value)| sent(name.as_deref(), value)).collect();
                 bodies.iter().collect()
             }
             false => looked,
         };
+        if condition.is_query_secret && !is_query_secret(arguments) {
+            return false;
+        }
         if condition.is_foreign_secret && !self.is_foreign(&looked) {
             return false;
         }
@@ -408,20 +410,91 @@ fn is_as_wanted(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// Names of arguments and entries that carry what a service asks for, and not data.
-fn is_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["headers", "auth", "cookies", "cert", "authorization", "env"].contains(&&*name)
+/// Names of arguments and entries by which a caller says who it is, and which are not data.
+const IDENTITY: &[&str] = &["auth", "cookies", "cert", "authorization", "env"];
+
+/// What an argument sends as data: without what says who the caller is.
+fn sent(name: Option<&str>, value: &Value) -> Option<Value> {
+    match name.map(str::to_ascii_lowercase).as_deref() {
+        Some(name) if IDENTITY.contains(&name) => None,
+        Some("headers") => headers(value),
+        _ => Some(body(value, 3)),
+    }
 }
 
-/// A value without what it carries in headers.
+/// The headers that are data: those that are not called like one with a credential in it. What is not known has none.
+fn headers(value: &Value) -> Option<Value> {
+    let Shape::Map(entries) = &value.shape else { return None };
+    let is_credential = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        [
+            "auth",
+            "key",
+            "token",
+            "secret",
+            "cookie",
+            "signature",
+            "session",
+            "agent",
+            "credential",
+            "password",
+        ]
+        .iter()
+        .any(|word| name.contains(word))
+    };
+    let kept: Vec<_> = entries.iter().filter(|(name, _)| !is_credential(name)).cloned().collect();
+    Some(Value::of(Shape::Map(Rc::new(kept))))
+}
+
+/// A value without what it carries to say who the caller is.
 fn body(value: &Value, depth: usize) -> Value {
     match &value.shape {
         Shape::Map(entries) if depth > 0 => {
-            let kept = entries.iter().filter(|(name, _)| !is_header(name));
-            let kept = kept.map(|(name, value)| (name.clone(), body(value, depth - 1))).collect();
-            Value { shape: Shape::Map(Rc::new(kept)), ..value.clone() }
+            let kept = entries.iter().filter_map(|(name, value)| {
+                let lower = name.to_ascii_lowercase();
+                match lower.as_str() {
+                    known if IDENTITY.contains(&known) => None,
+                    "headers" => Some((name.clone(), headers(value)?)),
+                    _ => Some((name.clone(), body(value, depth - 1))),
+                }
+            });
+            Value { shape: Shape::Map(Rc::new(kept.collect())), ..value.clone() }
         }
         _ => value.clone(),
     }
+}
+
+/// Whether the query of an address carries a secret of the environment under a name that no service asks for one by.
+fn is_query_secret(arguments: &Arguments) -> bool {
+    let is_secret = |value: &Value| {
+        value.about.as_deref().is_some_and(|name| variable_taint(name).meets(Taint::SECRET_VARIABLE))
+            && value.deep_taint().meets(Taint::SECRET_VARIABLE)
+    };
+    let in_address = argument(arguments, 0).is_some_and(|address| {
+        let Some(text) = address.as_text().filter(|_| is_secret(address)) else { return false };
+        let Some((_, query)) = text.split_once('?') else { return false };
+        let mut filled = query.split('&').filter(|part| part.contains(HOLE)).peekable();
+        filled.peek().is_some()
+            && filled.all(|part| part.split_once('=').is_none_or(|(name, _)| !is_credential_name(name)))
+    });
+    let params = option(arguments, "params").or_else(|| option(arguments, "query"));
+    let in_params = params.is_some_and(|params| match &params.shape {
+        Shape::Map(entries) => {
+            entries.iter().any(|(name, value)| is_secret(value) && !is_credential_name(name))
+        }
+        _ => false,
+    });
+    in_address || in_params
+}
+
+/// Whether a service may ask for a credential by a parameter of this name.
+fn is_credential_name(name: &str) -> bool {
+    /// Parts of such names, and short ones that are such names as a whole.
+    const PARTS: &[&str] = &[
+        "key", "token", "auth", "secret", "appid", "app_id", "client", "pass", "pwd", "sign", "user",
+        "login", "licen", "cred", "session", "account",
+    ];
+    const NAMES: &[&str] = &["sig", "sid", "ak", "sk", "pw", "code", "id", "apikey", "cookie", "jwt", "pat"];
+    let name = name.to_ascii_lowercase();
+    name.contains(HOLE) || NAMES.contains(&&*name) || PARTS.iter().any(|part| name.contains(part))
 }

@@ -30,8 +30,12 @@ impl Walk<'_> {
                 Some(name) => self.variable(&name),
                 None => Value::unknown(Taint::VARIABLE),
             };
-            // What stands in for a missing variable is as likely.
-            return Some(default().or(value.clone()).with(value.taint));
+            let about = value.about.clone();
+            // What stands in for a missing variable is as likely, unless it says nothing.
+            return Some(match default() {
+                default if default.as_text().is_some_and(|text| text.is_empty()) => value,
+                default => default.or(value.clone()).with(value.taint).about(about),
+            });
         }
         let is_all = matches!(
             path,

@@ -7,9 +7,9 @@ use regex_automata::meta::Regex;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::BundleRules;
 use super::lists::{CommandDef, HostDef, WordDef};
 use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
+use super::BundleRules;
 use crate::bundles::code::Taint;
 use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
@@ -134,6 +134,8 @@ struct CallDef {
     body: bool,
     #[serde(default)]
     foreign_secret: bool,
+    #[serde(default)]
+    query_secret: bool,
     argument: Option<usize>,
 }
 
@@ -444,6 +446,7 @@ fn call_condition(def: CallDef, wrong: &mut Wrong) -> Option<CallCondition> {
         files: def.files,
         is_body: def.body,
         is_foreign_secret: def.foreign_secret,
+        is_query_secret: def.query_secret,
         argument: def.argument,
     })
 }

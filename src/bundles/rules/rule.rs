@@ -108,6 +108,8 @@ pub struct CallCondition {
     pub is_body: bool,
     /// Whether a secret of one service must go to a host of another.
     pub is_foreign_secret: bool,
+    /// Whether a secret of the environment must stand in the query of the address, by a name that no service asks for one by.
+    pub is_query_secret: bool,
     /// The one positional argument that `taints`, `text` and so on look at; `None` for all.
     pub argument: Option<usize>,
 }
