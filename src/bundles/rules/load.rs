@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::lists::{CommandDef, HostDef, WordDef};
 use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
-use super::BundleRules;
+use super::{BundleRules, compact};
 use crate::bundles::code::Taint;
 use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
@@ -375,7 +375,7 @@ const RELAXED_BYTES_MAX: usize = 1 << 20;
 /// What says quickly that a pattern which compiles does not match, where there is such.
 pub(super) fn relaxed(text: &str) -> Option<Regex> {
     let hir = regex_syntax::parse(&ascii_borders(text)).ok()?;
-    relax::compile(&relax::relaxed(&hir)?, RELAXED_BYTES_MAX).ok()
+    relax::compile(&compact::compact(&relax::relaxed(&hir)?), RELAXED_BYTES_MAX).ok()
 }
 
 /// Borders of words are those of ASCII: the fast engines know no others.
@@ -417,8 +417,7 @@ fn short(text: &str) -> Result<Regex, String> {
 }
 
 fn build(text: &str, states_bytes_max: usize) -> Result<Regex, String> {
-    let config = Regex::config().hybrid_cache_capacity(states_bytes_max);
-    Regex::builder().configure(config).build(text).map_err(|error| error.to_string())
+    compact::compile(text, Regex::config().hybrid_cache_capacity(states_bytes_max))
 }
 
 fn call_condition(def: CallDef, wrong: &mut Wrong) -> Option<CallCondition> {

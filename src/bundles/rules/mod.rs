@@ -5,6 +5,7 @@
 //! documents and configuration). Loading is pure; the engines beside this module do the looking.
 
 mod builtin;
+mod compact;
 mod lists;
 mod load;
 mod rule;

@@ -174,7 +174,7 @@ impl TextCondition {
         let mut cost = EXACT_COST * text.len() as u64;
         let mut searcher = Searcher::new(Input::new(text));
         while let Some(place) = searcher.advance(|input| Ok(self.pattern.search_with(cache, input))) {
-            let place = place.range();
+            let place = text.floor_char_boundary(place.start())..text.ceil_char_boundary(place.end());
             let start = text.floor_char_boundary(place.start.saturating_sub(self.within));
             let end = text.ceil_char_boundary((place.end + self.within).min(text.len()));
             let around = &text[start..end];
