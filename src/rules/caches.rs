@@ -20,12 +20,19 @@ pub(crate) struct Caches {
     slots: Vec<Option<Box<Cache>>>,
     /// Bytes that they hold together.
     bytes: usize,
+    /// Most that they may.
+    bytes_max: usize,
 }
 
 impl Caches {
     /// So many slots, all empty.
     pub(crate) fn new(slots: usize) -> Self {
-        Self { slots: (0..slots).map(|_| None).collect(), bytes: 0 }
+        Self::bounded(slots, BYTES_MAX)
+    }
+
+    /// The same for a user that needs less: at most so many bytes together.
+    pub(crate) fn bounded(slots: usize, bytes_max: usize) -> Self {
+        Self { slots: (0..slots).map(|_| None).collect(), bytes: 0, bytes_max }
     }
 
     /// Runs `search` with the cache in a slot, which it makes when it needs it.
@@ -34,7 +41,7 @@ impl Caches {
         let before = size(cache);
         let out = search(cache);
         self.bytes = self.bytes.saturating_sub(before) + size(cache);
-        if self.bytes > BYTES_MAX {
+        if self.bytes > self.bytes_max {
             self.forget();
         }
         out

@@ -166,6 +166,22 @@ fn a_finding_names_its_line_and_hides_credentials() {
 }
 
 #[test]
+fn documents_show_how_a_password_is_set_and_scripts_set_it() {
+    let call = "await user.setPassword(\"Zk3vQ9xT7m\");\n";
+    let shown = format!("{SKILL}\n```ts\n{call}```\n");
+    for (files, wanted) in [
+        (vec![("SKILL.md", shown.as_str())], Severity::Low),
+        (vec![("SKILL.md", SKILL), ("set.ts", call)], Severity::High),
+    ] {
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let inspection = inspect(&files);
+        let found = inspection.checks.static_security.findings.iter();
+        let worst = found.filter(|one| one.rule_id == "secrets.password-call").map(|one| one.severity).max();
+        assert_eq!(worst, Some(wanted), "{:?}", rules(&inspection));
+    }
+}
+
+#[test]
 fn what_is_told_of_a_bundle_hides_credentials_and_personal_data() {
     let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let document = SKILL.replace("description: ", "description: Ask ada.lovelace@mail.com about ");

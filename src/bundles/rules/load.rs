@@ -412,7 +412,10 @@ fn long(text: &str) -> Result<Regex, String> {
 }
 
 /// A pattern that is asked about a line, an argument or what stands around a place.
-fn short(text: &str) -> Result<Regex, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::bundles) fn short(text: &str) -> Result<Regex, String> {
     build(text, SHORT_DFA_BYTES_MAX)
 }
 

@@ -21,6 +21,7 @@ pub use builtin::{builtin_bundle_sources, builtin_rule_ids, builtin_rule_kinds};
 pub(in crate::bundles) use lists::after_scheme;
 pub use lists::{CommandKind, HostKind, WordKind};
 pub use load::BundleRuleSource;
+pub(in crate::bundles) use load::short as short_pattern;
 pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
 

@@ -12,6 +12,7 @@ use regex_automata::meta::Regex;
 use super::Scan;
 use super::role::{Fences, Role};
 use crate::bundles::files::{Syntax, is_sample};
+use crate::bundles::rules::short_pattern;
 
 /// Words of documents about security.
 static ABOUT: LazyLock<Regex> = LazyLock::new(|| {
@@ -38,7 +39,7 @@ static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 pub(super) fn known(pattern: &str) -> Regex {
-    Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+    short_pattern(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 }
 
 /// Words about security from which a document is about it.

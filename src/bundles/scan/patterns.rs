@@ -9,7 +9,7 @@ use regex_automata::meta::Regex;
 
 use super::Scan;
 use crate::bundles::files::{Syntax, is_sample};
-use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition};
+use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition, short_pattern};
 use crate::bundles::work::{PLACE, Task};
 use crate::decision::{CheckFinding, Severity};
 use crate::detect::{Detected, SECRETS};
@@ -22,6 +22,9 @@ const VIEWS_MAX: usize = 8;
 /// Bytes around a literal in which a rule is looked for, besides those that its condition calls near: longer than any
 /// match.
 const REACH: usize = 500;
+
+/// Most bytes that the patterns of one bundle remember together. Those of a hundred real ones take half as much.
+const CACHES_BYTES_MAX: usize = 12 << 20;
 
 /// What it costs to note that a rule may hold around a literal, in nanoseconds, about.
 const HIT_COST: u64 = 10;
@@ -95,7 +98,8 @@ impl Patterns {
     ) -> u64 {
         let Some(surface) = self.surfaces.get(surface) else { return 0 };
         let caches = memory.0.get_or_insert_with(|| {
-            self.at_rest.take().unwrap_or_else(|| Caches::new(all.rules().len() * TextCondition::SLOTS))
+            let slots = all.rules().len() * TextCondition::SLOTS;
+            self.at_rest.take().unwrap_or_else(|| Caches::bounded(slots, CACHES_BYTES_MAX))
         });
         surface.find(all, text, is_new, caches, found)
     }
@@ -253,6 +257,8 @@ fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
 
 /// Files of rules about credentials that are told by their names alone, not by a form of their own.
 const BY_NAME: &[&str] = &["generic.toml", "http.toml", "urls.toml", "web_tokens.toml"];
+/// The same for those that a value in a script is held by all the same: what stands in a call, a record or a command is used.
+const BY_PLACE: &[&str] = &["assignments.toml", "config_files.toml", "programs.toml"];
 /// Rules about instructions that harmless documents give as well, when nothing else is said: documents of skills and agents
 /// are there to rule what the model does from then on, and show images whose addresses have parts to fill in.
 const WEAK: &[&str] = &["injection.indirect-before-answering", "injection.stealth", PERSIST, IMAGE];
@@ -276,10 +282,11 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     let is_document = scan.syntax.surface() == "document";
     if &*info.plugin == SECRETS {
         // Documents show how to set a password; what has the form of a provider's key is one wherever it stands.
-        let is_named = BY_NAME.iter().any(|file| info.file.ends_with(file));
+        let is_of = |files: &[&str]| files.iter().any(|file| info.file.ends_with(file));
+        let is_named = is_of(BY_NAME);
         let is_sample = is_document || is_sample(scan.path);
         return Some(match severity {
-            _ if is_named && is_sample => Severity::Low,
+            _ if (is_named || is_of(BY_PLACE)) && is_sample => Severity::Low,
             Severity::High | Severity::Critical if is_named && scan.syntax.surface() != "config" => {
                 Severity::Medium
             }
@@ -298,7 +305,7 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
 
 /// What introduces a quotation that is an example.
 static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+    short_pattern(
         r"(?i)\b(?:such as|e\.g\.|for example|for instance|injections?|jailbreaks?|attacks?|attempts?|malicious)\b[^\x22`.!?]{0,60}\z",
     )
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
@@ -346,7 +353,7 @@ fn is_balanced(text: &str, at: usize) -> bool {
 }
 
 static HARM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+    short_pattern(concat!(
         r"(?i)~/\.(?:ssh|aws|config|gnupg|kube|npmrc|netrc|docker)|id_(?:rsa|ed25519)|\.env\b|credential|api[ _-]?keys?|tokens?\b|passwords?",
         r"|secrets?\b|private keys?|send (?:it|them|the|all)|upload|exfiltrat|forward (?:it|them|the|all)|post (?:it|them) to|curl|webhook",
         r"|environment variables?|conversation (?:history|log|to\b)",

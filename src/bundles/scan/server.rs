@@ -7,7 +7,7 @@ use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
 use super::Rule;
-use crate::bundles::rules::{BundleRules, WordKind};
+use crate::bundles::rules::{BundleRules, WordKind, short_pattern};
 use crate::decision::Severity;
 
 /// Longest code on a command line that is looked at, in bytes.
@@ -32,7 +32,7 @@ const RUNNER_WORDS: &[&str] = &["exec", "dlx", "run", "x", "tool", "--from", "--
 /// Code that takes a secret, decodes something or talks to the network: nothing of that belongs on the command line of a
 /// server.
 static ACTS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+    short_pattern(concat!(
         r"(?i)(?:environ|getenv|process\.env|\bENV)[^\n]{0,8}?\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE)",
         r"|b64decode|b64encode|fromhex|unhexlify|\batob\(|buffer\.from\([^\n]{1,400}(?:base64|hex)|decodebytes",
         r#"|urlopen|\brequests\.(?:get|post|put)|https?://|require\(["'](?:node:)?(?:https?|net|dgram|child_process)|\bfetch\(|socket\."#,

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::Scan;
+use crate::bundles::rules::short_pattern;
 
 /// Most parts of one document that are looked at.
 const PARTS_MAX: usize = 500;
@@ -19,7 +20,7 @@ const SURFACE: &str = "hidden";
 
 /// Attributes that take an element out of sight (CSS Display, Fonts and Color; HTML `hidden`).
 static HIDING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+    short_pattern(concat!(
         r#"(?i)\bdisplay\s*:\s*none|\bvisibility\s*:\s*hidden|\bopacity\s*:\s*0(?:\.0\d*)?\s*(?:[;"'!]|$)"#,
         r#"|\bfont-size\s*:\s*(?:0|0?\.\d+|1)(?:px|pt|em|rem|%)?\s*(?:[;"'!]|$)"#,
         r#"|(?:^|[;"'\s])color\s*[:=]\s*["']?(?:white|transparent|#fff(?:fff)?|rgba?\(\s*255\s*,\s*255\s*,\s*255)"#,
@@ -31,7 +32,7 @@ static HIDING: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Words that speak to a model. Parts that are only folded away hold ordinary text mostly, which speaks to people.
 static ADDRESSED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+    short_pattern(concat!(
         r"(?i)\b(?:ai|llm|assistant|agent|model|claude|codex|copilot|gemini|chatgpt)s?\b[^.\n]{0,40}\b(?:must|should|shall|always|first|need to)\b",
         r"|\b(?:assistant|agent|system|ai|model)s?\s*:|\b(?:ignore|disregard|override)\b[^.\n]{0,40}\b(?:instructions?|user)\b",
         r"|\b(?:without|do not|don.?t|never) (?:tell|inform|mention|telling|informing|mentioning)|\bbefore (?:each|every|any) (?:answer|response|reply)",

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Rule, Scan, Severity, Walk};
 use crate::bundles::files::is_sample;
+use crate::bundles::rules::short_pattern;
 
 /// Deepest nesting of a hook below the name of its event.
 const DEPTH_MAX: usize = 6;
@@ -30,7 +31,7 @@ const APPROVES: Rule<'static> = Rule {
 };
 
 fn known(pattern: &str) -> Regex {
-    Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+    short_pattern(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 }
 
 /// A command that sends something to a host: the host, where it is spelled out.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Origin, Scan, shell};
 use crate::bundles::coverage::Unscanned;
+use crate::bundles::rules::short_pattern;
 
 /// Deepest nesting of JSON that is read; the parser refuses what is deeper.
 const JSON_DEPTH_MAX: usize = 127;
@@ -146,7 +147,7 @@ fn number(rest: &[u8], out: &mut Vec<u8>) -> usize {
 }
 
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+    short_pattern(
         r#"["']?\b(?:command|cmd|run|apiKeyHelper|exec)\b["']?[ \t]*:[ \t]*(?:["'])?(?<value>[^\n]{1,2000})"#,
     )
     .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
