@@ -337,14 +337,21 @@ impl Walk<'_> {
         }
     }
 
-    /// What is put into something that is sent or read later is in it.
+    /// What is put into something that is sent or read later is in it, and so is what it reads from a file.
     fn collected(&mut self, owner: &str, name: &str, function: &Node, given: &Arguments, scope: usize) {
         let made = owner.rsplit('.').next().unwrap_or_default();
         let is_growth =
-            matches!(name, "append" | "set" | "add" | "add_field" | "attach" | "write" | "writestr");
-        let taint = given.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
-        if is_growth
-            && COLLECTING.contains(&made)
+            matches!(name, "append" | "set" | "add" | "add_field" | "attach" | "write" | "writestr")
+                && COLLECTING.contains(&made);
+        let is_reading = name == "read" && made.ends_with("ConfigParser()");
+        let taint = match is_reading {
+            true => {
+                let files = given.iter().filter_map(|(_, value)| value.as_text());
+                files.fold(Taint::NONE, |all, file| all | self.contents(&file)) & Taint::CREDENTIALS
+            }
+            false => given.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint()),
+        };
+        if (is_growth || is_reading)
             && !taint.is_none()
             && let Kind::Member(base, _) = &function.kind
             && matches!(base.kind, Kind::Name(_))

@@ -250,6 +250,7 @@ impl Walk<'_> {
         self.printing = super::printed::Printed::default();
         self.piped(path, callee.taint, arguments, at);
         self.saved(path, callee.taint, arguments, at);
+        self.unpacked(path, callee.taint, arguments);
         self.packed(path, callee, arguments, at);
         self.told_to_shell(path, callee, arguments, at);
         self.declared(path, arguments);

@@ -49,7 +49,9 @@ impl Walk<'_> {
         if classes.is_empty() {
             return;
         }
-        if classes.contains("load_code") || classes.contains("import_by_name") || classes.contains("evaluate")
+        if ["load_code", "load_path", "import_by_name", "evaluate"]
+            .iter()
+            .any(|class| classes.contains(class))
         {
             self.load(arguments, at);
         }

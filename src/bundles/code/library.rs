@@ -397,6 +397,12 @@ impl Walk<'_> {
                 let method = Value::of(Shape::Method(Rc::new((first?.clone(), Rc::from("join")))));
                 self.call(&method, &arguments[1..], at, false)
             }
+            // The credentials, and the project that they are for.
+            "google.auth.default" | "google.auth.load_credentials_from_file" => {
+                self.record(path, arguments, at, callee.taint);
+                let credentials = Value::api("google.auth.credentials.Credentials()").with(Taint::KEYCHAIN);
+                Value::list(vec![credentials, Value::default()])
+            }
             "asyncio.open_connection" | "asyncio.open_unix_connection" => {
                 self.record(path, arguments, at, callee.taint);
                 let reader = Value::api("asyncio.StreamReader()").with(Taint::NETWORK);

@@ -112,7 +112,9 @@ impl Walk<'_> {
             | "tarfile.TarFile" => {
                 self.record(path, arguments, at, callee.taint);
                 let file = first?.piece();
-                let taint = self.read(&file, at).taint & super::places::KEPT;
+                // What lies in memory came from where its bytes came from.
+                let bytes = arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint());
+                let taint = self.read(&file, at).taint & super::places::KEPT | bytes & Taint::NETWORK;
                 Value::api(format!("{path}()")).with(taint).about(Some(file))
             }
             "shutil.make_archive" => {

@@ -127,6 +127,33 @@ impl Walk<'_> {
         }
     }
 
+    /// Where what is in a file comes from: what was written to it, or unpacked into a folder above it.
+    fn kept_at(&self, file: &str) -> Taint {
+        let above = file.match_indices('/').map(|(at, _)| &file[..at]).chain([file]);
+        above.filter_map(|path| self.kept.get(path)).fold(Taint::NONE, |all, taint| all | *taint)
+    }
+
+    /// `archive.extractall(folder)`, `unpack_archive(archive, folder)`: what an archive that was fetched holds lies there.
+    pub fn unpacked(&mut self, name: &str, archive: Taint, arguments: &Arguments) {
+        let unnamed = |nth: usize| arguments.iter().filter(|(name, _)| name.is_none()).nth(nth);
+        let named = |wanted: &[&str]| {
+            arguments.iter().find(|(n, _)| n.as_deref().is_some_and(|n| wanted.contains(&n)))
+        };
+        let (folder, taint) = match name.rsplit('.').next().unwrap_or_default() {
+            "extractall" => (unnamed(0).or_else(|| named(&["path"])), archive),
+            "unpack_archive" => {
+                let file = unnamed(0).or_else(|| named(&["filename"])).and_then(|(_, file)| file.as_text());
+                let taint = file.map_or(Taint::NONE, |file| self.contents(&file));
+                (unnamed(1).or_else(|| named(&["extract_dir"])), taint)
+            }
+            _ => return,
+        };
+        let Some(folder) = folder.and_then(|(_, folder)| folder.known_text()) else { return };
+        if taint.meets(Taint::NETWORK) {
+            self.keep_origin(&Rc::from(folder.trim_end_matches('/')), Taint::NETWORK);
+        }
+    }
+
     /// Something that is saved to a file by a method of its own.
     pub fn saved(&mut self, name: &str, taint: Taint, arguments: &Arguments, at: u32) {
         let name = name.rsplit('.').next().unwrap_or_default();
@@ -160,8 +187,7 @@ impl Walk<'_> {
         let files: Vec<Rc<str>> = arguments.iter().filter_map(|(_, value)| value.known_text()).collect();
         for file in files {
             let bare = file.strip_prefix("file://").unwrap_or(&file);
-            let kept = self.kept.get(bare).copied().unwrap_or_default();
-            if kept.meets(Taint::NETWORK) {
+            if self.kept_at(bare).meets(Taint::NETWORK) {
                 self.record("file.run_downloaded", &[(None, Value::text(file.clone()))], at, Taint::NONE);
             }
         }
