@@ -58,6 +58,9 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(paraphrases), 90);
     let wordings = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/wordings.toml"));
     check(&read(wordings), 85);
+    let blind =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/blind_obedience.toml"));
+    check(&read(blind), 85);
     let readers = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/readers.toml"));
     check(&read(readers), 85);
     let unseen =
