@@ -60,7 +60,7 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(wordings), 85);
     let blind =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/blind_obedience.toml"));
-    check(&read(blind), 85);
+    check(&read(blind), 80);
     let readers = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/readers.toml"));
     check(&read(readers), 85);
     let unseen =
