@@ -187,8 +187,13 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     ));
     let has_console = settings.serves_console();
     let counts = Arc::new(RuleCounter::new(stores.rule_counts.clone(), has_console));
+    let recent = Arc::new(Recent::new(if has_console { settings.console.decisions_max } else { 0 }));
+    if recent.is_on() {
+        let (recent, live) = (recent.clone(), live.clone());
+        submissions.on_verdict(move |verdict| grpc::remember_verdict(&recent, &live, verdict));
+    }
     let shared = Arc::new(Shared {
-        recent: Recent::new(if has_console { settings.console.decisions_max } else { 0 }),
+        recent: recent.clone(),
         counts: counts.clone(),
         engine: message_engine_with(settings, plugins),
         tools,

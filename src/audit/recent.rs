@@ -9,13 +9,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::MaskedText;
+use super::{MaskedText, Piece};
 use crate::decision::{Decision, Finding, RiskLevel, Unjudged};
 
 /// Tenants that are remembered at most.
 const TENANTS_MAX: usize = 256;
 /// Findings that are kept of one decision.
 const FINDINGS_MAX: usize = 50;
+/// What the decisions of one tenant may hold, in bytes; older ones give way.
+const TENANT_BYTES_MAX: usize = 16 << 20;
+/// What the decisions of all tenants may hold, in bytes; the oldest of whoever holds most give way.
+const ALL_BYTES_MAX: usize = 64 << 20;
 /// Longest value that a caller chose, in bytes.
 const CALLER_BYTES_MAX: usize = 256;
 
@@ -60,6 +64,8 @@ pub struct Remembered {
     pub concepts: Vec<(String, f64)>,
     /// Texts in which something was found.
     pub texts: Vec<MaskedText>,
+    /// Further texts in which something was found, of which nothing is kept.
+    pub texts_left_out: usize,
     /// How long it took.
     pub elapsed: Duration,
 }
@@ -85,7 +91,57 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Recent {
     most: usize,
-    rings: Mutex<HashMap<String, VecDeque<Arc<Remembered>>>>,
+    rings: Mutex<HashMap<String, Ring>>,
+}
+
+/// The decisions of one tenant, the oldest first.
+#[derive(Debug, Default)]
+struct Ring {
+    decisions: VecDeque<Arc<Remembered>>,
+    /// About what they hold.
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, decision: Remembered) {
+        self.bytes += decision.bytes();
+        self.decisions.push_back(Arc::new(decision));
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.decisions.pop_front() {
+            self.bytes -= oldest.bytes();
+        }
+    }
+}
+
+impl Remembered {
+    /// About how much memory it takes. Never changes, as nothing of it does.
+    fn bytes(&self) -> usize {
+        let own = [
+            &self.decision_id,
+            &self.rpc,
+            &self.policy,
+            &self.policy_revision,
+            &self.agent_id,
+            &self.session_key,
+            &self.request_id,
+            &self.tool,
+            &self.submission_id,
+        ];
+        let finding = |one: &Finding| size_of::<Finding>() + one.description.len() + one.span.path.len();
+        let piece = |one: &Piece| size_of::<Piece>() + one.text.len() + size_of_val(one.findings.as_slice());
+        let text = |one: &MaskedText| {
+            size_of::<MaskedText>() + one.path.len() + one.pieces.iter().map(piece).sum::<usize>()
+        };
+        size_of::<Self>()
+            + own.iter().map(|text| text.len()).sum::<usize>()
+            + self.findings.iter().map(finding).sum::<usize>()
+            + self.unjudged.iter().map(|one| size_of::<Unjudged>() + one.detail.len()).sum::<usize>()
+            + self.ran.iter().map(|one| size_of::<Run>() + one.id.len() + one.summary.len()).sum::<usize>()
+            + self.concepts.iter().map(|(name, _)| size_of::<(String, f64)>() + name.len()).sum::<usize>()
+            + self.texts.iter().map(text).sum::<usize>()
+    }
 }
 
 impl Recent {
@@ -110,31 +166,42 @@ impl Recent {
         }
         let mut rings = self.rings();
         if !rings.contains_key(tenant) && rings.len() >= TENANTS_MAX {
-            let newest = |ring: &VecDeque<Arc<Remembered>>| ring.back().map(|last| last.time);
+            let newest = |ring: &Ring| ring.decisions.back().map(|last| last.time);
             let oldest = rings.iter().min_by_key(|(_, ring)| newest(ring)).map(|(name, _)| name.clone());
             if let Some(oldest) = oldest {
                 rings.remove(&oldest);
             }
         }
         let ring = rings.entry(tenant.to_owned()).or_default();
-        while ring.len() >= self.most {
-            ring.pop_front();
+        while ring.decisions.len() >= self.most {
+            ring.drop_oldest();
         }
-        ring.push_back(Arc::new(decision));
+        ring.push(decision);
+        // The newest one stays, however much it holds: what is kept of one decision is bounded.
+        while ring.bytes > TENANT_BYTES_MAX && ring.decisions.len() > 1 {
+            ring.drop_oldest();
+        }
+        let mut all: usize = rings.values().map(|ring| ring.bytes).sum();
+        while all > ALL_BYTES_MAX {
+            let Some(largest) = rings.values_mut().max_by_key(|ring| ring.bytes) else { break };
+            all -= largest.bytes;
+            largest.drop_oldest();
+            all += largest.bytes;
+        }
     }
 
     /// Those of a tenant, newest first.
     pub fn list(&self, tenant: &str) -> Vec<Arc<Remembered>> {
         let rings = self.rings();
-        rings.get(tenant).map(|ring| ring.iter().rev().cloned().collect()).unwrap_or_default()
+        rings.get(tenant).map(|ring| ring.decisions.iter().rev().cloned().collect()).unwrap_or_default()
     }
 
     /// One of a tenant.
     pub fn get(&self, tenant: &str, decision_id: &str) -> Option<Arc<Remembered>> {
-        self.rings().get(tenant)?.iter().find(|one| one.decision_id == decision_id).cloned()
+        self.rings().get(tenant)?.decisions.iter().find(|one| one.decision_id == decision_id).cloned()
     }
 
-    fn rings(&self) -> MutexGuard<'_, HashMap<String, VecDeque<Arc<Remembered>>>> {
+    fn rings(&self) -> MutexGuard<'_, HashMap<String, Ring>> {
         // Nothing panics between two changes that belong together.
         self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,8 +232,42 @@ mod tests {
             ran: Vec::new(),
             concepts: Vec::new(),
             texts: Vec::new(),
+            texts_left_out: 0,
             elapsed: Duration::ZERO,
         }
+    }
+
+    /// One that holds about so many bytes.
+    fn large(id: &str, bytes: usize) -> Remembered {
+        Remembered { concepts: vec![("x".repeat(bytes), 0.0)], ..decision(id) }
+    }
+
+    #[test]
+    fn memory_is_bounded_for_each_tenant_and_for_all() {
+        let recent = Recent::new(1_000);
+        for at in 0..100 {
+            recent.remember("alpha", large(&at.to_string(), 1 << 20));
+        }
+        let kept = recent.list("alpha");
+        assert!((14..=16).contains(&kept.len()), "{}", kept.len());
+        assert_eq!(kept[0].decision_id, "99", "the newest stay");
+        for tenant in 0..10 {
+            for at in 0..15 {
+                recent.remember(&tenant.to_string(), large(&at.to_string(), 1 << 20));
+            }
+            recent.remember("small", decision("kept"));
+        }
+        let rings = recent.rings();
+        let held: usize = rings.values().map(|ring| ring.bytes).sum();
+        let counted: usize = rings.values().flat_map(|ring| &ring.decisions).map(|one| one.bytes()).sum();
+        assert_eq!(held, counted);
+        assert!(held <= ALL_BYTES_MAX && held > ALL_BYTES_MAX / 2, "{held}");
+        assert_eq!(rings["small"].decisions.len(), 10, "who holds little loses nothing");
+        drop(rings);
+        // One alone may be larger than all may be: it is shown all the same.
+        let recent = Recent::new(10);
+        recent.remember("", large("huge", TENANT_BYTES_MAX + 1));
+        assert_eq!(recent.list("").len(), 1);
     }
 
     #[test]

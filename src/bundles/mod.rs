@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod code;
+mod coded;
 mod config;
 mod coverage;
 mod files;
@@ -31,6 +32,7 @@ mod weigh;
 mod work;
 pub mod worker;
 
+pub use coded::{CodedRule, coded_rules};
 pub use config::{BundlesConfig, GuardrailsConfig, WithoutKey};
 pub use inspect::{InspectLimits, Inspector};
 pub use inspection::{InlineVerdict, Inspection, Manifest};

@@ -18,7 +18,7 @@ const COMMANDS: &str = "commands";
 
 /// Ids of what is looked for in code rather than by rules of a file; policies may name them, too. What an archive is
 /// refused for is not among them: it is no matter of any policy.
-const CODED_IDS: &[&str] = &[
+pub(super) const CODED_IDS: &[&str] = &[
     "bundle.bare-dependency",
     "bundle.bare-server",
     "bundle.binary",
@@ -232,7 +232,9 @@ mod tests {
                 let is_test = entry.to_string_lossy().contains("tests");
                 if entry.is_dir() {
                     texts(&entry, out);
-                } else if !is_test && entry.file_name() != Some("prepare.rs".as_ref()) {
+                } else if !is_test
+                    && !["prepare.rs", "coded.rs"].iter().any(|own| entry.file_name() == Some(own.as_ref()))
+                {
                     out.push_str(&fs::read_to_string(&entry).expect("a source"));
                 }
             }

@@ -20,7 +20,9 @@ pub(super) fn run(arguments: &VersionArguments, output: &mut Output) -> Result<E
     // Two builds of one version differ when their rules do.
     let rules = RuleSet::revision_of(&builtin_sources());
     if arguments.json {
-        output.json(&json!({ "version": version, "rules_revision": rules }))?;
+        // A build for debugging is several times as slow: who measures must know.
+        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        output.json(&json!({ "version": version, "rules_revision": rules, "profile": profile }))?;
     } else {
         output.line(format_args!("portcullis {version} (rules {rules})"));
     }

@@ -7,13 +7,18 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use prost::Message as _;
 
-use super::visitor::Visitor;
+use super::visitor::{Sent, Visitor};
 use crate::grpc::Refusal;
 use crate::pb::v1;
 use v1::download_bundle_response::Kind;
 
-/// Sends the archive. The name is the service's, which knows letters, digits, `-`, `_` and `.` only.
-pub(super) async fn bundle(visitor: Visitor, Path(id): Path<String>) -> Response {
+/// Sends the archive, where the form of a page of ours asks for it: a download is recorded, so an address alone is none.
+/// The name is the service's, which knows letters, digits, `-`, `_` and `.` only.
+pub(super) async fn bundle(Path(id): Path<String>, sent: Sent) -> Response {
+    let Sent { visitor, fields } = sent;
+    if fields.one("confirm") != "yes" {
+        return visitor.refused(&Refusal::wrong("Confirm that you want the bytes; nothing was sent."));
+    }
     visitor.show(made(&visitor, id).await)
 }
 

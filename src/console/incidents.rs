@@ -13,7 +13,7 @@ use super::view::{self, Moment};
 use super::visitor::{Sent, Visitor};
 use crate::grpc::Refusal;
 use crate::pb::v1;
-use crate::store::IncidentCounts;
+use crate::store::{IncidentCounts, SEARCHED_MAX};
 use crate::telemetry::Code;
 
 /// Where the list is.
@@ -39,7 +39,7 @@ struct ListPage {
     session: String,
     heads: Vec<Head>,
     rows: Vec<Row>,
-    total: u64,
+    total: String,
     first: Option<String>,
     next: Option<String>,
     is_filtered: bool,
@@ -156,7 +156,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         page_token: query.one("page_token").to_owned(),
         ..Default::default()
     };
-    let found: v1::ListIncidentsResponse = visitor.call("IncidentService/ListIncidents", &request).await?;
+    let found: v1::ListIncidentsResponse = visitor.list("IncidentService/ListIncidents", &request).await?;
     let at = |query: String| if query.is_empty() { PLACE.to_owned() } else { format!("{PLACE}?{query}") };
     let page = ListPage {
         shell: visitor.shell(PLACE),
@@ -171,7 +171,10 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         session: query.one("session").to_owned(),
         heads: heads(query, PLACE, &COLUMNS, (key, is_descending)),
         rows: found.incidents.iter().map(Row::of).collect(),
-        total: found.total,
+        total: match found.total {
+            total if total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}"),
+            total => format!("{total} in all"),
+        },
         first: (!request.page_token.is_empty()).then(|| at(query.with(&[("page_token", "")]))),
         next: (!found.next_page_token.is_empty())
             .then(|| at(query.with(&[("page_token", &found.next_page_token)]))),

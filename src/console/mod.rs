@@ -75,7 +75,7 @@ impl Console {
             .route("/console/assets/{name}", get(assets::asset))
             .route("/console/submissions", get(submissions::list))
             .route("/console/submissions/{id}", get(submission::detail))
-            .route("/console/submissions/{id}/download", get(download::bundle))
+            .route("/console/submissions/{id}/download", post(download::bundle))
             .route("/console/submissions/{id}/{action}", post(submission::act))
             .route("/console/decisions", get(decisions::list))
             .route("/console/decisions/{id}", get(decisions::detail))

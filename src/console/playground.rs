@@ -180,10 +180,6 @@ fn trial(asked: &Asked, default_kind: &str) -> Option<Trial> {
     let fields = &asked.fields;
     let text = fields.one("text").replace("\r\n", "\n");
     let is_empty = text.is_empty();
-    let tool = |name: &str, key: &str| {
-        let args_json = serde_json::json!({ key: text }).to_string();
-        TrialText::Tool { name: name.to_owned(), args_json }
-    };
     let kind = match fields.one("kind") {
         "" => default_kind,
         kind => kind,
@@ -198,8 +194,8 @@ fn trial(asked: &Asked, default_kind: &str) -> Option<Trial> {
             (!asked.file.is_empty()).then(|| TrialText::Bundle { kind, bytes: asked.file.clone() })
         }
         _ if is_empty => None,
-        "command" => Some(tool("exec", "command")),
-        "path" => Some(tool("write", "path")),
+        "command" => Some(TrialText::Argument { tool: "exec", key: "command", text }),
+        "path" => Some(TrialText::Argument { tool: "write", key: "path", text }),
         "tool" => Some(TrialText::Tool { name: fields.one("tool").trim().to_owned(), args_json: text }),
         _ => {
             let role = ROLES.into_iter().find(|role| *role == fields.one("role")).unwrap_or("user");

@@ -1,5 +1,9 @@
 //! The rules in force: the list, one of them with its examples, and what another threshold would have decided.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::time::Duration;
+
 use askama::Template;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -32,6 +36,12 @@ struct ListPage {
     rows: Vec<Row>,
     total: usize,
     counts: bool,
+    /// Why there are no counts, for those who may see them.
+    no_counts: Option<&'static str>,
+    /// Where each of the columns leads that can be sorted by, and whether the list is in its order.
+    by_id: (String, bool),
+    by_findings: (String, bool),
+    by_would_block: (String, bool),
     before: Option<String>,
     next: Option<String>,
 }
@@ -76,8 +86,9 @@ struct DetailPage {
     incidents: Option<String>,
     /// Why there is nothing to try, where thresholds do not decide alone.
     no_trial: Option<&'static str>,
-    /// Absent for those who may not see what others asked.
+    /// Absent for those who may not see what others asked, and where they cannot be read.
     counts: Option<RuleCount>,
+    no_counts: &'static str,
     what_if: Option<Trial>,
 }
 
@@ -133,6 +144,18 @@ async fn all(visitor: &Visitor, plugin: &str) -> Result<Vec<v1::Rule>, Refusal> 
     }
 }
 
+/// How long a page waits for counts, which are no more than a help beside what it shows.
+const COUNTS_TIMEOUT: Duration = Duration::from_secs(3);
+const NO_COUNTS: &str =
+    "The counts cannot be read: the store does not answer. Rules and thresholds are those in force.";
+
+/// What rules found; an error where that cannot be read now.
+async fn counts(visitor: &Visitor, rule_id: &str) -> Result<HashMap<String, RuleCount>, ()> {
+    let counting = visitor.calls().rule_counts(&visitor.identity, rule_id);
+    let counted = tokio::time::timeout(COUNTS_TIMEOUT, counting).await.map_err(|_| ())?;
+    counted.map_err(|refusal| tracing::warn!(%refusal, "a page of the console shows no counts of rules"))
+}
+
 async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
     let query = &visitor.query;
     let (plugin, text) = (query.one("plugin"), query.one("text").trim().to_lowercase());
@@ -140,7 +163,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
     let mut plugins: Vec<String> = rules.iter().map(|rule| rule.plugin.clone()).collect();
     plugins.sort_unstable();
     plugins.dedup();
-    let found: Vec<&v1::Rule> = rules
+    let mut found: Vec<&v1::Rule> = rules
         .iter()
         .filter(|rule| plugin.is_empty() || rule.plugin == plugin)
         .filter(|rule| {
@@ -148,9 +171,20 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
             text.is_empty() || fields.iter().any(|field| field.to_lowercase().contains(&text))
         })
         .collect();
-    let counts = match visitor.identity.has(CallerRole::Auditor) {
-        true => Some(visitor.calls().rule_counts(&visitor.identity, "").await?),
-        false => None,
+    let is_auditor = visitor.identity.has(CallerRole::Auditor);
+    let counts = if is_auditor { counts(visitor, "").await.ok() } else { None };
+    let count = |rule: &v1::Rule| {
+        counts.as_ref().and_then(|counts| counts.get(rule.id.as_str()).copied()).unwrap_or_default()
+    };
+    let sort = query.one("sort");
+    match sort {
+        "findings" => found.sort_by_key(|rule| Reverse(count(rule).findings)),
+        "would_block" => found.sort_by_key(|rule| Reverse(count(rule).would_block)),
+        _ => {}
+    }
+    let by = |key: &str| {
+        let href = format!("{PLACE}?{}", query.with(&[("sort", key), ("page", "")]));
+        (href, sort == key)
     };
     let page: usize = query.one("page").parse().unwrap_or(0);
     let from = page.saturating_mul(PAGE_SIZE).min(found.len());
@@ -165,8 +199,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
     };
     let chips = std::iter::once(chip("All", "")).chain(plugins.iter().map(|name| chip(name, name)));
     let rows = found[from..until].iter().map(|rule| {
-        let count =
-            counts.as_ref().and_then(|counts| counts.get(rule.id.as_str()).copied()).unwrap_or_default();
+        let count = count(rule);
         Row {
             href: format!("{PLACE}/{}", view::segment(&rule.id)),
             id: rule.id.clone(),
@@ -188,6 +221,10 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         rows: rows.collect(),
         total: found.len(),
         counts: counts.is_some(),
+        no_counts: (is_auditor && counts.is_none()).then_some(NO_COUNTS),
+        by_id: by(""),
+        by_findings: by("findings"),
+        by_would_block: by("would_block"),
         before: (page > 0).then(|| at(page - 1)),
         next: (until < found.len()).then(|| at(page + 1)),
     };
@@ -204,10 +241,7 @@ async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     let known = visitor.calls().rule(identity, id)?;
     let is_auditor = identity.has(CallerRole::Auditor);
     let counts = match is_auditor {
-        true => {
-            let counts = visitor.calls().rule_counts(identity, id).await?;
-            Some(counts.get(id).copied().unwrap_or_default())
-        }
+        true => counts(visitor, id).await.ok().map(|counts| counts.get(id).copied().unwrap_or_default()),
         false => None,
     };
     let (no_trial, what_if) = match known.decides {
@@ -263,6 +297,11 @@ async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         negatives: known.negative_examples,
         misses: known.known_misses,
         decides,
+        no_counts: if is_auditor {
+            NO_COUNTS
+        } else {
+            "What others asked is shown to auditors and administrators."
+        },
         counts,
         no_trial,
         what_if,

@@ -1,6 +1,6 @@
 //! One submission: how it stands, what was found and where, what was scanned, what happened to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use askama::Template;
 use axum::extract::Path;
@@ -20,8 +20,8 @@ use crate::telemetry::Code;
 
 /// Lines shown before and after one that something was found in.
 const CONTEXT_LINES: usize = 3;
-/// Lines of the manifest that are shown.
-const MANIFEST_LINES: usize = 40;
+/// Lines of the manifest that are shown; how many are left out is told.
+const MANIFEST_LINES: usize = 2_000;
 /// Findings shown of one submission.
 const FINDINGS_MAX: usize = 200;
 /// Files of the ledger shown.
@@ -54,6 +54,8 @@ struct Page {
     file_count: u32,
     sha256: String,
     decision_id: String,
+    /// The page of the decision, while it is remembered.
+    decision_href: String,
     revision: String,
     checks: Vec<Check>,
     overridden: Option<Overridden>,
@@ -62,6 +64,8 @@ struct Page {
     more_findings: usize,
     manifest_path: String,
     manifest: Vec<String>,
+    /// Lines of it that are not shown.
+    manifest_rest: usize,
     ledger: Vec<Ledger>,
     unscanned: usize,
     capabilities: Vec<Capability>,
@@ -106,6 +110,8 @@ struct Review {
 struct Finding {
     check: &'static str,
     rule_id: String,
+    /// The page of the rule; empty where there is none.
+    rule_href: String,
     file: String,
     line: u32,
     category: String,
@@ -206,8 +212,10 @@ async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Res
         v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Full.into() };
     let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
     let submission = found.submission.unwrap_or_default();
-    let lines = lines(visitor, &submission).await?;
-    let mut page = Page::of(visitor, &submission, lines);
+    let has_bytes = has_bytes(&submission);
+    let manifest = if has_bytes { manifest_of(visitor, &submission).await? } else { String::new() };
+    let lines = if has_bytes { lines(visitor, &submission, &manifest).await? } else { Vec::new() };
+    let mut page = Page::of(visitor, &submission, &manifest, lines);
     let mut status = StatusCode::OK;
     if let Some(failed) = failed {
         status = status_of(failed.refusal.code);
@@ -220,19 +228,26 @@ async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Res
     Ok(answer::page(status, &page))
 }
 
-/// The lines of every file that something was found in, and of the manifest. None where the bytes are gone.
-async fn lines(visitor: &Visitor, submission: &v1::Submission) -> Result<Vec<FileLines>, Refusal> {
+/// Whether the submitted bytes are there still.
+fn has_bytes(submission: &v1::Submission) -> bool {
+    submission.bundle_purge_time.is_none() && submission.status() != v1::SubmissionStatus::Deleted
+}
+
+/// The lines of the manifest, and of every file that something was found in. None where the bytes are gone.
+async fn lines(
+    visitor: &Visitor,
+    submission: &v1::Submission,
+    manifest: &str,
+) -> Result<Vec<FileLines>, Refusal> {
     let checks = checks_of(submission.checks.as_ref()).into_iter().flat_map(|(_, check)| &check.findings);
     let review = submission.checks.as_ref().and_then(|checks| checks.llm_review.as_ref());
     let findings = checks.chain(review.into_iter().flat_map(|review| &review.findings));
-    let mut paths: Vec<String> = manifest_of(submission).map(str::to_owned).into_iter().collect();
+    let mut paths: Vec<String> =
+        Some(manifest.to_owned()).filter(|path| !path.is_empty()).into_iter().collect();
     for finding in findings.filter(|finding| finding.line > 0) {
         if !paths.contains(&finding.file) {
             paths.push(finding.file.clone());
         }
-    }
-    if submission.bundle_purge_time.is_some() || submission.status() == v1::SubmissionStatus::Deleted {
-        return Ok(Vec::new());
     }
     match visitor.calls().lines(&visitor.identity, &submission.id, paths).await {
         // They were removed meanwhile; the page says so the next time.
@@ -241,39 +256,47 @@ async fn lines(visitor: &Visitor, submission: &v1::Submission) -> Result<Vec<Fil
     }
 }
 
-/// Path of the document that says what the bundle is: the one nearest to the top.
-fn manifest_of(submission: &v1::Submission) -> Option<&str> {
+/// Path of the document that says what the bundle is, as its check chose it; empty where there is none. Of skills and
+/// plugins the names of files tell it: the one nearest to the top. Of agents their texts do.
+async fn manifest_of(visitor: &Visitor, submission: &v1::Submission) -> Result<String, Refusal> {
     let is_manifest = |path: &&str| match submission.kind() {
         v1::BundleKind::Skill => {
             path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"))
         }
-        v1::BundleKind::Plugin => path.ends_with(".claude-plugin/plugin.json"),
-        v1::BundleKind::Agent => path.ends_with(".md"),
-        v1::BundleKind::Unspecified => false,
+        _ => path.ends_with(".claude-plugin/plugin.json"),
     };
+    if submission.kind() == v1::BundleKind::Agent {
+        return Ok(visitor.calls().primary(&visitor.identity, &submission.id).await?.unwrap_or_default());
+    }
     let paths = submission.coverage.iter().map(|file| file.path.as_str()).filter(|path| !path.contains("!/"));
-    paths.filter(is_manifest).min_by_key(|path| (path.matches('/').count(), *path))
+    let nearest = paths.filter(is_manifest).min_by_key(|path| (path.matches('/').count(), *path));
+    Ok(nearest.unwrap_or_default().to_owned())
 }
 
 impl Page {
-    fn of(visitor: &Visitor, submission: &v1::Submission, lines: Vec<FileLines>) -> Self {
+    fn of(
+        visitor: &Visitor,
+        submission: &v1::Submission,
+        manifest_path: &str,
+        lines: Vec<FileLines>,
+    ) -> Self {
+        let known = visitor.calls().rule_ids();
         let files: BTreeMap<&str, &[String]> =
             lines.iter().map(|file| (file.path.as_str(), file.lines.as_slice())).collect();
         let checks = submission.checks.as_ref();
         let review = checks.and_then(|checks| checks.llm_review.as_ref());
         let mut findings: Vec<Finding> = Vec::new();
         for (name, check) in checks_of(checks) {
-            findings.extend(check.findings.iter().map(|finding| Finding::of(name, finding, &files)));
+            findings.extend(check.findings.iter().map(|finding| Finding::of(name, finding, &files, &known)));
         }
         for finding in review.into_iter().flat_map(|review| &review.findings) {
-            findings.push(Finding::of("review by a model", finding, &files));
+            findings.push(Finding::of("review by a model", finding, &files, &known));
         }
         let more_findings = findings.len().saturating_sub(FINDINGS_MAX);
         findings.truncate(FINDINGS_MAX);
         let identity = &visitor.identity;
         let is_uploader = !identity.has(CallerRole::Auditor);
         let status = view::status(submission.status);
-        let manifest_path = manifest_of(submission).unwrap_or_default();
         let manifest = files.get(manifest_path).copied().unwrap_or_default();
         let ledger: Vec<Ledger> = submission.coverage.iter().map(Ledger::of).take(LEDGER_MAX).collect();
         Self {
@@ -302,6 +325,10 @@ impl Page {
             size: view::size(submission.file_size),
             file_count: submission.file_count,
             sha256: submission.bundle_sha256.clone(),
+            decision_href: match visitor.calls().decision(identity, &submission.decision_id) {
+                Ok(_) => format!("{}/{}", super::decisions::PLACE, view::segment(&submission.decision_id)),
+                Err(_) => String::new(),
+            },
             decision_id: submission.decision_id.clone(),
             revision: submission.policy_revision.clone(),
             checks: checks_of(checks)
@@ -326,6 +353,7 @@ impl Page {
             more_findings,
             manifest_path: manifest_path.to_owned(),
             manifest: manifest.iter().take(MANIFEST_LINES).cloned().collect(),
+            manifest_rest: manifest.len().saturating_sub(MANIFEST_LINES),
             unscanned: ledger.iter().filter(|file| !file.is_whole).count(),
             ledger,
             capabilities: submission.capabilities.iter().map(Capability::of).collect(),
@@ -436,6 +464,9 @@ fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
             ("archive", _) | ("restore", v1::Visibility::Archived) => None,
             ("restore", _) => Some("Only an archived one can be restored.".to_owned()),
             _ if is_deleted => Some("It was deleted: there are no bytes any more.".to_owned()),
+            ("rescan" | "retry", _) if submission.bundle_purge_time.is_some() => {
+                Some("Its bytes were removed; they must be uploaded again.".to_owned())
+            }
             _ => {
                 let choice = choices.iter().find(|choice| choice.action == name);
                 choice.and_then(|choice| choice.refused.as_deref()).map(worded)
@@ -447,7 +478,12 @@ fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
 }
 
 impl Finding {
-    fn of(check: &'static str, finding: &v1::CheckFinding, files: &BTreeMap<&str, &[String]>) -> Self {
+    fn of(
+        check: &'static str,
+        finding: &v1::CheckFinding,
+        files: &BTreeMap<&str, &[String]>,
+        known: &HashSet<String>,
+    ) -> Self {
         let lines = files.get(finding.file.as_str()).copied().unwrap_or_default();
         let at = usize::try_from(finding.line).unwrap_or(0);
         let is_there = at > 0 && at <= lines.len();
@@ -459,6 +495,10 @@ impl Finding {
         };
         Self {
             check,
+            rule_href: match known.contains(&finding.rule_id) {
+                true => format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id)),
+                false => String::new(),
+            },
             rule_id: finding.rule_id.clone(),
             file: finding.file.clone(),
             line: finding.line,

@@ -137,7 +137,7 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         ..Default::default()
     };
     let found: v1::ListSubmissionsResponse =
-        visitor.call("SubmissionService/ListSubmissions", &request).await?;
+        visitor.list("SubmissionService/ListSubmissions", &request).await?;
     let is_uploader = !visitor.identity.has(CallerRole::Auditor);
     let is_changing = found.submissions.iter().any(is_changing);
     let at = |query: String| if query.is_empty() { PLACE.to_owned() } else { format!("{PLACE}?{query}") };
@@ -148,11 +148,7 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         chips: chips(query),
         heads: heads(query, PLACE, &COLUMNS, (key, is_descending)),
         rows: found.submissions.iter().map(Row::of).collect(),
-        total: match found.total {
-            // Hits of a text are counted to here.
-            total if !request.query.is_empty() && total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}"),
-            total => format!("{total} in all"),
-        },
+        total: total_words(found.total, archived(query) == v1::ArchivedFilter::Exclude),
         sizes: PAGE_SIZES.map(|one| (one, one == size)).into(),
         kept: ["status", "archived", "sort", "order"]
             .map(|name| (name, query.one(name).to_owned()))
@@ -173,6 +169,15 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
             .any(|name| !query.one(name).is_empty()),
     };
     Ok(answer::page(StatusCode::OK, &page))
+}
+
+/// How many there are, as far as they are counted.
+fn total_words(total: u64, leaves_out: bool) -> String {
+    let but = if leaves_out { ", archived ones left out" } else { "" };
+    match total {
+        total if total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}{but}"),
+        total => format!("{total} in all{but}"),
+    }
 }
 
 /// Whether it will change by itself.

@@ -13,6 +13,7 @@ use super::form::{self, FORM_BYTES_MAX, Fields};
 use super::session::Session;
 use super::{Console, answer, security};
 use crate::grpc::{Identity, LocalCaller, LocalCalls, Refusal};
+use crate::store::SEARCHED_MAX;
 
 /// The cookie that holds the id of a session.
 pub(super) const COOKIE: &str = "portcullis_session";
@@ -106,6 +107,16 @@ impl Visitor {
     /// Who calls them.
     pub(super) fn caller(&self) -> &LocalCaller {
         &self.caller
+    }
+
+    /// Asks for a page of a list, of which more than `SEARCHED_MAX` are not counted: a total says one more then.
+    pub(super) async fn list<A: Message + Default>(
+        &self,
+        rpc: &str,
+        request: &impl Message,
+    ) -> Result<A, Refusal> {
+        let caller = self.caller.clone().counting_to(SEARCHED_MAX);
+        self.calls().call(&format!("/portcullis.v1.{rpc}"), &caller, request).await
     }
 
     /// Calls an RPC such as `SubmissionService/GetSubmission` as this visitor.

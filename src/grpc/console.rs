@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::bundle_convert::standing_of;
-use super::list_rules::{Listed, all_rules};
+use super::list_rules::with_coded;
 use super::{Identity, RequestError};
 use crate::audit::Remembered;
 use crate::bundles::rules::BUNDLES;
@@ -13,8 +13,7 @@ use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
 use crate::identity::needs;
 use crate::pb::v1;
-use crate::policy::{PastReload, Snapshot, Sources};
-use crate::rules::MetaInfo;
+use crate::policy::{PastReload, Sources};
 use crate::store::{RuleCount, RuleCounts};
 use crate::telemetry::Rpc;
 use crate::tools::{COMMAND_SAFETY, PATH_AUDIT};
@@ -35,6 +34,15 @@ impl LocalCalls {
     ) -> Result<Vec<FileLines>, Refusal> {
         let submissions = &self.shared().submissions;
         submissions.lines(&identity.actor(""), submission_id, paths).await.map_err(|e| refused(e.into()))
+    }
+
+    /// Path of the primary document of a submission that the caller may see; `None` where there is none.
+    ///
+    /// # Errors
+    /// There is no such submission, or its bytes cannot be read.
+    pub async fn primary(&self, identity: &Identity, submission_id: &str) -> Result<Option<String>, Refusal> {
+        let submissions = &self.shared().submissions;
+        submissions.primary(&identity.actor(""), submission_id).await.map_err(|e| refused(e.into()))
     }
 
     /// Refuses a caller who lacks the role that an RPC such as `EntityService/RestoreEntity` needs.
@@ -106,10 +114,7 @@ impl LocalCalls {
     /// There is none with this id, or nothing is loaded.
     pub fn rule(&self, _: &Identity, id: &str) -> Result<KnownRule, Refusal> {
         let snapshot = self.shared().live.snapshot().ok_or_else(|| refused(RequestError::NotServing))?;
-        let all = all_rules(&snapshot);
-        if let Some(coded) = snapshot.scanner().coded().find(|info| *info.id == *id) {
-            return Ok(in_code(&snapshot, coded));
-        }
+        let all = with_coded(&snapshot);
         let Some(rule) = all.iter().find(|rule| rule.id == id) else {
             let name = id.chars().take(128).collect();
             return Err(refused(RequestError::NotFound { what: "rule", name }));
@@ -121,14 +126,17 @@ impl LocalCalls {
             decides: match rule.plugin {
                 BUNDLES => Decides::Bundles,
                 COMMAND_SAFETY | PATH_AUDIT => Decides::Tools,
-                _ if detector.is_some() => Decides::Messages,
+                _ if detector.is_some() || rule.is_in_code() => Decides::Messages,
                 _ => Decides::Streams,
             },
             rule: rule.told(&snapshot),
             score: rule.severity.score() * rule.confidence,
             warn: thresholds.warn,
             block: thresholds.block,
-            place: format!("{}:{}", rule.file, rule.line),
+            place: match rule.is_in_code() {
+                true => "in code".to_owned(),
+                false => format!("{}:{}", rule.file, rule.line),
+            },
             pattern: detector
                 .filter(|_| !is_of_phrases)
                 .map(|detector| detector.def.pattern.trim().to_owned())
@@ -143,8 +151,7 @@ impl LocalCalls {
     /// Ids of all rules, those in code among them: what a page can lead to.
     pub fn rule_ids(&self) -> HashSet<String> {
         let Some(snapshot) = self.shared().live.snapshot() else { return HashSet::new() };
-        let coded = snapshot.scanner().coded().map(|info| info.id.to_string());
-        all_rules(&snapshot).into_iter().map(|rule| rule.id.to_owned()).chain(coded).collect()
+        with_coded(&snapshot).into_iter().map(|rule| rule.id.to_owned()).collect()
     }
 
     /// Recent decisions of the caller's tenant, newest first.
@@ -223,39 +230,6 @@ impl LocalCalls {
             }
         }
         Ok(what_if)
-    }
-}
-
-/// A detector in code, or the model that weighs concepts: it has no examples of its own.
-fn in_code(snapshot: &Snapshot, info: &MetaInfo) -> KnownRule {
-    let listed = Listed {
-        id: &info.id,
-        plugin: &info.plugin,
-        category: &info.category,
-        severity: info.severity,
-        confidence: info.confidence,
-        description: &info.description,
-        recommendation: &info.recommendation,
-        references: &info.references,
-        examples: &[],
-        negative_examples: &[],
-        known_misses: &[],
-        file: &info.file,
-        line: info.line,
-    };
-    let thresholds = snapshot.policies().default_policy().thresholds_for(&info.category);
-    KnownRule {
-        decides: Decides::Messages,
-        rule: v1::Rule { source: "builtin".to_owned(), ..listed.told(snapshot) },
-        score: info.score,
-        warn: thresholds.warn,
-        block: thresholds.block,
-        place: "in code".to_owned(),
-        pattern: String::new(),
-        phrases: Vec::new(),
-        examples: Vec::new(),
-        negative_examples: Vec::new(),
-        known_misses: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tonic::{Request, Response, Status};
 
 use super::incident_convert as convert;
+use super::local::CountMax;
 use super::server::Shared;
 use super::{Changed, Identity, RequestError, page};
 use crate::bundles;
@@ -65,7 +66,8 @@ impl IncidentService for Incidents {
         request: Request<v1::ListIncidentsRequest>,
     ) -> Result<Response<v1::ListIncidentsResponse>, Status> {
         let identity = self.identity(&request)?;
-        let answer = self.0.incidents.list(identity.tenant(), request.into_inner()).await;
+        let count_max = request.extensions().get::<CountMax>().map(|most| most.0);
+        let answer = self.0.incidents.list_counted(identity.tenant(), request.into_inner(), count_max).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
 
@@ -141,6 +143,15 @@ impl KeptIncidents {
         tenant: &str,
         request: v1::ListIncidentsRequest,
     ) -> Result<v1::ListIncidentsResponse, RequestError> {
+        self.list_counted(tenant, request, None).await
+    }
+
+    async fn list_counted(
+        &self,
+        tenant: &str,
+        request: v1::ListIncidentsRequest,
+        count_max: Option<u64>,
+    ) -> Result<v1::ListIncidentsResponse, RequestError> {
         let filter = filter(&request)?;
         let (key, is_descending) = page::order(&request.order_by, "time desc", &KEYS)?;
         // A token belongs to the list that it continues.
@@ -150,7 +161,7 @@ impl KeptIncidents {
         let limit = page::size(request.page_size, PAGE_SIZE, PAGE_SIZE_MAX);
         self.settle().await;
         let tenant = tenant.to_owned();
-        let query = IncidentQuery { tenant, filter, key, is_descending, after, limit };
+        let query = IncidentQuery { tenant, filter, key, is_descending, after, limit, count_max };
         let found = self.store.incidents(query).await?;
         Ok(v1::ListIncidentsResponse {
             incidents: found.incidents.iter().map(convert::incident).collect(),

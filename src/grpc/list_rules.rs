@@ -1,8 +1,8 @@
-//! `ListRules`: the rules in force, page by page: detectors of text, and what the guards look for.
+//! `ListRules`: the rules in force, page by page: detectors of text, what the guards look for, and what is looked for in code.
 
 use super::{RequestError, convert};
-use crate::bundles::PreparedBundles;
 use crate::bundles::rules::{BUNDLES, BundleRules};
+use crate::bundles::{PreparedBundles, coded_rules};
 use crate::decision::{Category, Mode, Severity};
 use crate::monitor::PreparedMonitor;
 use crate::pb::v1;
@@ -39,9 +39,9 @@ pub struct Listed<'s> {
     pub negative_examples: &'s [String],
     /// What it ought to find and does not yet.
     pub known_misses: &'s [String],
-    /// File it comes from.
+    /// File it comes from; empty for what is looked for in code.
     pub file: &'s str,
-    /// 1-based line in that file.
+    /// 1-based line in that file; 0 for what is looked for in code.
     pub line: usize,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn list(
     snapshot: &Snapshot,
     request: &v1::ListRulesRequest,
 ) -> Result<v1::ListRulesResponse, RequestError> {
-    let mut wanted = all_rules(snapshot);
+    let mut wanted = with_coded(snapshot);
     if !request.plugin.is_empty() {
         let mut known: Vec<&str> = snapshot.scanner().rules().plugins().iter().map(|p| &**p).collect();
         known.extend([COMMAND_SAFETY, PATH_AUDIT, BUNDLES]);
@@ -84,7 +84,43 @@ pub(super) fn list(
     })
 }
 
-/// Every rule in force, in no order.
+/// Every rule in force with everything that is looked for in code, in no order.
+pub fn with_coded(snapshot: &Snapshot) -> Vec<Listed<'_>> {
+    let mut all = all_rules(snapshot);
+    all.extend(snapshot.scanner().coded().map(|info| Listed {
+        id: &info.id,
+        plugin: &info.plugin,
+        category: &info.category,
+        severity: info.severity,
+        confidence: info.confidence,
+        description: &info.description,
+        recommendation: &info.recommendation,
+        references: &info.references,
+        examples: &[],
+        negative_examples: &[],
+        known_misses: &[],
+        file: "",
+        line: 0,
+    }));
+    all.extend(coded_rules().iter().map(|rule| Listed {
+        id: rule.id,
+        plugin: BUNDLES,
+        category: &rule.category,
+        severity: rule.severity,
+        confidence: 1.0,
+        description: rule.description,
+        recommendation: rule.fix,
+        references: &[],
+        examples: &rule.examples,
+        negative_examples: &[],
+        known_misses: &[],
+        file: "",
+        line: 0,
+    }));
+    all
+}
+
+/// Every rule of a file that is in force, in no order.
 pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
     let streams = snapshot.prepared::<PreparedMonitor>().map(|prepared| prepared.rules().rules());
     let detectors = snapshot.scanner().rules().rules().iter().chain(streams.unwrap_or_default());
@@ -156,17 +192,30 @@ pub fn all_rules(snapshot: &Snapshot) -> Vec<Listed<'_>> {
 }
 
 impl Listed<'_> {
+    /// Whether it is looked for in code rather than by a rule of a file.
+    pub fn is_in_code(&self) -> bool {
+        self.file.is_empty()
+    }
+
+    /// What it may do under the default policy. What an archive is refused for is no matter of any policy.
+    fn mode(&self, snapshot: &Snapshot) -> Mode {
+        let policy = snapshot.policies().default_policy();
+        match self.plugin == BUNDLES && self.category.is_within("archive") && self.is_in_code() {
+            true => Mode::Enforce,
+            false => policy.mode_of(self.plugin, self.id, self.category, false),
+        }
+    }
+
     /// The rule as the contract tells it, with its mode under the default policy.
     pub fn told(&self, snapshot: &Snapshot) -> v1::Rule {
-        let policy = snapshot.policies().default_policy();
-        let is_builtin = self.file.starts_with("rules/");
+        let is_builtin = self.is_in_code() || self.file.starts_with("rules/");
         v1::Rule {
             id: self.id.to_owned(),
             plugin: self.plugin.to_owned(),
             category: self.category.as_str().to_owned(),
             severity: convert::severity(self.severity).into(),
             confidence: self.confidence,
-            mode: mode(policy.mode_of(self.plugin, self.id, self.category, false)).into(),
+            mode: mode(self.mode(snapshot)).into(),
             description: self.description.to_owned(),
             recommendation: self.recommendation.to_owned(),
             references: self.references.to_vec(),

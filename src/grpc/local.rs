@@ -56,7 +56,13 @@ pub struct LocalCaller {
     headers: HeaderMap,
     timeout: Duration,
     peer: Option<Peer>,
+    count_max: Option<CountMax>,
 }
+
+/// How far a list is counted, for a caller of this process who only shows that there are more. It is no part of the
+/// contract: who calls from outside is told how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CountMax(pub(super) u64);
 
 /// Why a call has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -83,12 +89,18 @@ impl LocalCaller {
                 passed_on.append(name.clone(), value.clone());
             }
         }
-        Self { headers: passed_on, timeout, peer: None }
+        Self { headers: passed_on, timeout, peer: None, count_max: None }
     }
 
     /// The caller, with what its connection tells of it.
     pub(super) fn with_peer(self, peer: Option<Peer>) -> Self {
         Self { peer, ..self }
+    }
+
+    /// The caller, who does not care how many more than `most` a list has in all: it is told one more then.
+    #[must_use]
+    pub fn counting_to(self, most: u64) -> Self {
+        Self { count_max: Some(CountMax(most)), ..self }
     }
 }
 
@@ -235,6 +247,9 @@ fn request(path: &str, caller: &LocalCaller, message: &[u8]) -> Option<Request<B
     *request.uri_mut() = path.parse().ok()?;
     if let Some(peer) = &caller.peer {
         request.extensions_mut().insert(peer.clone());
+    }
+    if let Some(most) = caller.count_max {
+        request.extensions_mut().insert(most);
     }
     let headers = request.headers_mut();
     headers.clone_from(&caller.headers);

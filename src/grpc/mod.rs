@@ -56,6 +56,7 @@ pub use download::download_header;
 pub use incident_service::KeptIncidents;
 pub use local::{LocalCaller, LocalCalls, Refusal};
 pub use playground::{Mode as TrialMode, Trial, TrialText, Tried, TriedFinding};
+pub use remember::verdict as remember_verdict;
 pub use server::{Bound, Health, ServeError, Shared, Uploads, bind};
 pub use status::RequestError;
 pub use tls::{Tls, TlsError};

@@ -20,6 +20,7 @@ use crate::messages::{CheckRequest, parse_role};
 use crate::pb::v1;
 use crate::policy::{Policy, Snapshot};
 use crate::rules::{Budget, CountrySet, Role};
+use crate::text::{convert_offsets, line_columns};
 
 /// How long one trial may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -32,6 +33,15 @@ pub enum TrialText {
         /// `user`, `assistant`, `system` or `tool`.
         role: String,
         /// What it says.
+        text: String,
+    },
+    /// A call of a tool with one argument, whose text was pasted: places are told in that text.
+    Argument {
+        /// The tool.
+        tool: &'static str,
+        /// The argument.
+        key: &'static str,
+        /// What was pasted.
         text: String,
     },
     /// A call of a tool.
@@ -123,7 +133,7 @@ impl LocalCalls {
     pub async fn try_out(&self, identity: &Identity, trial: Trial) -> Result<Tried, Refusal> {
         let rpc = match &trial.text {
             TrialText::Message { .. } => "CheckMessages",
-            TrialText::Tool { .. } => "InterceptTool",
+            TrialText::Tool { .. } | TrialText::Argument { .. } => "InterceptTool",
             TrialText::Bundle { .. } => "ReviewBundle",
         };
         self.check_role(identity, &format!("PolicyDecisionService/{rpc}"))?;
@@ -141,6 +151,7 @@ async fn judge(shared: &Shared, identity: &Identity, trial: Trial) -> Result<Tri
     let size = match &trial.text {
         TrialText::Message { text, .. } => text.len(),
         TrialText::Tool { name, args_json } => name.len() + args_json.len(),
+        TrialText::Argument { text, .. } => text.len(),
         // The limits of bundles hold.
         TrialText::Bundle { .. } => 0,
     };
@@ -160,6 +171,7 @@ async fn judge(shared: &Shared, identity: &Identity, trial: Trial) -> Result<Tri
     let tried = match trial.text {
         TrialText::Message { role, text } => asked.message(role, text).await,
         TrialText::Tool { name, args_json } => asked.tool(name, args_json).await,
+        TrialText::Argument { tool, key, text } => asked.argument(tool, key, text).await,
         TrialText::Bundle { kind, bytes } => asked.bundle(kind, bytes).await,
     }?;
     Ok(Tried { elapsed: started.elapsed(), ..tried })
@@ -296,6 +308,27 @@ impl Asked<'_> {
         })
     }
 
+    /// A tool call of one argument: what is found is told where it stands in the text of the argument.
+    async fn argument(self, tool: &str, key: &str, text: String) -> Result<Tried, RequestError> {
+        let encoding = convert::offset_encoding(self.unit.into())?;
+        let quoted = serde_json::Value::String(text.clone()).to_string();
+        let before = format!("{{\"{key}\":");
+        let pasted = Pasted::new(before.len() + 1, &text);
+        let mut tried = self.tool(tool.to_owned(), format!("{before}{quoted}}}")).await?;
+        for finding in &mut tried.findings {
+            finding.range = pasted.place(finding.range.clone());
+            let Some(span) = &mut finding.told.span else { continue };
+            let (start, end) = (finding.range.start, finding.range.end);
+            let [(line, column)] = line_columns(&text, encoding, &[start])[..] else { continue };
+            let mut offsets = [start, end];
+            convert_offsets(&text, encoding, &mut offsets);
+            (span.start, span.end) = (offsets[0] as u64, offsets[1] as u64);
+            (span.line, span.column) = (line, column);
+        }
+        tried.text = text;
+        Ok(tried)
+    }
+
     async fn bundle(self, kind: v1::BundleKind, bytes: Vec<u8>) -> Result<Tried, RequestError> {
         let policy = self.snapshot.policies().get(&self.policy).cloned();
         let reviewed =
@@ -370,5 +403,76 @@ impl Asked<'_> {
         // A budget without a limit is never spent.
         let explained = scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten();
         explained.iter().flat_map(weighed).collect()
+    }
+}
+
+/// Where the characters of a text stand in its JSON string.
+struct Pasted {
+    /// Where the string begins behind its quotation mark.
+    start: usize,
+    /// Bytes of the text.
+    bytes: usize,
+    /// Characters that are escaped: where each begins in the JSON and where it ends there, and its byte in the text. All of
+    /// them have one byte.
+    escaped: Vec<(usize, usize, usize)>,
+}
+
+impl Pasted {
+    fn new(start: usize, text: &str) -> Self {
+        let (mut escaped, mut longer) = (Vec::new(), 0);
+        for (at, byte) in text.bytes().enumerate() {
+            // RFC 8259, as `serde_json` writes it: the short escapes, and six characters for every other control.
+            let length = match byte {
+                b'"' | b'\\' | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d => 2,
+                0..=0x1f => 6,
+                _ => continue,
+            };
+            let begin = start + at + longer;
+            escaped.push((begin, begin + length, at));
+            longer += length - 1;
+        }
+        Self { start, bytes: text.len(), escaped }
+    }
+
+    /// The range of the text that a range of the JSON stands for.
+    fn place(&self, range: Range<usize>) -> Range<usize> {
+        let start = self.byte(range.start, false);
+        start..self.byte(range.end, true).max(start)
+    }
+
+    /// What lies within an escape is before its character, or behind it.
+    fn byte(&self, at: usize, is_end: bool) -> usize {
+        let index = self.escaped.partition_point(|(begin, ..)| *begin < at);
+        let byte = match index.checked_sub(1).and_then(|index| self.escaped.get(index)) {
+            None => at.saturating_sub(self.start),
+            Some((_, end, byte)) if at < *end => byte + usize::from(is_end),
+            Some((_, end, byte)) => byte + 1 + (at - end),
+        };
+        byte.min(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_text_that_was_pasted() {
+        for text in ["rm -rf /", "", "\"a\"\tb\\\n\u{1}\u{7f}\u{e9}\u{1f600}c/", "\n\n\n", "\\\\\"x"] {
+            let before = "{\"command\":";
+            let json = format!("{before}{}}}", serde_json::Value::String(text.to_owned()));
+            let pasted = Pasted::new(before.len() + 1, text);
+            // Each character stands where its part of the JSON does.
+            let mut at = before.len() + 1;
+            for (byte, c) in text.char_indices() {
+                let length = serde_json::Value::String(c.to_string()).to_string().len() - 2;
+                assert_eq!(pasted.place(at..at + length), byte..byte + c.len_utf8(), "{text:?} {c:?}");
+                at += length;
+            }
+            assert_eq!(at + 2, json.len(), "{text:?}");
+            assert_eq!(pasted.place(0..json.len()), 0..text.len(), "{text:?}");
+        }
+        let pasted = Pasted::new(2, "a\nb");
+        assert_eq!(pasted.place(4..4), 1..2, "within an escape: the character as a whole");
     }
 }

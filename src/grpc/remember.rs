@@ -5,16 +5,23 @@ use std::time::Duration;
 
 use super::Identity;
 use super::server::Shared;
-use crate::audit::{AuditRecord, MaskedText, Remembered, Run};
+use crate::audit::{AuditRecord, MaskedText, Recent, Remembered, Run};
 use crate::bundles;
-use crate::decision::{BundleChecks, CheckResult, Decision, Finding, Severity};
+use crate::bundles::service::{Verdict, decision_of};
+use crate::decision::{
+    BundleChecks, Category, CheckFinding, CheckResult, CheckStatus, Decision, Finding, RiskLevel, Severity,
+    SpanRef, risk_score,
+};
 use crate::detect::concepts::{Explanation, RULE_ID};
 use crate::detect::{INJECTION, Request};
 use crate::messages::{CheckOutcome, Message};
-use crate::policy::{Policy, Snapshot};
+use crate::policy::{Live, Policy, Snapshot};
 use crate::rules::Budget;
+use crate::telemetry::Rpc;
 use crate::tools::Outcome;
 
+/// Texts that are kept of one decision.
+const TEXTS_MAX: usize = 50;
 /// Concepts that are told of one text.
 const CONCEPTS_MAX: usize = 12;
 
@@ -23,6 +30,8 @@ const CONCEPTS_MAX: usize = 12;
 pub(super) struct Seen {
     texts: Vec<MaskedText>,
     concepts: Vec<(String, f64)>,
+    /// Texts beyond those that are kept.
+    left_out: usize,
 }
 
 /// Masks the texts in which something was found, and names the concepts that were weighed.
@@ -37,6 +46,10 @@ pub(super) fn seen(snapshot: &Snapshot, messages: &[Message<'_>], outcome: &Chec
                 |finding: &&&Finding| finding.span.message_index == index && *finding.span.path == *path;
             let mut here = findings.iter().filter(is_here).peekable();
             if here.peek().is_none() {
+                continue;
+            }
+            if seen.texts.len() >= TEXTS_MAX {
+                seen.left_out += 1;
                 continue;
             }
             if here.any(|finding| *finding.rule_id == *RULE_ID) {
@@ -74,7 +87,7 @@ pub(super) fn check(
 ) {
     let findings = outcome.reported.iter().map(|reported| &reported.finding);
     shared.counts.count(identity.tenant(), found(&outcome.policy, findings.clone()));
-    let Some(Seen { texts, concepts }) = seen else { return };
+    let Some(Seen { texts, concepts, left_out }) = seen else { return };
     let ran = outcome.ran.iter().map(|(plugin, elapsed)| Run {
         id: plugin.to_string(),
         outcome: "",
@@ -94,6 +107,7 @@ pub(super) fn check(
         ran: ran.collect(),
         concepts,
         texts,
+        texts_left_out: left_out,
         ..of_record(record)
     };
     shared.recent.remember(identity.tenant(), remembered);
@@ -120,12 +134,15 @@ pub(super) fn interception(
     });
     let has = |path: &str| findings.iter().any(|finding| *finding.span.path == *path);
     let texts = texts.iter().filter(|(path, _)| has(path));
+    let texts_left_out = texts.clone().count().saturating_sub(TEXTS_MAX);
     let texts = texts
+        .take(TEXTS_MAX)
         .map(|(path, text)| MaskedText::of(snapshot.scanner(), (0, (*path).to_owned(), ""), text, &findings));
     let remembered = Remembered {
         tool: masked(shared, &outcome.tool),
         ran: ran.collect(),
         texts: texts.collect(),
+        texts_left_out,
         ..of_record(record)
     };
     shared.recent.remember(identity.tenant(), remembered);
@@ -154,14 +171,89 @@ pub(super) fn review(
     let told = named.iter().flat_map(|(_, check)| &check.findings);
     // Those of the record are the same, in the same order.
     for (finding, told) in remembered.findings.iter_mut().zip(told) {
-        let place = match told.line {
-            0 => told.file.clone(),
-            line => format!("{}:{line}", told.file),
-        };
         finding.description = masked(shared, &told.reason).into();
-        finding.span.path = masked(shared, &place).into();
+        finding.span.path = masked(shared, &place_of(told)).into();
     }
     shared.recent.remember(identity.tenant(), remembered);
+}
+
+/// File and line of a finding about a bundle.
+fn place_of(finding: &CheckFinding) -> String {
+    match finding.line {
+        0 => finding.file.clone(),
+        line => format!("{}:{line}", finding.file),
+    }
+}
+
+/// Remembers the verdict that a worker reached about a submission: a decision of its own, after that of the upload.
+pub fn verdict(recent: &Recent, live: &Live, verdict: &Verdict<'_>) {
+    let snapshot = live.snapshot();
+    let masked = |text: &str| masked_under(snapshot.as_deref(), text);
+    let version: Arc<str> = env!("CARGO_PKG_VERSION").into();
+    let told = |plugin: &str, status: CheckStatus, found: &[CheckFinding]| -> Vec<Finding> {
+        let one = |finding: &CheckFinding| Finding {
+            plugin: plugin.into(),
+            plugin_version: version.clone(),
+            rule_id: masked(&finding.rule_id).into(),
+            category: Category::new(&masked(&finding.category)),
+            severity: finding.severity,
+            score: finding.severity.score(),
+            description: masked(&finding.reason).into(),
+            recommendation: "".into(),
+            span: SpanRef { message_index: 0, path: masked(&place_of(finding)).into(), start: 0, end: 0 },
+            evasions: Vec::new(),
+            shadow: finding.shadow || status != CheckStatus::Fail,
+            suppressed: finding.suppressed,
+        };
+        found.iter().map(one).collect()
+    };
+    let step = |id: &str, outcome: &'static str, summary: String| Run {
+        id: id.to_owned(),
+        outcome,
+        summary,
+        decision: Decision::Allow,
+        shadow: false,
+        elapsed: Duration::ZERO,
+    };
+    let (mut findings, mut ran) = (Vec::new(), Vec::new());
+    for (name, check) in verdict.checks.iter().flat_map(|checks| named_checks(checks)) {
+        findings.extend(told(name, check.status, &check.findings));
+        ran.push(step(name, check.status.as_str(), String::new()));
+    }
+    if let Some(review) = verdict.review {
+        findings.extend(told("review by a model", review.status, &review.findings));
+        let said = if review.summary.is_empty() { &review.reason } else { &review.summary };
+        ran.push(step("review by a model", review.status.as_str(), masked(said)));
+    }
+    let submission = verdict.submission;
+    let score = risk_score(&findings);
+    let remembered = Remembered {
+        time: submission.updated,
+        decision_id: submission.decision_id.clone(),
+        rpc: Rpc::ReviewBundle.as_str().to_owned(),
+        policy: match (&*submission.policy, &snapshot) {
+            ("", Some(snapshot)) => snapshot.policies().default_policy().name().to_string(),
+            (name, _) => name.to_owned(),
+        },
+        policy_revision: submission.policy_revision.clone(),
+        decision: decision_of(submission.status),
+        risk_level: RiskLevel::of(score),
+        risk_score: score.unwrap_or_default(),
+        agent_id: String::new(),
+        session_key: String::new(),
+        request_id: String::new(),
+        tool: String::new(),
+        submission_id: submission.id.clone(),
+        findings_total: findings.len(),
+        findings,
+        unjudged: Vec::new(),
+        ran,
+        concepts: Vec::new(),
+        texts: Vec::new(),
+        texts_left_out: 0,
+        elapsed: verdict.elapsed.try_into().unwrap_or_default(),
+    };
+    recent.remember(&submission.tenant, remembered);
 }
 
 /// The checks of a bundle by name.
@@ -176,7 +268,11 @@ fn named_checks(checks: &BundleChecks) -> [(&'static str, &CheckResult); 4] {
 
 /// A text that a caller chose, with credentials and personal data replaced by what they are.
 fn masked(shared: &Shared, text: &str) -> String {
-    match shared.live.snapshot() {
+    masked_under(shared.live.snapshot().as_deref(), text)
+}
+
+fn masked_under(snapshot: Option<&Snapshot>, text: &str) -> String {
+    match snapshot {
         _ if text.is_empty() => String::new(),
         Some(snapshot) => bundles::mask(snapshot.scanner(), text),
         None => "[REDACTED]".to_owned(),
@@ -225,6 +321,7 @@ fn of_record(record: &AuditRecord<'_>) -> Remembered {
         ran: Vec::new(),
         concepts: Vec::new(),
         texts: Vec::new(),
+        texts_left_out: 0,
         elapsed: Duration::from_micros(record.elapsed_us),
     }
 }

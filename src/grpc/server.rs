@@ -95,7 +95,7 @@ pub struct Shared {
     /// Records of decisions.
     pub audit: Arc<AuditLog>,
     /// Recent decisions, for people.
-    pub recent: Recent,
+    pub recent: Arc<Recent>,
     /// What each rule found, day by day, for people.
     pub counts: Arc<RuleCounter>,
     /// Tells callers apart.

@@ -7,6 +7,7 @@ use futures_util::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
 use super::bundle_convert::{kinds_of, statuses_of};
+use super::local::CountMax;
 use super::server::Shared;
 use super::{Identity, RequestError, download, page, submission_convert as convert};
 use crate::bundles::service::Submissions;
@@ -46,7 +47,8 @@ impl SubmissionService for Triage {
         request: Request<v1::ListSubmissionsRequest>,
     ) -> Result<Response<v1::ListSubmissionsResponse>, Status> {
         let identity = self.0.identity(&request)?;
-        let answer = list(&self.0.submissions, &identity, request.into_inner()).await;
+        let count_max = request.extensions().get::<CountMax>().map(|most| most.0);
+        let answer = list_counted(&self.0.submissions, &identity, request.into_inner(), count_max).await;
         answer.map(Response::new).map_err(|error| error.to_status())
     }
 
@@ -174,6 +176,15 @@ pub async fn list(
     identity: &Identity,
     request: v1::ListSubmissionsRequest,
 ) -> Result<v1::ListSubmissionsResponse, RequestError> {
+    list_counted(submissions, identity, request, None).await
+}
+
+async fn list_counted(
+    submissions: &Submissions,
+    identity: &Identity,
+    request: v1::ListSubmissionsRequest,
+    count_max: Option<u64>,
+) -> Result<v1::ListSubmissionsResponse, RequestError> {
     let filter = filter(&request)?;
     let (key, is_descending) = page::order(&request.order_by, "create_time desc", &SubmissionKey::ALL)?;
     let details = is_full(request.view, false)?;
@@ -185,7 +196,7 @@ pub async fn list(
     let most = if details { FULL_PAGE_SIZE_MAX } else { PAGE_SIZE_MAX };
     let limit = page::size(request.page_size, PAGE_SIZE, most);
     let tenant = actor.tenant.clone();
-    let query = SubmissionQuery { tenant, filter, key, is_descending, after, limit };
+    let query = SubmissionQuery { tenant, filter, key, is_descending, after, limit, count_max };
     let found = submissions.list(&actor, query, details).await?;
     Ok(v1::ListSubmissionsResponse {
         next_page_token: found

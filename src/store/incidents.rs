@@ -109,6 +109,9 @@ pub struct IncidentQuery {
     pub after: Option<IncidentPlace>,
     /// How many at most.
     pub limit: usize,
+    /// Count no further than this, for who only shows that there are more; one more than that is told then. `None` counts
+    /// all of them.
+    pub count_max: Option<u64>,
 }
 
 /// The answer to an [`IncidentQuery`].

@@ -43,7 +43,6 @@ const stands = async () =>
 const CELLS = [
   ["/console/submissions", [200, 200, 200, 200, 403, 200]],
   ["/console/submissions/SUBMISSION", [200, 200, 200, 404, 403, 404]],
-  ["/console/submissions/SUBMISSION/download", [200, 403, 403, 403, 403, 404]],
   ["/console/decisions", [200, 200, 403, 403, 403, 200]],
   ["/console/playground", [200, 200, 200, 200, 200, 200]],
   ["/console/incidents", [200, 200, 403, 403, 200, 200]],
@@ -113,6 +112,24 @@ describe("actions", () => {
     });
   }
 
+  test("the bytes are sent to administrators of its tenant alone, who ask by the form of a page", async () => {
+    const path = `/console/submissions/${submission}/download`;
+    for (const [name, wanted] of [["root", 200], ["ann", 403], ["ada", 403], ["bob", 403], ["al", 403], ["eve", 404]]) {
+      const answer = await visitors[name].post(path, { confirm: "yes" });
+      assert.equal(answer.status, wanted, name);
+      assert.equal(answer.headers["content-disposition"] !== undefined, wanted === 200, name);
+    }
+    const downloads = async () => (await stands()).timeline.filter(({ action }) => /download/.test(action)).length;
+    const before = await downloads();
+    assert.ok(before >= 1, "it is recorded");
+    // An address, a form without the confirmation, of another session or of another site sends nothing and records nothing.
+    assert.equal((await visitors.root.get(`${path}?confirm=yes&csrf=${visitors.root.csrf}`)).status, 405);
+    assert.equal((await visitors.root.post(path)).status, 400);
+    assert.equal((await visitors.root.post(path, { confirm: "yes", csrf: visitors.eve.csrf })).status, 403);
+    assert.equal((await visitors.root.post(path, { confirm: "yes" }, { "sec-fetch-site": "cross-site" })).status, 403);
+    assert.equal(await downloads(), before);
+  });
+
   test("a false positive is marked by administrators of its tenant alone", async () => {
     const marked = async () =>
       (await server.call("IncidentService", "GetIncident", { incident_id: incident }, { token: server.tokens.root })).incident.false_positive;
@@ -131,6 +148,7 @@ describe("actions", () => {
       const answer = await visitors.root.post(`/console/submissions/${NOBODY}/${action}`, { reason: "because I say so", confirm: "yes" });
       assert.equal(answer.status, 404, action);
     }
+    assert.equal((await visitors.root.post(`/console/submissions/${NOBODY}/download`, { confirm: "yes" })).status, 404);
     assert.equal((await visitors.root.post(`/console/incidents/${NOBODY}/false-positive`, { confirm: "yes" })).status, 404);
   });
 });

@@ -62,7 +62,7 @@ test("pages, errors, redirects, downloads and assets carry the headers", async (
     await add(`GET ${path} without a session`, send(server.url, path));
   }
   await add("the login", send(server.url, "/console/login"));
-  await add("a download", visitor.get(`/console/submissions/${submission}/download`));
+  await add("a download", visitor.post(`/console/submissions/${submission}/download`, { confirm: "yes" }));
   await add("an action without a token", visitor.post(`/console/submissions/${submission}/override`, { csrf: "" }));
   await add("an action that is refused", visitor.post(`/console/submissions/${submission}/override`, { reason: "x" }));
   await add("a wrong method", visitor.post("/console/decisions"));
@@ -131,7 +131,7 @@ test("paths that climb lead to no file and to no other page", async () => {
     "/console/submissions/%ff%fe/download",
     "/console/submissions/%27%20or%201=1--/download",
   ]) {
-    const answer = await visitor.get(path);
+    const answer = path.endsWith("/download") ? await visitor.post(path, { confirm: "yes" }) : await visitor.get(path);
     assert.ok([400, 404, 414].includes(answer.status), `${path}: ${answer.status}`);
     assert.ok(!/root:|portcullis_requests_total|\[package\]/.test(answer.text), path);
     assert.ok(!answer.text.includes(server.tokens.admin), path);

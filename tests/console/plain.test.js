@@ -48,6 +48,20 @@ describe("without JavaScript", () => {
     await visitor.close();
   });
 
+  test("the bytes of an upload are downloaded by its form", async () => {
+    const { submission_id: id } = await server.upload(blocked({ name: "plain-bytes" }), { submitter: "ada" });
+    const visitor = await browser.visitor(server, { javaScriptEnabled: false });
+    const { page } = visitor;
+    await visitor.login(server.tokens.admin);
+    await page.goto(`/console/submissions/${id}`);
+    await page.locator("#confirm-download summary").click();
+    const downloading = page.waitForEvent("download");
+    await page.locator("#confirm-download").getByRole("button", { name: "Download" }).click();
+    assert.match((await downloading).suggestedFilename(), /^plain-bytes[\w.-]*\.zip$/);
+    assert.deepEqual(visitor.troubles, []);
+    await visitor.close();
+  });
+
   test("the playground answers by its button", async () => {
     const visitor = await browser.visitor(server, { javaScriptEnabled: false });
     const { page } = visitor;

@@ -87,6 +87,24 @@ test("a command", async () => {
   await answers("allow");
 });
 
+for (const [unit, start, end] of [
+  ["utf8", 12, 20],
+  ["utf16", 10, 18],
+  ["utf32", 9, 17],
+]) {
+  test(`places in a command are those of what was pasted, in ${unit}`, async () => {
+    await choose("command");
+    await field("offsets").selectOption(unit);
+    // Quotation marks and the end of the line are longer in JSON.
+    await field("text").fill('echo "\u{1f600}"\nrm -rf /');
+    await answers("block");
+    const text = await result().innerText();
+    assert.match(text, new RegExp(`\\b${start} to ${end}, line 2, column 1\\b`), text);
+    assert.equal(await result().locator("mark.span").first().textContent(), "rm -rf /");
+    assert.ok(!text.includes('{"command"'), "nothing is shown that was not pasted");
+  });
+}
+
 test("a path", async () => {
   await choose("path");
   await field("text").fill("/etc/shadow");

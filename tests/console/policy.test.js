@@ -7,6 +7,8 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 
 import { startBrowser } from "./support/browser.js";
 import { eventually, startServer } from "./support/server.js";
+import { document } from "./support/skills.js";
+import { zip } from "./support/zip.js";
 
 let server;
 let browser;
@@ -90,6 +92,40 @@ test("every rule with its examples and its counts", async () => {
   assert.ok((await page.locator("#examples pre").count()) > 0, "examples");
   assert.match(text, /7 days/i);
   assert.match(text, /would have blocked/i);
+});
+
+test("what is looked for in code has a page, an example and its counts, and findings lead there", async () => {
+  const { submission_id: id } = await server.upload(zip({ "SKILL.md": document({ name: "hooks" }), "package.json": '{"scripts": {"postinstall": "node setup.js"}}' }), { submitter: "ada" });
+  const admin = { token: server.tokens.admin };
+  const { submission } = await server.call("SubmissionService", "GetSubmission", { submission_id: id }, admin);
+  assert.ok(submission.checks.static_security.findings.some(({ rule_id }) => rule_id === "bundle.install-hook"));
+  await page.goto(`/console/submissions/${id}`);
+  await page.locator("#findings").getByRole("link", { name: "bundle.install-hook" }).click();
+  assert.match(page.url(), /\/console\/rules\/bundle\.install-hook$/);
+  const text = await page.locator("#main").innerText();
+  assert.match(text, /runs as soon as the package is installed/);
+  assert.match(await page.locator("#examples").innerText(), /postinstall/);
+  assert.match(text, /in code/);
+  const { rules } = await server.call("PolicyService", "ListRules", { plugin: "bundles", page_size: 1000 }, admin);
+  const known = new Map(rules.map((rule) => [rule.id, rule]));
+  for (const [rule, category] of [["bundle.binary", "unscanned"], ["archive.symlink", "archive"], ["manifest.missing", "manifest"], ["quality.todo", "quality"]]) {
+    assert.equal(known.get(rule)?.category, category, rule);
+    assert.equal(known.get(rule).source, "builtin");
+    assert.equal((await page.goto(`/console/rules/${rule}`)).status(), 200, rule);
+    assert.ok((await page.locator("#main").innerText()).includes(known.get(rule).description), rule);
+  }
+  assert.equal((await page.goto("/console/rules/injection.concepts")).status(), 200);
+  // The counts of a rule are written within seconds, and the list can begin with the rules that found most.
+  const counted = async () => {
+    await page.goto("/console/rules?text=bundle.install-hook");
+    return Number(await page.locator("#rules tbody tr").first().locator("td.num").first().innerText()) > 0;
+  };
+  await eventually(counted, "the finding is counted");
+  await page.goto("/console/rules");
+  await page.locator("#rules").getByRole("link", { name: "Found in 7 days" }).click();
+  assert.equal(await page.locator("#rules th[aria-sort=descending]").innerText(), "Found in 7 days");
+  const found = (await page.locator("#rules tbody tr td:nth-child(4)").allInnerTexts()).map(Number);
+  assert.ok(found[0] > 0 && found.every((count, at) => at === 0 || found[at - 1] >= count), found.join());
 });
 
 test("what another threshold would have decided", async () => {

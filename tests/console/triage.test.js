@@ -8,6 +8,7 @@ import { startBrowser } from "./support/browser.js";
 import { startModel, verdict } from "./support/model.js";
 import { startServer } from "./support/server.js";
 import { blocked, good } from "./support/skills.js";
+import { zip } from "./support/zip.js";
 
 let model;
 let server;
@@ -167,6 +168,43 @@ test("what cannot be done now is switched off, and says why", async () => {
   }
   assert.ok((await actions.getByRole("button", { disabled: true }).count()) > 0, "something is switched off");
   assert.equal(await page.locator("#actions summary", { hasText: "Override" }).count(), 1);
+});
+
+test("the verdict of a review is a decision of its own, and its id leads there", async () => {
+  model.release(verdict({ risk_level: "critical", summary: "It sends what it reads to strangers." }));
+  const { submission_id: id, decision_id: upload } = await server.upload(good({ name: "decided-late" }), { submitter: "ada" });
+  await server.settled(id);
+  const { decision_id } = await submission(id);
+  assert.notEqual(decision_id, upload);
+  await page.goto(`/console/submissions/${id}`);
+  await page.locator("#verdict").getByRole("link", { name: decision_id }).click();
+  const text = await page.locator("#decision").innerText();
+  assert.match(text, /ReviewBundle[\s\S]*block/);
+  assert.match(text, /review by a model[\s\S]*It sends what it reads to strangers/);
+  await page.locator("#decision").getByRole("link", { name: /its files/ }).click();
+  assert.match(page.url(), new RegExp(`/console/submissions/${id}$`));
+  await page.goto("/console/decisions?decision=block");
+  assert.equal(await page.locator(`#decisions a[href$="${decision_id}"]`).count(), 1, "the list has it");
+});
+
+test("the manifest of an agent is the document that introduces it, and what is left out is told", async () => {
+  const lines = Array.from({ length: 165 }, (_, at) => `Order ${at + 1}.`);
+  const agent = (body) => `---\nname: my-agent\ndescription: Sorts the notes of a meeting by speaker and by topic.\n---\n${body}\n`;
+  const manifest = async (files) => {
+    const { submission_id: id } = await server.upload(zip(files), { submitter: "ada", kind: "BUNDLE_KIND_AGENT" });
+    await page.goto(`/console/submissions/${id}`);
+    await page.locator("#manifest summary").click();
+    return page.locator("#manifest");
+  };
+  model.release(verdict());
+  let shown = await manifest({ "README.md": "# Read me\n", "agents/my-agent.md": agent(lines.join("\n")) });
+  assert.equal(await shown.locator("summary").innerText(), "agents/my-agent.md");
+  assert.match(await shown.innerText(), /Order 165\./, "to its end");
+  assert.equal(await page.locator("#manifest-rest").count(), 0);
+  const many = Array.from({ length: 2_500 }, (_, at) => `Order ${at + 1}.`);
+  model.release(verdict());
+  shown = await manifest({ "README.md": "# Read me\n", "my-agent.md": agent(many.join("\n")) });
+  assert.match(await page.locator("#manifest-rest").innerText(), /and 504 more lines/);
 });
 
 test("rescan, retry, archive, restore, download and delete", async () => {

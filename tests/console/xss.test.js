@@ -161,7 +161,7 @@ test("names that a manifest gives do no harm in the headers of a download", asyn
   ]) {
     const document = `---\nname: ${JSON.stringify(name)}\nversion: ${JSON.stringify(name)}\ndescription: Sorts notes.\n---\n\n# Notes\n`;
     const { submission_id: id } = await server.upload(zip({ "SKILL.md": document }), { submitter: "ada" });
-    const answer = await admin.get(`/console/submissions/${id}/download`);
+    const answer = await admin.post(`/console/submissions/${id}/download`, { confirm: "yes" });
     assert.equal(answer.status, 200, JSON.stringify(name));
     assert.equal(answer.headers["set-cookie"], undefined);
     const disposition = answer.headers["content-disposition"];
@@ -179,7 +179,6 @@ test("what stands in an address gets into no header of the answer", async () => 
     `/console/submissions?text=${bad}`,
     `/console/submissions?status=${bad}&sort=${bad}&page_token=${bad}`,
     `/console/submissions/${bad}`,
-    `/console/submissions/${bad}/download`,
     `/console/decisions/${bad}`,
     `/console/incidents/${bad}`,
     `/console/rules/${bad}`,
@@ -194,7 +193,7 @@ test("what stands in an address gets into no header of the answer", async () => 
       assert.ok(answer.status < 500, `${path}: ${answer.status}`);
     }
   }
-  for (const action of ["override", "delete", "rescan"]) {
+  for (const action of ["override", "delete", "rescan", "download"]) {
     const answer = await admin.post(`/console/submissions/${bad}/${action}`, { reason: "because I say so", confirm: "yes" });
     assert.ok(!JSON.stringify(answer.headers).includes("planted"), action);
     assert.ok([400, 404].includes(answer.status), `${action}: ${answer.status}`);

@@ -173,7 +173,7 @@ async fn every_page_and_action_has_its_roles_and_its_tenant() {
     let (one_incident, one_decision) =
         (format!("/console/incidents/{incident}"), format!("/console/decisions/{decision}"));
     let all = [200; 4];
-    let pages: [(String, Cells); 15] = [
+    let pages: [(String, Cells); 14] = [
         ("/console/submissions".into(), ([403, 200, 200, 200], [403, 200, 200, 200])),
         (
             "/console/submissions?status=blocked_inline&sort=name&order=asc".into(),
@@ -191,10 +191,10 @@ async fn every_page_and_action_has_its_roles_and_its_tenant() {
         ("/console/rules".into(), (all, all)),
         ("/console/rules/injection.override-instructions".into(), (all, all)),
         ("/console/rules/no.such-rule".into(), ([404; 4], [404; 4])),
-        (format!("{one}/download"), ([403, 403, 403, 200], [403, 403, 403, 404])),
     ];
     let confirmed = [("confirm", "yes"), ("reason", "no")];
-    let actions: [(String, Cells); 7] = [
+    let actions: [(String, Cells); 8] = [
+        (format!("{one}/download"), ([403, 403, 403, 200], [403, 403, 403, 404])),
         (format!("{one}/override"), ([403, 403, 403, 400], [403, 403, 403, 404])),
         (format!("{one}/retry"), ([403, 403, 403, 409], [403, 403, 403, 404])),
         (format!("{one}/archive"), ([403, 409, 403, 303], [403, 404, 403, 404])),
@@ -283,7 +283,13 @@ async fn a_blocked_upload_is_found_read_and_overridden() {
     // What the address says stands on no page.
     let made_up = admin.get(&format!("{place}?notice=%3Cb%3Eowned")).await.text();
     assert!(!made_up.contains("owned"));
-    let download = admin.get(&format!("{place}/download")).await;
+    assert_eq!(admin.get(&format!("{place}/download")).await.status, 405, "an address alone sends nothing");
+    assert_eq!(
+        admin.post(&format!("{place}/download"), &[]).await.status,
+        400,
+        "nor does what is not confirmed"
+    );
+    let download = admin.post(&format!("{place}/download"), &[("confirm", "yes")]).await;
     assert_eq!(download.header("content-disposition"), "attachment; filename=\"triage-1.0.0.zip\"");
     assert_eq!(download.header("content-type"), "application/zip");
     let names: Vec<String> = files(&download.bytes).into_iter().map(|(name, _)| name).collect();
@@ -457,7 +463,10 @@ async fn paths_lead_to_nothing_else() {
         "/console/rules/..%2f..%2fx",
         "/console/decisions/%3Cscript%3E",
     ] {
-        let answer = admin.get(path).await;
+        let answer = match path.ends_with("/download") {
+            true => admin.post(path, &[("confirm", "yes")]).await,
+            false => admin.get(path).await,
+        };
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
         assert!(answer.header("set-cookie").is_empty(), "{path}");
         assert!(!answer.text().contains("<script>") && !answer.text().contains("root:"), "{path}");
@@ -532,7 +541,8 @@ async fn nothing_that_was_uploaded_or_said_becomes_part_of_a_page() {
         assert!(!judged.contains(hostile) && !refused.contains(hostile), "{hostile}");
     }
     assert!(refused.contains("&#60;img src=x"), "what was typed is there, as text");
-    let download = admin.get(&format!("/console/submissions/{}/download", submissions[0])).await;
+    let place = format!("/console/submissions/{}/download", submissions[0]);
+    let download = admin.post(&place, &[("confirm", "yes")]).await;
     let name = download.header("content-disposition").to_owned();
     assert!(name.starts_with("attachment; filename=\"named-") && name.ends_with(".zip\""), "{name}");
     assert_eq!(name.matches('"').count(), 2, "{name}");

@@ -21,7 +21,7 @@ mod refusal;
 mod source;
 
 pub use content::{Content, Totals};
-pub use refusal::{Refusal, Rule};
+pub use refusal::{REFUSAL_FIX, Refusal, Rule};
 pub use source::{FileSource, Source};
 
 use central::Record;

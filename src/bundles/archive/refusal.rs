@@ -87,6 +87,9 @@ pub enum Rule {
     Checksum,
 }
 
+/// What to do about any of them.
+pub const REFUSAL_FIX: &str = "Pack the folder again with an ordinary tool, files only.";
+
 impl Rule {
     /// The stable id.
     pub const fn id(self) -> &'static str {
@@ -130,6 +133,102 @@ impl Rule {
             Self::Data => "archive.data",
             Self::DataSize => "archive.data-size",
             Self::Checksum => "archive.checksum",
+        }
+    }
+}
+
+impl Rule {
+    /// Every one.
+    pub const ALL: &[Self] = &[
+        Self::NotZip,
+        Self::Unreadable,
+        Self::Empty,
+        Self::PackedSize,
+        Self::UnpackedSize,
+        Self::Entries,
+        Self::Ratio,
+        Self::PrefixData,
+        Self::TrailingData,
+        Self::MultiDisk,
+        Self::Zip64,
+        Self::EntryCount,
+        Self::CentralDirectory,
+        Self::Gap,
+        Self::DirectoryEnd,
+        Self::Overlap,
+        Self::Mismatch,
+        Self::DataDescriptor,
+        Self::ExtraField,
+        Self::Encrypted,
+        Self::Method,
+        Self::Flags,
+        Self::Version,
+        Self::Symlink,
+        Self::SpecialFile,
+        Self::KindConflict,
+        Self::PathTraversal,
+        Self::AbsolutePath,
+        Self::DrivePath,
+        Self::Backslash,
+        Self::ControlCharacter,
+        Self::InvisibleCharacter,
+        Self::ReservedName,
+        Self::PathEncoding,
+        Self::PathLength,
+        Self::DuplicatePath,
+        Self::Data,
+        Self::DataSize,
+        Self::Checksum,
+    ];
+
+    /// What is wrong, in one sentence; a refusal itself says more.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::NotZip => "The archive is no ZIP file, or is cut off.",
+            Self::Unreadable => "The archive cannot be read.",
+            Self::Empty => "The archive has no entry.",
+            Self::PackedSize => "The archive is larger than allowed.",
+            Self::UnpackedSize => "The archive unpacks to more than allowed.",
+            Self::Entries => "The archive has more entries than allowed.",
+            Self::Ratio => "The archive grows more than allowed when unpacked.",
+            Self::PrefixData => "Something stands before the first entry.",
+            Self::TrailingData => "Something stands after the end record, or the comment hides records.",
+            Self::MultiDisk => "The archive is one part of several.",
+            Self::Zip64 => "The end record and its 64-bit twin differ.",
+            Self::EntryCount => "The number of entries is wrong.",
+            Self::CentralDirectory => "The central directory is broken.",
+            Self::Gap => "Bytes between entries belong to none.",
+            Self::DirectoryEnd => "The central directory does not end where the end record begins.",
+            Self::Overlap => "Entries share bytes.",
+            Self::Mismatch => "A local header and the central directory differ.",
+            Self::DataDescriptor => "What follows the data of an entry does not describe it.",
+            Self::ExtraField => "An extra field is broken, or says what the header does not.",
+            Self::Encrypted => "An entry is encrypted.",
+            Self::Method => "An entry is packed by a method other than store and deflate.",
+            Self::Flags => "An entry says of itself what this format does not know.",
+            Self::Version => "An entry asks for a newer version of the format than readers have.",
+            Self::Symlink => "An entry is a link.",
+            Self::SpecialFile => {
+                "An entry is a device, a pipe, a socket, or a file that runs with the rights of its owner."
+            }
+            Self::KindConflict => {
+                "An entry is called a folder and described as a file, or the other way round."
+            }
+            Self::PathTraversal => "A path leads to another folder, in whatever spelling.",
+            Self::AbsolutePath => "A path begins at the root, at a share of a network or in a home folder.",
+            Self::DrivePath => "A path names a drive or a stream beside a file.",
+            Self::Backslash => "A path has a backslash, which separates names on some systems.",
+            Self::ControlCharacter => "A path has a control character.",
+            Self::InvisibleCharacter => "A path has a character that cannot be seen.",
+            Self::ReservedName => {
+                "A path has a name that some systems refuse, change or keep for devices, or no name where one belongs."
+            }
+            Self::PathEncoding => "A path cannot be read in one way.",
+            Self::PathLength => "A path is too long or too deep.",
+            Self::DuplicatePath => "Two entries have the same path on some system.",
+            Self::Data => "The data of an entry is broken.",
+            Self::DataSize => "The data of an entry is longer or shorter than declared.",
+            Self::Checksum => "The data of an entry does not have the declared checksum.",
         }
     }
 }

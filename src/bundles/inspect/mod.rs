@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::archive::{Archive, ArchiveLimits, Entry, Refusal, Source, Totals};
+use super::archive::{Archive, ArchiveLimits, Entry, REFUSAL_FIX, Refusal, Source, Totals};
 use super::inspection::{Inspection, Manifest};
 use super::manifest::Candidates;
 use super::mask;
@@ -218,7 +218,7 @@ pub(super) fn refusal_finding(refusal: &Refusal, file: &str) -> CheckFinding {
         category: "archive".to_owned(),
         severity: Severity::High,
         reason: format!("The archive is refused: {}.", refusal.message),
-        fix_hint: "Pack the folder again with an ordinary tool, files only.".to_owned(),
+        fix_hint: REFUSAL_FIX.to_owned(),
         ..CheckFinding::default()
     }
 }

@@ -13,6 +13,7 @@ mod entities;
 mod error;
 mod excerpt;
 mod options;
+mod primary;
 mod record;
 mod release;
 mod retention;
@@ -20,12 +21,13 @@ pub(super) mod step;
 mod submit;
 mod triage;
 mod types;
+mod verdict;
 mod watch;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +42,7 @@ pub use types::{
     Actor, Attempt, Details, Entities, Entity, Overridden, Purged, Reviewed, Submission, SubmissionList,
     TimelineEvent, Upload, Watched, decision_of,
 };
+pub use verdict::Verdict;
 
 use super::Inspection;
 use super::archive::{ArchiveLimits, Source};
@@ -129,6 +132,8 @@ struct Inner {
     changed: broadcast::Sender<Arc<str>>,
     /// Wakes a worker.
     waiting: Notify,
+    /// Who is told of verdicts that workers reach.
+    told: OnceLock<verdict::Told>,
 }
 
 /// What becomes of a bundle that passed the inline checks.
@@ -151,6 +156,7 @@ impl Submissions {
             checks: Arc::new(Semaphore::new(parts.bundles.checks_max)),
             changed,
             waiting: Notify::new(),
+            told: OnceLock::new(),
             parts,
         }))
     }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::change::{Brought, Checked};
 use super::record::{self, Action, Record};
 use super::submit::checked;
+use super::verdict::Verdict;
 use super::{RACES_MAX, SubmissionError, Submissions};
 use crate::bundles::Inspection;
 use crate::bundles::archive::FileSource;
@@ -263,6 +264,14 @@ impl Submissions {
             if self.store().apply(change).await? {
                 if after.status != row.status {
                     SubmissionMoved { status: after.status }.emit(&self.parts().metrics);
+                }
+                if brought.decision_id.is_some() {
+                    self.tell_verdict(&Verdict {
+                        submission: &after,
+                        checks: brought.checked.as_ref().map(|checked| &checked.checks),
+                        review: brought.review.as_ref(),
+                        elapsed: now.duration_since(ground.attempt.started),
+                    });
                 }
                 self.tell(&after.entity_id);
                 return Ok(Landed::Done(after.status));

@@ -44,7 +44,7 @@ pub(super) fn run(
     if let Some(info) = rules.coded(&arguments.id) {
         return in_code(&rules, info, arguments.json, output);
     }
-    let rule = rules.find(&arguments.id)?;
+    let rule = rules.find_any(&arguments.id)?;
     let detector = rules.detector(&rule);
     let mut facts = common_facts(&rule, rules.policy());
     if let Some(detector) = detector {
@@ -58,7 +58,10 @@ pub(super) fn run(
     ));
     facts.push(("advice", rule.recommendation.to_owned()));
     facts.extend(rule.references.iter().map(|reference| ("reference", reference.clone())));
-    facts.push(("file", format!("{}:{}", rule.file, rule.line)));
+    facts.push(match rule.is_in_code() {
+        true => ("file", "none: it is looked for in code".to_owned()),
+        false => ("file", format!("{}:{}", rule.file, rule.line)),
+    });
     if arguments.json {
         let changes: Vec<String> = of_heading(&facts, "change");
         // References stand in the rule itself, as a list.

@@ -9,7 +9,7 @@ use super::lookup::Rules;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, remote};
-use crate::grpc::list_rules::all_rules;
+use crate::grpc::list_rules::with_coded;
 use crate::pb::v1;
 
 /// Arguments of `rules list`.
@@ -58,7 +58,7 @@ pub(super) fn run(
 
 fn rules_here(plugin: &str, context: &Context) -> Result<Vec<v1::Rule>, Failure> {
     let rules = Rules::load(context)?;
-    let mut wanted = all_rules(&rules.snapshot);
+    let mut wanted = with_coded(&rules.snapshot);
     if !plugin.is_empty() && !wanted.iter().any(|rule| rule.plugin == plugin) {
         let known: BTreeSet<&str> = wanted.iter().map(|rule| rule.plugin).collect();
         let known: Vec<&str> = known.into_iter().collect();

@@ -5,7 +5,7 @@ use super::guards;
 use crate::cli::Failure;
 use crate::cli::context::{Context, snapshot};
 use crate::config::Settings;
-use crate::grpc::list_rules::{Listed, all_rules};
+use crate::grpc::list_rules::{Listed, all_rules, with_coded};
 use crate::policy::{Policy, Snapshot};
 use crate::rules::{CompiledRule, MetaInfo, OTHER_FOLDERS, RuleSource, builtin_sources, load_folder};
 
@@ -57,7 +57,7 @@ impl Rules {
         if let Some(rule) = all.iter().find(|rule| rule.id == id) {
             return Ok(*rule);
         }
-        if self.coded(id).is_some() {
+        if with_coded(&self.snapshot).iter().any(|rule| rule.id == id) {
             let message = format!(
                 "`{id}` is in code, not a rule in a file; `portcullis rules explain {id}` tells about it"
             );
@@ -73,6 +73,12 @@ impl Rules {
             |(_, near)| format!("did you mean `{near}`?"),
         );
         Err(Failure::data(format_args!("no rule `{id}`; {hint}")))
+    }
+
+    /// The rule of that id, of whatever kind, or the check in code.
+    pub(super) fn find_any(&self, id: &str) -> Result<Listed<'_>, Failure> {
+        let found = with_coded(&self.snapshot).into_iter().find(|rule| rule.id == id);
+        found.map_or_else(|| self.find(id), Ok)
     }
 
     /// The rule as a detector of text; `None` when it is of another kind.

@@ -212,8 +212,14 @@ const FEW_MAX: u64 = 1_000;
 
 /// How many pass the filter.
 pub(super) fn incident_count(query: &IncidentQuery) -> Statement {
-    let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
+    let Some(most) = query.count_max else {
+        let mut counting = Statement::new("SELECT COUNT(*) AS total FROM incident");
+        push_filter(&mut counting, &query.tenant, &query.filter);
+        return counting;
+    };
+    let mut counting = Statement::new("SELECT COUNT(*) AS total FROM (SELECT 1 AS one FROM incident");
     push_filter(&mut counting, &query.tenant, &query.filter);
+    counting.push(" LIMIT ").push_value(as_number(most.saturating_add(1))).push(") found");
     counting
 }
 

@@ -70,9 +70,12 @@ impl SqlStore {
                 searched = Searched::Few(ids);
             }
         }
-        let total = match total {
-            Some(total) => total,
-            None => count(read.number(self.submission_count(&query, &searched), "total").await?),
+        let total = match (total, query.count_max) {
+            (Some(total), _) => total,
+            (None, Some(most)) => {
+                count(read.number(self.bounded_count(&query, &searched, most), "total").await?)
+            }
+            (None, None) => count(read.number(self.submission_count(&query, &searched), "total").await?),
         };
         if total == 0 {
             return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
@@ -130,6 +133,28 @@ impl SqlStore {
         }
         select.push(" LIMIT ").push_value(as_number(FEW_MAX as u64 + 1));
         select
+    }
+
+    /// How many pass the filter, counted to one more than `most`.
+    pub(super) fn bounded_count(&self, query: &SubmissionQuery, searched: &Searched, most: u64) -> Statement {
+        let is_of_archived = query.filter.archived == ArchivedFilter::Only;
+        // Archived ones may be few: they are looked for among the entities, and of those of a search each is looked up.
+        let (tables, tenant) = match (query.filter.archived, searched) {
+            (ArchivedFilter::Only, Searched::Many) => (OF_ARCHIVED[0], Tenant::Compared),
+            (ArchivedFilter::Only, Searched::Few(_)) => (OF_ARCHIVED[1], Tenant::Indexed),
+            (ArchivedFilter::Include, _) => ("FROM submission s", Tenant::Indexed),
+            (ArchivedFilter::Exclude, _) => (SUBMISSIONS, Tenant::Indexed),
+        };
+        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total FROM (SELECT 1 AS one {tables}"));
+        self.push_submission_filter(&mut counting, query, searched, tenant);
+        if is_of_archived {
+            counting.push(" AND s.entity_id = e.id AND e.visibility = 'archived' AND e.tenant = ");
+            counting.push_value(&query.tenant);
+        } else if query.filter.archived == ArchivedFilter::Exclude {
+            counting.push(NOT_ARCHIVED);
+        }
+        counting.push(" LIMIT ").push_value(as_number(most.saturating_add(1))).push(") found");
+        counting
     }
 
     /// How many pass the filter.

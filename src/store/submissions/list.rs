@@ -99,6 +99,9 @@ pub struct SubmissionQuery {
     pub after: Option<Place>,
     /// How many at most.
     pub limit: usize,
+    /// Count no further than this, for who only shows that there are more; one more than that is told then. `None` counts
+    /// all of them.
+    pub count_max: Option<u64>,
 }
 
 /// A submission beside the live state of its entity.

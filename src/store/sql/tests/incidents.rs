@@ -93,6 +93,7 @@ fn query(filter: IncidentFilter) -> IncidentQuery {
         is_descending: false,
         after: None,
         limit: 1_000,
+        count_max: None,
     }
 }
 
@@ -172,6 +173,11 @@ async fn each_filter_passes_what_it_says(place: TestPlace) {
         (IncidentFilter { start: at(30), end: at(60), ..base() }, vec![3, 4, 5]),
         (IncidentFilter { rule_id: "' OR 1=1 --".into(), ..base() }, vec![]),
     ] {
+        for most in [0, 1, 100] {
+            let bounded = IncidentQuery { count_max: Some(most), ..query(filter.clone()) };
+            let page = store.incidents(bounded).await.expect("read");
+            assert_eq!(page.total, (page.incidents.len() as u64).min(most + 1), "{filter:?}, to {most}");
+        }
         let page = store.incidents(query(filter.clone())).await.expect("read");
         let wanted: Vec<String> = wanted.iter().map(|n| format!("id-{n:04}")).collect();
         assert_eq!(ids(&page.incidents), wanted, "{filter:?}");

@@ -28,6 +28,7 @@ fn query(filter: SubmissionFilter) -> SubmissionQuery {
         is_descending: false,
         after: None,
         limit: 1_000,
+        count_max: None,
     }
 }
 
@@ -93,6 +94,12 @@ async fn each_filter_passes_the_submissions_it_says(place: TestPlace) {
         assert_eq!(ids(&page.submissions), wanted, "{filter:?}");
         assert_eq!(page.total, wanted.len() as u64, "{filter:?}");
         assert_eq!(page.next, None);
+        for most in [0, 1, 2, 100] {
+            let bounded = SubmissionQuery { count_max: Some(most), ..query(filter.clone()) };
+            let page = store.submissions(bounded).await.expect("read");
+            assert_eq!(ids(&page.submissions), wanted, "{filter:?}");
+            assert_eq!(page.total, (wanted.len() as u64).min(most + 1), "{filter:?}, counted to {most}");
+        }
     }
 }
 
