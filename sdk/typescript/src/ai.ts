@@ -1,5 +1,5 @@
 /**
- * Adapter for the Vercel AI SDK (`ai` 6): guarded tools, and a middleware that judges what goes into a model and what
+ * Adapter for the Vercel AI SDK (`ai` 6 and 7): guarded tools, and a middleware that judges what goes into a model and what
  * comes out of it.
  */
 
@@ -169,23 +169,37 @@ function contentOf(parts: readonly StreamPart[]): Content {
         else whole.push({ type: "text", text: part.delta });
         break;
       }
-      case "tool-call":
-      case "tool-result":
-      case "file":
-      case "source":
-        whole.push(part);
-        break;
       default:
+        // Whatever a later release adds is content, and judged as it stands.
+        if (!CONTROL_PARTS.has(part.type)) whole.push(part as Content[number]);
     }
   }
   return whole;
 }
+
+/** Parts of a stream that say how it goes on, and nothing that anybody reads. */
+const CONTROL_PARTS: ReadonlySet<string> = new Set([
+  "stream-start",
+  "response-metadata",
+  "text-end",
+  "reasoning-end",
+  "tool-input-start",
+  "tool-input-delta",
+  "tool-input-end",
+  "finish",
+  "raw",
+  "error",
+]);
 
 /** The answer of a model as one turn. */
 function outputOf(content: Content, withCalls: boolean): MessageInput {
   const parts: PartInput[] = [];
   const toolCalls = [];
   for (const one of content) {
+    if (isFile(one)) {
+      parts.push(fileOf(one.mediaType, one.data));
+      continue;
+    }
     switch (one.type) {
       case "text":
       case "reasoning":
@@ -193,9 +207,6 @@ function outputOf(content: Content, withCalls: boolean): MessageInput {
         break;
       case "tool-call":
         if (withCalls) toolCalls.push({ id: one.toolCallId, name: one.toolName, argsJson: one.input });
-        break;
-      case "file":
-        parts.push(fileOf(one.mediaType, one.data));
         break;
       default:
         parts.push({ json: JSON.stringify(one) });
@@ -261,17 +272,15 @@ function readPrompt(prompt: Params["prompt"], withCalls: boolean): ReadMessage[]
 type PromptPart = Exclude<Exclude<PromptMessage["content"], string>[number], { type: "tool-call" }>;
 
 function readPart(part: PromptPart): { sent: PartInput; write: (text: string) => unknown } {
+  if (isFile(part)) {
+    const { mediaType, data } = part;
+    const sent = fileOf(mediaType, data);
+    return { sent, write: (text) => ("text" in sent ? { ...part, data: rewritten(data, text) } : part) };
+  }
   switch (part.type) {
     case "text":
     case "reasoning":
       return { sent: { text: part.text }, write: (text) => ({ ...part, text }) };
-    case "file": {
-      const sent = fileOf(part.mediaType, part.data);
-      return {
-        sent,
-        write: (text) => ("text" in sent ? { ...part, data: Buffer.from(text).toString("base64") } : part),
-      };
-    }
     case "tool-result": {
       const { output } = part;
       if (output.type === "text" || output.type === "error-text") {
@@ -285,11 +294,48 @@ function readPart(part: PromptPart): { sent: PartInput; write: (text: string) =>
   }
 }
 
+/** What a file holds: in `ai` 6 itself, in `ai` 7 with a tag that says what it is. */
+type FileData =
+  | Uint8Array
+  | string
+  | URL
+  | { readonly type: "data"; readonly data: Uint8Array | string }
+  | { readonly type: "url"; readonly url: URL }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reference"; readonly reference: unknown };
+
+/** Whether a part is a file, of the answer or of what a model thought. */
+function isFile(part: { readonly type: string }): part is { type: string; mediaType: string; data: FileData } {
+  return part.type === "file" || part.type === "reasoning-file";
+}
+
 /** A file: its text where it has one, else a reference that the policy may refuse as not judged. */
-function fileOf(mimeType: string, data: Uint8Array | string | URL): PartInput {
+function fileOf(mimeType: string, data: FileData): PartInput {
   if (data instanceof URL) return { media: { mimeType, uri: data.href } };
+  if (typeof data === "object" && "type" in data) {
+    switch (data.type) {
+      case "data":
+        return fileOf(mimeType, data.data);
+      case "url":
+        return fileOf(mimeType, data.url);
+      case "text":
+        return { text: data.text };
+      default:
+        // Kept by the provider of the model, or of a kind that a later release adds: nothing of it is here.
+        return { media: { mimeType, sha256: digest(JSON.stringify(data)) } };
+    }
+  }
   const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data;
   if (/^(text\/|application\/(json|xml|yaml|javascript))/.test(mimeType))
     return { text: Buffer.from(bytes).toString() };
-  return { media: { mimeType, sha256: createHash("sha256").update(bytes).digest() } };
+  return { media: { mimeType, sha256: digest(bytes) } };
 }
+
+/** The data of a file with another text, in the same form. */
+function rewritten(data: FileData, text: string): FileData {
+  const base64 = Buffer.from(text).toString("base64");
+  if (data instanceof URL || typeof data !== "object" || !("type" in data)) return base64;
+  return data.type === "text" ? { type: "text", text } : { type: "data", data: base64 };
+}
+
+const digest = (bytes: Uint8Array | string): Buffer => createHash("sha256").update(bytes).digest();

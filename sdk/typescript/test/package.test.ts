@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -75,6 +75,25 @@ describe("programs that have installed it", () => {
       stdio: ["ignore", "inherit", "inherit"],
     });
   });
+
+  for (const name of ["ai", "ai-7"]) {
+    test(`compile with the AI SDK, ${name}`, () => {
+      const [major] = /\d+/.exec(manifest.devDependencies[name])!;
+      assert.ok(manifest.peerDependencies.ai.split(" || ").includes(`^${major}.0.0`), "it can be installed beside it");
+      // In a folder of its own, so that nothing finds the other one.
+      const project = join(folder, name);
+      mkdirSync(join(project, "node_modules"), { recursive: true });
+      symlinkSync(join(HERE, "node_modules", name), join(project, "node_modules/ai"));
+      cpSync(join(folder, "node_modules"), join(project, "node_modules"), { recursive: true });
+      cpSync(join(HERE, "test/consumers/ai.mts"), join(project, "ai.mts"));
+      const compilerOptions = { target: "es2022", lib: ["es2023"], module: "nodenext", strict: true, skipLibCheck: true, noEmit: true, types: ["node"] };
+      writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["ai.mts"] }));
+      execFileSync(process.execPath, [join(HERE, "node_modules/typescript/bin/tsc"), "-p", "."], {
+        cwd: project,
+        stdio: ["ignore", "inherit", "inherit"],
+      });
+    });
+  }
 
   test("load every entry, in both formats", () => {
     const entries = ["", "/v1", "/ai", "/mcp"].map((entry) => `@portcullis/sdk${entry}`);
