@@ -544,6 +544,7 @@ impl Background {
 
     async fn reload(&self, health: &Health, at_once: bool) {
         let shared = self.shared.clone();
+        let before = shared.revision();
         // Rules are compiled and files are read: not on a worker that answers calls.
         let reload = tokio::task::spawn_blocking(move || {
             let reload = if at_once { shared.live.reload() } else { shared.live.reload_if_changed() };
@@ -553,7 +554,12 @@ impl Background {
         .await;
         match reload {
             Ok(Reload::Unchanged) => {}
-            Ok(Reload::Replaced(_) | Reload::Rejected(_)) => self.show_readiness(health).await,
+            Ok(reload @ (Reload::Replaced(_) | Reload::Rejected(_))) => {
+                // A store that does not answer holds up neither calls nor the next look.
+                let shared = self.shared.clone();
+                tokio::spawn(async move { shared.record_reload(None, &before, &reload).await });
+                self.show_readiness(health).await;
+            }
             Err(error) => tracing::error!(%error, "a reload panicked; the last good policy stays in force"),
         }
     }

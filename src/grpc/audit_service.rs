@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
@@ -154,20 +155,35 @@ pub struct Changed<'c> {
     pub reason: &'c str,
     /// Revision of the policy in force; may be empty.
     pub policy_revision: &'c str,
+    /// What else there is to know, a JSON object without secrets; `None` for nothing.
+    pub detail: Option<&'c Value>,
 }
+
+/// Who acts where nobody asked.
+const SYSTEM: &str = "system";
 
 impl AuditTrail {
     /// Keeps one event. The change itself is made already, so a failure is told in the log only.
     pub async fn append(&self, identity: &Identity, changed: Changed<'_>) {
+        self.append_of((identity.name(), identity.tenant()), changed).await;
+    }
+
+    /// Keeps one event of what the service did by itself, for the default tenant, which has what belongs to no other.
+    pub async fn append_own(&self, changed: Changed<'_>) {
+        self.append_of((SYSTEM, ""), changed).await;
+    }
+
+    async fn append_of(&self, (actor, tenant): (&str, &str), changed: Changed<'_>) {
         let event = NewAuditEvent {
             id: Uuid::now_v7().to_string(),
             time: Timestamp::now(),
             action: changed.action.to_owned(),
-            actor: identity.name().to_owned(),
-            tenant: identity.tenant().to_owned(),
+            actor: actor.to_owned(),
+            tenant: tenant.to_owned(),
             resource: changed.resource.to_owned(),
             reason: changed.reason.to_owned(),
             policy_revision: changed.policy_revision.to_owned(),
+            detail_json: changed.detail.map(Value::to_string).unwrap_or_default(),
             ..NewAuditEvent::default()
         };
         if let Err(error) = self.0.append_audit(vec![event]).await {

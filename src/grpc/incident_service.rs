@@ -89,7 +89,8 @@ impl IncidentService for Incidents {
         let action = if request.undo { "incident.unmarked" } else { "incident.marked" };
         let answer = self.0.incidents.mark(&identity, request).await;
         if answer.is_ok() {
-            let changed = Changed { action, resource: &resource, reason: &reason, policy_revision: "" };
+            let changed =
+                Changed { action, resource: &resource, reason: &reason, policy_revision: "", detail: None };
             self.0.events.append(&identity, changed).await;
         }
         answer.map(Response::new).map_err(|error| error.to_status())

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tonic::{Request, Response, Status};
 
 use super::interceptor_convert::{self, Violation, fail_mode_message, hook_message, mode_message};
 use super::server::Shared;
 use super::{Changed, Identity, RequestError};
+use crate::audit::masked_name;
 use crate::decision::Hook;
 use crate::pb::v1;
 use crate::pb::v1::interceptor_registry_service_server::InterceptorRegistryService;
@@ -20,6 +22,16 @@ use crate::tools::{ApiEntry, Interceptor, PolicyTools, PreparedTools, Source};
 const PAGE_SIZE: usize = 100;
 /// Most interceptors on one page.
 const PAGE_SIZE_MAX: usize = 1_000;
+
+/// Replaces credentials and personal data in each text of a JSON value.
+fn mask(snapshot: &Snapshot, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = masked_name(snapshot.scanner(), text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(snapshot, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| mask(snapshot, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
 
 /// The service.
 pub(super) struct Interceptors(pub(super) Arc<Shared>);
@@ -93,12 +105,18 @@ impl Interceptors {
         Ok(identity)
     }
 
-    /// Keeps one administrative event about one interceptor.
-    async fn record(&self, identity: &Identity, action: &'static str, id: &str) {
-        let resource = format!("interceptor:{id}");
+    /// Keeps one administrative event about one interceptor, with what it is: once it is gone nothing else tells that.
+    async fn record_one(&self, identity: &Identity, action: &'static str, message: &v1::Interceptor) {
+        let resource = format!("interceptor:{}", message.id);
         let snapshot = self.0.live.snapshot();
+        let detail = snapshot.as_ref().and_then(|snapshot| {
+            let mut detail = serde_json::to_value(message).ok()?;
+            mask(snapshot, &mut detail);
+            Some(detail)
+        });
         let policy_revision = snapshot.as_ref().map_or("", |snapshot| snapshot.revision());
-        let changed = Changed { action, resource: &resource, reason: "", policy_revision };
+        let detail = detail.as_ref();
+        let changed = Changed { action, resource: &resource, reason: "", policy_revision, detail };
         self.0.events.append(identity, changed).await;
     }
 
@@ -152,7 +170,7 @@ impl Interceptors {
             by = identity.name(),
             "interceptor added"
         );
-        self.record(identity, "interceptor.added", &added.id).await;
+        self.record_one(identity, "interceptor.added", &added).await;
         Ok(v1::AddInterceptorResponse { interceptor: Some(added), matched_tools })
     }
 
@@ -176,7 +194,7 @@ impl Interceptors {
             });
         };
         tracing::info!(interceptor = removed.id, tenant, by = identity.name(), "interceptor removed");
-        self.record(identity, "interceptor.removed", &removed.id).await;
+        self.record_one(identity, "interceptor.removed", &removed).await;
         Ok(v1::RemoveInterceptorResponse { interceptor: Some(removed) })
     }
 
@@ -193,11 +211,11 @@ impl Interceptors {
         let stored = self.0.interceptors.stored().await?;
         let ids = stored.into_iter().map(|row| row.message).filter(goes).map(|message| message.id).collect();
         let removed = self.0.interceptors.remove(tenant, ids).await?;
+        for message in &removed {
+            self.record_one(identity, "interceptor.removed", message).await;
+        }
         let mut interceptor_ids: Vec<String> = removed.into_iter().map(|message| message.id).collect();
         interceptor_ids.sort();
-        for id in &interceptor_ids {
-            self.record(identity, "interceptor.removed", id).await;
-        }
         tracing::info!(removed = interceptor_ids.len(), tenant, by = identity.name(), "interceptors cleared");
         Ok(v1::ClearInterceptorsResponse { interceptor_ids })
     }

@@ -20,6 +20,7 @@ use super::server::Shared;
 use super::status::restate;
 use super::work::{Failed, Waited};
 use super::{Identity, RequestError, deadline};
+use crate::audit::masked_name;
 use crate::telemetry::{CallerRefused, OverloadShed, Rpc, ShedReason, adopt};
 
 /// Path of the service whose calls decide; the name of the RPC follows.
@@ -135,7 +136,12 @@ where
         let called = Instant::now();
         let span = if shared.traces {
             let span = tracing::info_span!("decide", rpc = rpc.as_str(), otel.name = rpc.as_str());
-            adopt(&span, request.headers());
+            let snapshot = shared.live.snapshot();
+            adopt(&span, request.headers(), |text| match &snapshot {
+                Some(snapshot) => masked_name(snapshot.scanner(), text) != text,
+                // Nothing can be looked for in it.
+                None => true,
+            });
             span
         } else {
             tracing::Span::none()

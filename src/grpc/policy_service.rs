@@ -70,6 +70,7 @@ impl PolicyService for Policies {
         let identity = Identity::of(&request).map_err(|e| e.to_status())?;
         identity.require_admin().map_err(|e| e.to_status())?;
         let shared = self.0.clone();
+        let before = self.0.revision();
         let reload = tokio::task::spawn_blocking(move || {
             let reload = shared.live.reload();
             shared.tell(&reload);
@@ -77,16 +78,7 @@ impl PolicyService for Policies {
         })
         .await
         .map_err(|_| RequestError::Internal.to_status())?;
-        let action = match &reload {
-            Reload::Rejected(_) => "policy.rejected",
-            Reload::Unchanged => "policy.unchanged",
-            Reload::Replaced(_) => "policy.reloaded",
-        };
-        let snapshot = self.0.live.snapshot();
-        let policy_revision = snapshot.as_ref().map_or("", |snapshot| snapshot.revision());
-        let resource = format!("policy:{policy_revision}");
-        let changed = Changed { action, resource: &resource, reason: "", policy_revision };
-        self.0.events.append(&identity, changed).await;
+        self.0.record_reload(Some(&identity), &before, &reload).await;
         match reload {
             Reload::Rejected(rejected) => {
                 Err(RequestError::PolicyRejected { problems: rejected.problems.clone() }.to_status())
@@ -125,7 +117,42 @@ impl PolicyService for Policies {
     }
 }
 
+/// Problems of a rejected reload that are recorded.
+const RECORDED_PROBLEMS_MAX: usize = 20;
+
 impl Shared {
+    /// Revision of what is in force; empty where nothing is.
+    pub fn revision(&self) -> String {
+        self.live.snapshot().map(|snapshot| snapshot.revision().to_string()).unwrap_or_default()
+    }
+
+    /// Keeps the administrative event of a reload: of whoever asked for it, or of a file that changed by itself. `before` is
+    /// the revision until then.
+    pub async fn record_reload(&self, identity: Option<&Identity>, before: &str, reload: &Reload) {
+        let (action, problems) = match reload {
+            Reload::Rejected(rejected) => ("policy.rejected", rejected.problems.as_slice()),
+            Reload::Unchanged => ("policy.unchanged", &[][..]),
+            Reload::Replaced(_) => ("policy.reloaded", &[][..]),
+        };
+        let policy_revision = self.revision();
+        let mut detail = serde_json::json!({ "prior_revision": before });
+        if !problems.is_empty() {
+            let told: Vec<&String> = problems.iter().take(RECORDED_PROBLEMS_MAX).collect();
+            detail["problems"] = serde_json::json!(told);
+        }
+        let changed = Changed {
+            action,
+            resource: &format!("policy:{policy_revision}"),
+            reason: "",
+            policy_revision: &policy_revision,
+            detail: Some(&detail),
+        };
+        match identity {
+            Some(identity) => self.events.append(identity, changed).await,
+            None => self.events.append_own(changed).await,
+        }
+    }
+
     /// Counts and logs a reload, and declares what new rules can report.
     pub fn tell(&self, reload: &Reload) {
         match reload {

@@ -70,6 +70,18 @@ test("a reload that is rejected says where and why, and the last good policy sta
   assert.match(history, /rejected/i);
   assert.match(history, /accepted|loaded|in force/i);
   assert.equal(await page.getByRole("alert").count(), 0, "it is over");
+
+  // Both are administrative events, of nobody who asked.
+  const events = async () =>
+    (await server.call("AuditService", "ListAuditEvents", { actions: ["policy."] }, { token: server.tokens.admin })).events;
+  await eventually(async () => (await events()).length >= 2, "the reloads are recorded");
+  const [mended, rejected] = await events();
+  const after = await policy("strict");
+  assert.deepEqual([mended, rejected].map(({ action, actor }) => [action, actor]), [["policy.reloaded", "system"], ["policy.rejected", "system"]]);
+  assert.deepEqual([mended.policy_revision, JSON.parse(mended.detail_json).prior_revision], [after.policy_revision, before.policy_revision]);
+  const told = JSON.parse(rejected.detail_json);
+  assert.equal(told.prior_revision, before.policy_revision);
+  assert.match(told.problems[0], /strict\.yaml:2[\s\S]*blok/);
 });
 
 test("every rule with its examples and its counts", async () => {

@@ -9,6 +9,7 @@ use v1::Decision::{Allow, Block};
 use v1::interceptor::Handler;
 use v1::interceptor_action::Action;
 
+use super::bundles::events;
 use super::registry::{Registry, before, blocks, interceptor, verdict, webhook};
 use super::server::{PATIENCE, Server, Setup, eventually};
 
@@ -55,6 +56,18 @@ async fn an_added_interceptor_is_in_force_at_once_and_a_removed_one_no_more() {
     assert!(
         server.log_text().contains("interceptor added") && server.log_text().contains("interceptor removed")
     );
+    // What it was is known when it is gone.
+    let request =
+        v1::ListAuditEventsRequest { actions: vec!["interceptor.".to_owned()], ..Default::default() };
+    let events = events(&server, request).await;
+    let actions: Vec<&str> = events.iter().map(|event| event.action.as_str()).collect();
+    assert_eq!(actions, ["interceptor.added", "interceptor.removed"]);
+    for event in &events {
+        assert_eq!(event.resource, "interceptor:test:block");
+        for told in ["\"hook\":", "^canvas$", "No drawing today.", "\"priority\":7"] {
+            assert!(event.detail_json.contains(told), "no {told}: {}", event.detail_json);
+        }
+    }
 }
 
 #[tokio::test]
