@@ -30,6 +30,8 @@ pub async fn stream_monitor(
     let endpoint = endpoint
         .http2_keep_alive_interval(client::PING_INTERVAL)
         .keep_alive_timeout(client::PING_INTERVAL)
+        // Once the command has ended nothing is sent any more, and the summary is still waited for.
+        .keep_alive_while_idle(true)
         .tcp_nodelay(true);
     let channel = endpoint.connect().await.map_err(|error| client::away(&url, &error))?;
     let mut client = PolicyDecisionServiceClient::new(reach.wire(&url, channel)?)

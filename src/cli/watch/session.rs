@@ -392,7 +392,11 @@ impl<'a> Session<'a> {
     /// Nobody can watch any longer.
     fn lost(&mut self, running: &mut Running, why: &str) {
         self.kill(running, KILLED_ON_DISCONNECT);
-        self.teller.note("killed", &format!("{why}; the command was killed, as nobody can watch it"));
+        let what = match running.detached {
+            Some(_) => "the command has ended, and its last output was not judged",
+            None => "the command was killed, as nobody can watch it",
+        };
+        self.teller.note("killed", &format!("{why}; {what}"));
         self.outbox.give_up();
         running.is_unwatched = true;
         running.is_concluded = true;
