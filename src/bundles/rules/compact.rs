@@ -7,7 +7,7 @@
 //! Invariant: a pattern matches wherever it matched before, and begins and ends where characters do.
 
 use regex_automata::meta::Regex;
-use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, ClassUnicode, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, Hir, HirKind, Repetition};
 
 /// Characters outside ASCII, about: surrogates count, too.
 const OUTSIDE: u32 = 0x11_0000 - 0x80;
@@ -30,7 +30,10 @@ pub(super) fn compact(hir: &Hir) -> Hir {
             let sub = Box::new(compact(&repetition.sub));
             Hir::repetition(Repetition { sub, ..repetition.clone() })
         }
-        HirKind::Capture(capture) => compact(&capture.sub),
+        HirKind::Capture(capture) => {
+            let sub = Box::new(compact(&capture.sub));
+            Hir::capture(Capture { sub, ..capture.clone() })
+        }
         HirKind::Concat(parts) => Hir::concat(parts.iter().map(compact).collect()),
         HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(compact).collect()),
     }
@@ -87,6 +90,14 @@ mod tests {
         for (pattern, text) in [(r"a\sb", "a\u{e9}b"), ("a[\u{e0}-\u{ef}]b", "a\u{f1}b"), ("a[^b]c", "abc")] {
             assert!(!compacted(pattern).is_match(text), "{pattern}");
         }
+    }
+
+    #[test]
+    fn groups_keep_their_names() {
+        let pattern = compacted(r"(?P<key>\w+)=(?P<value>[^;]+)");
+        let mut captures = pattern.create_captures();
+        pattern.captures("a=\u{e9};", &mut captures);
+        assert_eq!(captures.get_group_by_name("value").map(|span| span.start..span.end), Some(2..4));
     }
 
     #[test]
