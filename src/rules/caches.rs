@@ -46,6 +46,22 @@ impl Caches {
         }
         out
     }
+
+    /// The same with the caches of two regexes, in this slot and the next.
+    pub(crate) fn with_two<T>(
+        &mut self,
+        slot: usize,
+        search: impl FnOnce(&mut Option<Box<Cache>>, &mut Option<Box<Cache>>) -> T,
+    ) -> T {
+        let [first, second] = &mut self.slots[slot..slot + 2] else { unreachable!("two slots of a slice") };
+        let before = size(first) + size(second);
+        let out = search(first, second);
+        self.bytes = self.bytes.saturating_sub(before) + size(first) + size(second);
+        if self.bytes > self.bytes_max {
+            self.forget();
+        }
+        out
+    }
 }
 
 fn size(cache: &Option<Box<Cache>>) -> usize {

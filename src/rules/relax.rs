@@ -29,10 +29,16 @@ impl FirstLook {
         self.0.get_or_init(|| Self::of(hir));
     }
 
-    /// Whether the pattern, read by `parse`, may match in a place of a text. False is certain.
-    pub(super) fn may_match(&self, parse: impl FnOnce() -> Option<Hir>, input: &Input<'_>) -> bool {
-        let made = self.0.get_or_init(|| Self::of(&parse()?));
-        made.as_ref().is_none_or(|relaxed| relaxed.is_match(input.clone()))
+    /// Whether the pattern, read by `parse`, may match in a place of a text. False is certain. `cache` keeps what it remembers.
+    pub(super) fn may_match(
+        &self,
+        parse: impl FnOnce() -> Option<Hir>,
+        input: &Input<'_>,
+        cache: &mut Option<Box<meta::Cache>>,
+    ) -> bool {
+        let Some(relaxed) = self.0.get_or_init(|| Self::of(&parse()?)) else { return true };
+        let cache = cache.get_or_insert_with(|| Box::new(relaxed.create_cache()));
+        relaxed.search_half_with(cache, &input.clone().earliest(true)).is_some()
     }
 
     fn of(hir: &Hir) -> Option<meta::Regex> {

@@ -127,6 +127,9 @@ impl Candidates {
     }
 }
 
+/// Caches of a rule: that of its relaxed pattern and that of the pattern.
+const CACHES_OF_RULE: usize = 2;
+
 /// Memory a scan needs: lazily built automaton states and candidate lists. Reused from text to text.
 pub struct Scratch {
     caches: Caches,
@@ -180,11 +183,12 @@ impl Scratch {
 
 impl Forgetful for Scratch {
     fn bytes(&self) -> usize {
-        self.caches.bytes()
+        self.caches.bytes() + self.shapes.iter().flatten().map(|memory| memory.bytes()).sum::<usize>()
     }
 
     fn forget(&mut self) {
         self.caches.forget();
+        self.shapes.clear();
     }
 }
 
@@ -192,7 +196,7 @@ impl RuleSet {
     /// Runs `f` with a scratch of this set.
     pub fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.scratches.take().unwrap_or_else(|| Scratch {
-            caches: Caches::new(self.rules.len()),
+            caches: Caches::new(CACHES_OF_RULE * self.rules.len()),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
             points_bytes_max: 0,
@@ -266,11 +270,12 @@ impl RuleSet {
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
             settle(candidates, scratch.points_bytes_max);
-            let (cost, result) = scratch.caches.with(index, |cache| {
+            let (cost, result) = scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
                 let mut search = Search {
                     rule,
                     index: index as u32,
                     text,
+                    first_look,
                     cache,
                     budget,
                     retries: RETRIES_MIN + text.len() / RETRY_EVERY_BYTES,
@@ -397,7 +402,8 @@ struct Search<'s, 't> {
     rule: &'s CompiledRule,
     index: u32,
     text: &'t str,
-    /// Made when the regex is first needed.
+    /// Those of the relaxed pattern and of the pattern, made when they are first needed.
+    first_look: &'s mut Option<Box<Cache>>,
     cache: &'s mut Option<Box<Cache>>,
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
@@ -466,7 +472,7 @@ impl Search<'_, '_> {
         let size = self.rule.def.pattern.len() as u64;
         self.cost += LOOK_COST;
         let parse = || compile::parse(&self.rule.def.pattern).ok();
-        if !self.rule.first_look.may_match(parse, &input) {
+        if !self.rule.first_look.may_match(parse, &input, self.first_look) {
             self.cost += read(edge, WINDOW_COST);
             return None;
         }

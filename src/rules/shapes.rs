@@ -156,6 +156,13 @@ enum Beginning {
     In(LazyStateID, usize),
 }
 
+impl Memory {
+    /// Bytes that it holds.
+    pub(super) fn bytes(&self) -> usize {
+        self.cache.memory_usage() + size_of_val(&*self.openings.slots)
+    }
+}
+
 impl ShapeSet {
     /// Builds the automaton; `None` when the patterns are too large together. Those that begin
     /// [`Anywhere`](Begin::Anywhere) must not be joined with others.

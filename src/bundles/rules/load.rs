@@ -367,7 +367,7 @@ fn compile(def: RuleDef, source: &BundleRuleSource<'_>, line: usize) -> Result<B
 const LAZY_DFA_BYTES_MAX: usize = 4 << 20;
 
 /// The same for patterns that only short texts are asked about.
-const SHORT_DFA_BYTES_MAX: usize = 512 << 10;
+const SHORT_DFA_BYTES_MAX: usize = 256 << 10;
 
 /// Most bytes of lazily built states of one pattern that only says whether another cannot match.
 const RELAXED_BYTES_MAX: usize = 1 << 20;
