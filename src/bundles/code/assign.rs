@@ -340,9 +340,19 @@ impl Walk<'_> {
     /// What is put into something that is sent or read later is in it, and so is what it reads from a file.
     fn collected(&mut self, owner: &str, name: &str, function: &Node, given: &Arguments, scope: usize) {
         let made = owner.rsplit('.').next().unwrap_or_default();
-        let is_growth =
-            matches!(name, "append" | "set" | "add" | "add_field" | "attach" | "write" | "writestr")
-                && COLLECTING.contains(&made);
+        let is_growth = matches!(
+            name,
+            "append"
+                | "set"
+                | "add"
+                | "add_field"
+                | "attach"
+                | "write"
+                | "writestr"
+                | "set_content"
+                | "set_payload"
+                | "add_attachment"
+        ) && COLLECTING.contains(&made);
         let is_reading = name == "read" && made.ends_with("ConfigParser()");
         let taint = match is_reading {
             true => {
