@@ -159,7 +159,7 @@ const TOLD: &[Told] = &[
         "disguise",
         "The name ends like something to look at, followed by the extension of something that runs.",
         "Give the file one extension, its own.",
-        &[("invoice.pdf.sh", "#!/bin/sh\necho paid\n")],
+        &[("invoice.pdf.js", "console.log('paid')\n")],
     ),
     found(
         "bundle.environment",

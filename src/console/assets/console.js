@@ -66,6 +66,14 @@
   };
   document.addEventListener("DOMContentLoaded", localTimes);
 
+  // What was just done is told once: neither a page that is loaded again nor a link to it says so.
+  document.addEventListener("DOMContentLoaded", () => {
+    const place = new URL(location.href);
+    if (!place.searchParams.has("notice")) return;
+    place.searchParams.delete("notice");
+    history.replaceState(history.state, "", place);
+  });
+
   // A confirmation that would unfold in the page is asked in a dialog, which keeps the keyboard and closes by Escape.
   document.addEventListener("click", (event) => {
     const summary = event.target.closest?.("details.confirm:not([open]) > summary");
