@@ -277,9 +277,14 @@ fn push_filter(query: &mut Statement, tenant: &str, filter: &IncidentFilter) {
         ("source", filter.source.map_or("", VerdictSource::as_str)),
         ("action", filter.action.map_or("", IncidentAction::as_str)),
     ] {
-        if !value.is_empty() {
-            query.push(&format!(" AND {column} = ")).push_value(value);
+        if value.is_empty() {
+            continue;
         }
+        // A session has few; of an expression no index knows anything, so theirs finds them and not one of something that
+        // half of all have.
+        let is_other = !filter.session_id.is_empty() && column != "session_id";
+        let column = if is_other { format!("({column} || '')") } else { column.to_owned() };
+        query.push(&format!(" AND {column} = ")).push_value(value);
     }
     if !filter.category.is_empty() {
         query.push(" AND (category = ").push_value(&filter.category);

@@ -136,6 +136,7 @@ async fn every_page_of_incidents_is_read_from_an_index(place: TestPlace) {
         ("false positives", IncidentFilter { false_positive: Some(true), ..base() }),
         ("a rule", IncidentFilter { rule_id: "r".into(), ..base() }),
         ("a session", IncidentFilter { session_id: "s".into(), ..base() }),
+        ("a rule in a session", IncidentFilter { session_id: "s".into(), rule_id: "r".into(), ..base() }),
     ];
     let engine = store.database.engine();
     for (about, filter) in filters {
@@ -155,6 +156,9 @@ async fn every_page_of_incidents_is_read_from_an_index(place: TestPlace) {
             for total in [1, 1_000_000] {
                 let told = plan(&store, &incident_list(&query, total)).await;
                 assert_indexed(engine, about, &told);
+                if engine == Engine::Sqlite && !query.filter.session_id.is_empty() {
+                    assert!(told.contains("tenant=? AND session_id=?"), "{about}: {told}");
+                }
                 // Few are sorted.
                 if total > 1 {
                     assert_in_order(about, &told);
