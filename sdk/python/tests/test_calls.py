@@ -143,8 +143,9 @@ def test_every_call_has_a_deadline(fake):
     # gRPC rounds up when it writes a deadline down.
     assert fake.remaining[0] < 6
     assert 50 < fake.remaining[1] < 101
-    with pytest.raises(ConfigurationError, match="check_s"):
-        Timeouts(check_s=float("inf"))
+    for wrong in (float("inf"), float("nan"), 0, -1, None, "5", True):
+        with pytest.raises(ConfigurationError, match="check_s"):
+            Timeouts(check_s=wrong)
 
 
 @both

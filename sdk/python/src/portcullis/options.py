@@ -84,8 +84,11 @@ class Timeouts:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             seconds = getattr(self, field.name)
-            if not 0 < seconds < float("inf"):
-                raise ConfigurationError(f"`timeouts.{field.name}` is {seconds}; it must be above 0 and finite")
+            is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+            if not is_number or not 0 < seconds < float("inf"):
+                raise ConfigurationError(
+                    f"`timeouts.{field.name}` is {seconds!r}; it must be a number of seconds above 0 and finite"
+                )
 
 
 @dataclasses.dataclass(frozen=True)
