@@ -8,6 +8,7 @@
 //! as they were. What the caller may not see is not found.
 
 mod change;
+mod checkers;
 mod download;
 mod entities;
 mod error;
@@ -53,6 +54,7 @@ use crate::judge::Judge;
 use crate::store::{AuditStore, BundleBytes, StoreError, SubmissionStore, VerdictKey};
 use crate::telemetry::Metrics;
 use change::Ground;
+use checkers::Checkers;
 
 /// How often a change is worked out anew after somebody else was quicker.
 const RACES_MAX: usize = 16;
@@ -128,6 +130,8 @@ struct Inner {
     limits: ArchiveLimits,
     /// Inline checks at once.
     checks: Arc<Semaphore>,
+    /// Where they run.
+    checkers: Checkers,
     /// Ids of entities of which something changed in this process.
     changed: broadcast::Sender<Arc<str>>,
     /// Wakes a worker.
@@ -154,6 +158,7 @@ impl Submissions {
         Self(Arc::new(Inner {
             limits: parts.bundles.limits(),
             checks: Arc::new(Semaphore::new(parts.bundles.checks_max)),
+            checkers: Checkers::default(),
             changed,
             waiting: Notify::new(),
             told: OnceLock::new(),

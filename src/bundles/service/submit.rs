@@ -238,13 +238,9 @@ impl Submissions {
         let place = Arc::clone(&self.0.checks).acquire_owned().await.map_err(gone)?;
         let inspect = Arc::clone(&self.parts().inspect);
         let started = Instant::now();
-        let done = tokio::task::spawn_blocking(move || {
-            let done = inspect.inspect(&source, kind, &asked);
-            drop(place);
-            done
-        });
+        let done = self.0.checkers.run(place, move || inspect.inspect(&source, kind, &asked)).await;
         // A panic is in the log already; silence must not be taken for safety.
-        let done = done.await.map_err(|_| SubmissionError::Unchecked("a check broke off".to_owned()))?;
+        let done = done.ok_or_else(|| SubmissionError::Unchecked("a check broke off".to_owned()))?;
         ReviewStageRan { stage: ReviewStage::Inline, elapsed: started.elapsed() }.emit(&self.parts().metrics);
         done.map_err(SubmissionError::NotServing)
     }
