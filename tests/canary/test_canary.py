@@ -127,6 +127,11 @@ def test_planted_in_metadata(server):
         (("portcullis-submitter", secret["email"]),) + admin(server),
         (("x-api-key", secret["api_key"]), ("cookie", secret["private_key"]), ("baggage", f"card={secret['card']}")),
         (("traceparent", secret["api_key"]), ("tracestate", secret["private_key"])),
+        # A trace that goes on here, whose state is exported with each span.
+        (
+            ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            ("tracestate", f"one={secret['api_key']},two={secret['card']}"),
+        ),
         (("grpc-timeout-x", secret["card"]), ("user-agent", secret["email"])),
     ):
         for name in ("PolicyDecisionService/CheckMessages", "PolicyService/ReloadPolicy", "PolicyService/GetPolicy"):
