@@ -7,7 +7,9 @@
 //! Invariant: a pattern matches wherever it matched before, and begins and ends where characters do.
 
 use regex_automata::meta::Regex;
-use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, Hir, HirKind, Repetition};
+use regex_syntax::hir::{
+    Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, Hir, HirKind, Repetition,
+};
 
 /// Characters outside ASCII, about: surrogates count, too.
 const OUTSIDE: u32 = 0x11_0000 - 0x80;
