@@ -46,4 +46,4 @@ pub use plan::{Plan, PolicyPlan};
 pub use prepare::{MonitorPreparer, PreparedMonitor};
 pub use session::Session;
 pub use task::{Broken, Ending, Incoming, Surroundings, decision_of_session, drive, now};
-pub use warm::warm_beside;
+pub use warm::{warm, warm_beside};

@@ -14,7 +14,7 @@ use crate::cli::context::Context;
 use crate::grpc::Identity;
 use crate::grpc::monitor_client::watch_here;
 use crate::grpc::stream_monitor::Monitor;
-use crate::monitor::{Plan, warm_beside};
+use crate::monitor::{Plan, warm};
 use crate::pb::v1;
 use crate::policy::DEFAULT_POLICY;
 
@@ -40,10 +40,16 @@ impl Local {
             let why = monitor.live.rejected().map(|rejected| rejected.problems.join("\n"));
             return Err(Failure::configuration(why.unwrap_or_else(|| "no usable policy".to_owned())));
         }
-        if let Some(plan) = monitor.live.snapshot().and_then(|snapshot| Plan::of(&snapshot, DEFAULT_POLICY)) {
-            warm_beside(plan);
-        }
         Ok(Self { monitor })
+    }
+
+    /// Has everything in memory that the first KILL needs. Belongs before the command: beside it, it would be in the way.
+    pub(super) async fn warm(&self) {
+        let snapshot = self.monitor.live.snapshot();
+        if let Some(plan) = snapshot.and_then(|snapshot| Plan::of(&snapshot, DEFAULT_POLICY)) {
+            // On a thread that scans later, as what patterns remember is kept by thread.
+            let _ = tokio::spawn(async move { warm(plan) }).await;
+        }
     }
 
     /// Begins a session.

@@ -48,7 +48,11 @@ pub(super) fn run(arguments: &WatchArguments, context: &Context) -> Result<Exit,
         loaded.map(Arc::new)
     };
     let (monitor, fallback) = match &arguments.server {
-        None => (Monitor::Local(local()?), None),
+        None => {
+            let local = local()?;
+            runtime.block_on(local.warm());
+            (Monitor::Local(local), None)
+        }
         // What may be needed later is known to work before the command runs.
         Some(url) if arguments.on_disconnect == OnDisconnect::Local => {
             (Monitor::Server(url.clone(), Box::new(context.reach()?)), Some(local()?))
