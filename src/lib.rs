@@ -3,7 +3,8 @@
 //! Imports point down this list only: `text` <- `decision` <- `rules` <- `detect`, and `paths` <- `shell` <- `commands`.
 //! These are the core: they do no IO, hold no clock and give the same answer for the same input. `policy`, `audit` and
 //! `telemetry` stand on them, the engines (`messages`, `tools`, `monitor`, `bundles`) on all of these, `grpc` and `http`
-//! on the engines, and `app` puts everything together. `eval` measures the engines, and `cli` sees all.
+//! on the engines, and `app` puts everything together. `eval` measures the engines, and `cli` sees all. `threads` is for
+//! whoever starts one.
 
 pub mod app;
 pub mod audit;
@@ -33,5 +34,6 @@ pub mod shell;
 pub mod store;
 pub mod telemetry;
 pub mod text;
+pub mod threads;
 pub mod tools;
 pub mod train;

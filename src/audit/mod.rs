@@ -40,6 +40,8 @@ pub use recent::{Recent, Remembered, Run};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink, WriteError};
 
+use crate::threads;
+
 /// How long the writer gathers records before it writes.
 const GATHER: Duration = Duration::from_millis(20);
 
@@ -141,7 +143,10 @@ impl AuditLog {
         let (hooks, buffer) = (Arc::new(hooks), Arc::new(Buffer::new(buffer_bytes_max)));
         let thread = std::thread::Builder::new().name("audit-writer".to_owned()).spawn({
             let (hooks, buffer) = (Arc::clone(&hooks), Arc::clone(&buffer));
-            move || write_batches(&buffer, sink, &hooks)
+            move || {
+                threads::give_way(threads::KEEPING);
+                write_batches(&buffer, sink, &hooks);
+            }
         });
         let thread = Some(thread.map_err(OpenError::Thread)?);
         Ok(Self { writer: Some(Writer { buffer, is_stuck: AtomicBool::new(false), thread }), hooks })

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::threads;
+
 /// What the shortest wait is looked for in: many calls of the slowest kind, and short for a person.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// So many intervals without anybody asking, and what was known is forgotten.
@@ -29,8 +31,6 @@ const FORGOTTEN: u32 = 3;
 const STORE: usize = 8;
 /// So many times the wait allowed may a call have waited that came before the overload was seen.
 const LATE: u32 = 2;
-/// How much nicer threads for decisions are than those that read: a third of their share where both want all there is.
-const NICE: i32 = 5;
 /// A thread that reads decides by itself when it came to the call within this time.
 const AT_ONCE: Duration = Duration::from_micros(500);
 
@@ -89,7 +89,7 @@ impl Work {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(threads).thread_name("decisions").enable_all();
         if wait_max.is_some() {
-            builder.on_thread_start(let_others_go_first);
+            builder.on_thread_start(|| threads::give_way(threads::DECIDING));
         }
         let runtime = builder.build()?;
         let state = State::new(wait_max, threads * STORE, Instant::now());
@@ -182,14 +182,6 @@ impl Work {
             Err(_) => Err(Stopped),
         }
     }
-}
-
-/// Has the threads that read go before this one: whoever is refused is to know at once, and that costs next to nothing.
-/// Without the right to change priorities all threads are alike, as they are on other systems.
-fn let_others_go_first() {
-    // Linux takes "this process" for the thread that asks (setpriority(2), "C library/kernel differences").
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 impl Drop for Work {

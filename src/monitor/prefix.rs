@@ -32,7 +32,7 @@ pub(super) fn may_begin(line: &[u8]) -> bool {
 /// What is left out between `before`, a whole line, and `line`, where both begin alike: the end of the first and the
 /// beginning of the second, in bytes of each.
 pub(super) fn between(before: &str, line: &str) -> Option<(usize, usize)> {
-    if before.len() > LINE_BYTES_MAX {
+    if before.len() > LINE_BYTES_MAX || !may_be_alike(before, line) {
         return None;
     }
     let of = |text: &str| PREFIX.find(&text[..text.floor_char_boundary(PREFIX_BYTES_MAX)]).map(|at| at.end());
@@ -48,6 +48,14 @@ pub(super) fn between(before: &str, line: &str) -> Option<(usize, usize)> {
     // Two words with one blank between them are together as they are.
     let is_apart = second > 0 || end < before.len();
     (end >= first && second < line.len() && is_apart).then_some((end, second))
+}
+
+/// Whether two lines may begin alike: a mark that is one whatever follows stands in both or in neither. Nearly every trace
+/// of a shell follows on other output, and this spares it the expression.
+fn may_be_alike(before: &str, line: &str) -> bool {
+    let mark =
+        |text: &str| text.trim_start_matches([' ', '\t']).bytes().next().filter(|b| b"+*%>".contains(b));
+    mark(before) == mark(line)
 }
 
 /// The last line of a text that ends with a line end, where it is short enough.

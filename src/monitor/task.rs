@@ -28,6 +28,8 @@ use crate::telemetry::Metrics;
 const PIECE_BYTES: usize = 32 * 1024;
 /// Bytes that are scanned at once at least.
 const PIECE_BYTES_MIN: usize = 256;
+/// Bytes of the first piece, of which the price is not known yet.
+const PIECE_BYTES_FIRST: usize = 4 * 1024;
 /// Work after which others get their turn. What costs more than usual is scanned in smaller pieces.
 const TURN: Duration = Duration::from_millis(4);
 /// What one message costs besides its bytes, in bytes.
@@ -39,8 +41,8 @@ const RECORDS_WAIT: Duration = Duration::from_millis(25);
 const KILL_RECORDS_WAIT: Duration = Duration::from_millis(5);
 /// Records that wait at most: what is kept of an incident may take 8 KiB.
 const RECORDS_MAX: usize = 256;
-/// Records that are made before the client gets its turn.
-const RECORDS_TURN: usize = 4;
+/// Records that are made before the client gets its turn: a chunk that comes meanwhile waits for them.
+const RECORDS_TURN: usize = 1;
 /// What the judge may take beyond its time-out before it is given up: it keeps to it by itself.
 const JUDGE_GRACE: Duration = Duration::from_millis(250);
 
@@ -137,7 +139,7 @@ where
         effects,
         held_ack: None,
         untold: HashSet::new(),
-        piece: PIECE_BYTES_MIN,
+        piece: PIECE_BYTES_FIRST,
         worked: Duration::ZERO,
         record_at: None,
         is_recording: false,
@@ -292,7 +294,7 @@ impl<X> Driver<'_, X> {
 
     /// Scans one chunk, in pieces if it is long. Answers what of it was not yet paid for by yielding.
     async fn scan(&mut self, stream: OutputStream, data: &[u8], seq: u64) -> usize {
-        let (first, mut rest) = data.split_at(data.len().min(self.piece));
+        let (first, mut rest) = data.split_at(cut(data, self.piece));
         let started = Instant::now();
         self.session.on(Event::Chunk { stream, data: first, seq }, now(), &mut self.effects);
         self.measure(first.len(), started);
@@ -305,7 +307,7 @@ impl<X> Driver<'_, X> {
                 self.worked = Duration::ZERO;
                 unpaid = 0;
             }
-            let (piece, after) = rest.split_at(rest.len().min(self.piece));
+            let (piece, after) = rest.split_at(cut(rest, self.piece));
             rest = after;
             let started = Instant::now();
             self.session.on(Event::More { stream, data: piece }, now(), &mut self.effects);
@@ -421,6 +423,14 @@ impl<X> Driver<'_, X> {
     }
 }
 
+/// Where the next piece of at most `most` bytes ends: where a line does, if one does, since whole lines are read quicker.
+fn cut(data: &[u8], most: usize) -> usize {
+    match data.get(..most) {
+        None => data.len(),
+        Some(piece) => memchr::memrchr(b'\n', piece).map_or(most, |newline| newline + 1),
+    }
+}
+
 /// Bytes of the next piece, after one of `bytes` bytes took `elapsed` and could have had `piece`: at most twice as many,
 /// and at most what fits half a turn at this price.
 fn next_piece(piece: usize, bytes: usize, elapsed: Duration) -> usize {
@@ -428,7 +438,7 @@ fn next_piece(piece: usize, bytes: usize, elapsed: Duration) -> usize {
     let fits = (bytes as u128 * half).checked_div(elapsed.as_nanos()).unwrap_or(u128::MAX);
     let fits = usize::try_from(fits).unwrap_or(usize::MAX);
     // A short piece that was quick says little about long ones.
-    let longest = if bytes >= piece || fits < piece { piece.saturating_mul(2) } else { piece };
+    let longest = if bytes >= piece / 2 || fits < piece { piece.saturating_mul(2) } else { piece };
     fits.min(longest).clamp(PIECE_BYTES_MIN, PIECE_BYTES)
 }
 
@@ -469,6 +479,15 @@ async fn ask(judge: Option<Arc<dyn Judge>>, request: Box<JudgeRequest>) -> Judge
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_end_with_a_line_where_they_can() {
+        for (data, most, end) in
+            [("ab\ncd\nef", 7, 6), ("ab\ncd", 9, 5), ("ab\n", 3, 3), ("abcd", 2, 2), ("", 9, 0)]
+        {
+            assert_eq!(cut(data.as_bytes(), most), end, "{data:?}");
+        }
+    }
 
     #[test]
     fn pieces_are_as_long_as_their_price_allows() {

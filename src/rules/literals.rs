@@ -1,8 +1,9 @@
 //! Thousands of literals in one pass, without an automaton.
 //!
-//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: six, or four where it is
-//! shorter. At each position of a text the four and the six bytes there, with letter case folded away, are looked up in
-//! a bitmap each; only a hit is looked at closer, first the exact piece, then the whole literal around it.
+//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: six, or four or three where it
+//! is shorter. At each position of a text the pieces there, with letter case folded away, are looked up in bitmaps; only a
+//! hit is looked at closer, first the exact piece, then the whole literal around it. Where there are few literals, the
+//! first three bytes of all pieces have one small bitmap together, and the others are asked only where that holds.
 //!
 //! Why not an Aho-Corasick DFA: for the five thousand literals of the built-in rules it takes 55 MiB, so that every
 //! byte of a text waits for memory (150 MB/s measured); the bitmap stays close to the core. See the benchmark
@@ -15,16 +16,19 @@
 
 use std::ops::Range;
 
-/// Bytes that represent a short literal.
-const SHORT: usize = 4;
-/// Bytes that represent all others: two more, and common endings of words stand for none of them.
-const LONG: usize = 6;
-/// Bits of a bitmap's index: 2^19 bits are 64 KiB, well inside a second-level cache, and few of them are set.
-const BITMAP_BITS: u32 = 19;
-/// Words of a bitmap.
-const BITMAP_WORDS: usize = 1 << (BITMAP_BITS - 6);
-/// Bits of the bucket table's index.
-const BUCKET_BITS: u32 = 14;
+/// Bytes of a piece, by the length of the literal: as many as it has, and six at most. Six and not four of a longer one,
+/// as common endings of words then stand for none.
+const PIECES: [usize; 3] = [3, 4, 6];
+/// Most literals whose pieces are first looked up by their beginnings: of more, too many positions hold one.
+const FEW: usize = 6_000;
+/// Words of the bitmap of beginnings: 8 KiB, well inside a first-level cache.
+const BEGIN_WORDS: usize = 1 << 10;
+/// Words of a bitmap of pieces: 64 KiB, well inside a second-level cache, and few of the bits are set.
+const PIECE_WORDS: usize = 1 << 13;
+/// Buckets of a table at most.
+const BUCKETS_MAX: usize = 1 << 14;
+/// How much more the first bytes of a piece count than the others where the rarest of few is chosen.
+const BEGIN_WEIGHT: u32 = 4;
 /// Longest escape that may end in a letter, in bytes: a colour, `\u001b[38;5;12m`.
 const ESCAPE_BYTES_MAX: usize = 16;
 /// Sets the case bit of every byte. It also joins some punctuation with others, which the closer look tells apart.
@@ -115,11 +119,49 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(out)
 }
 
+/// A set of pieces of one length. Says of a few others too that it holds them.
+struct Bitmap<const WORDS: usize> {
+    words: Box<[u64; WORDS]>,
+    /// Leaves the bytes of a piece.
+    mask: u64,
+}
+
+impl<const WORDS: usize> Bitmap<WORDS> {
+    /// Takes a hash to the index of a bit.
+    const SHIFT: u32 = 64 - (WORDS.trailing_zeros() + 6);
+
+    fn new(pieces: impl Iterator<Item = u64>, len: usize) -> Self {
+        let mut bitmap = Self { words: Box::new([0; WORDS]), mask: first(u64::MAX, len) };
+        for piece in pieces {
+            let bit = bitmap.bit_of(piece);
+            bitmap.words[bit >> 6] |= 1 << (bit & 63);
+        }
+        bitmap
+    }
+
+    /// By multiplicative hashing (Knuth, TAOCP 3, 6.4).
+    fn bit_of(&self, folded: u64) -> usize {
+        ((folded & self.mask).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> Self::SHIFT) as usize
+    }
+
+    /// Whether it may hold the first bytes of `folded`.
+    fn may_hold(&self, folded: u64) -> bool {
+        let bit = self.bit_of(folded);
+        self.words[bit >> 6] >> (bit & 63) & 1 != 0
+    }
+
+    fn memory_usage(&self) -> usize {
+        WORDS * 8
+    }
+}
+
 /// The pieces of one length.
 struct Table {
-    bitmap: Box<[u64; BITMAP_WORDS]>,
+    bitmap: Bitmap<PIECE_WORDS>,
     /// Bounds of each bucket in `entries`.
     buckets: Box<[u32]>,
+    /// Takes a hash to a bucket.
+    shift: u32,
     entries: Box<[Entry]>,
     /// Length of a piece.
     len: usize,
@@ -127,12 +169,12 @@ struct Table {
 
 impl Table {
     fn new(mut entries: Vec<Entry>, len: usize) -> Self {
-        let mut bitmap = Box::new([0u64; BITMAP_WORDS]);
-        let mut buckets = vec![0u32; (1 << BUCKET_BITS) + 1];
+        let bitmap = Bitmap::new(entries.iter().map(|entry| entry.piece), len);
+        let count = entries.len().next_power_of_two().clamp(2, BUCKETS_MAX);
+        let shift = 64 - count.trailing_zeros();
+        let mut buckets = vec![0u32; count + 1];
         for entry in &entries {
-            let bit = bit_of(entry.piece);
-            bitmap[bit >> 6] |= 1 << (bit & 63);
-            buckets[bucket_of(entry.piece) + 1] += 1;
+            buckets[bucket_of(entry.piece, shift) + 1] += 1;
         }
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
@@ -140,7 +182,7 @@ impl Table {
         // Each goes to the next place of its bucket; sorting all of them would take longer than all the rest.
         let (mut next, unsorted) = (buckets.clone(), entries.clone());
         for entry in unsorted {
-            let place = &mut next[bucket_of(entry.piece)];
+            let place = &mut next[bucket_of(entry.piece, shift)];
             entries[*place as usize] = entry;
             *place += 1;
         }
@@ -148,17 +190,11 @@ impl Table {
             let bucket = &mut entries[bucket[0] as usize..bucket[1] as usize];
             bucket.sort_unstable_by_key(|entry| (entry.piece, entry.literal));
         }
-        Self { bitmap, buckets: buckets.into(), entries: entries.into(), len }
-    }
-
-    /// Whether a literal may have the first bytes of `folded` for its piece.
-    fn may_hold(&self, folded: u64) -> bool {
-        let bit = bit_of(first(folded, self.len));
-        self.bitmap[bit >> 6] >> (bit & 63) & 1 != 0
+        Self { bitmap, buckets: buckets.into(), shift, entries: entries.into(), len }
     }
 
     fn memory_usage(&self) -> usize {
-        self.bitmap.len() * 8 + self.buckets.len() * 4 + self.entries.len() * size_of::<Entry>()
+        self.bitmap.memory_usage() + self.buckets.len() * 4 + self.entries.len() * size_of::<Entry>()
     }
 
     #[cold]
@@ -172,7 +208,7 @@ impl Table {
     ) {
         let piece = first(load(&text[at..]) | FOLD, self.len);
         let next = (load(text.get(at + self.len..).unwrap_or_default()) | FOLD) as u32;
-        let bucket = bucket_of(piece);
+        let bucket = bucket_of(piece, self.shift);
         for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
             if entry.piece != piece || next & entry.next_mask != entry.next {
                 continue;
@@ -189,67 +225,84 @@ impl Table {
 /// Literals to be found.
 pub(super) struct Literals {
     literals: Vec<Literal>,
-    short: Table,
-    long: Table,
+    /// What all pieces begin with, where those are few.
+    begins: Option<Bitmap<BEGIN_WORDS>>,
+    /// The pieces by their length. Where there are many, those of three bytes stand among those of four.
+    tables: [Table; PIECES.len()],
 }
 
 impl Literals {
     /// Prepares literals. Those shorter than three bytes are not found.
     pub(super) fn new(literals: Vec<Literal>) -> Self {
-        let (mut short, mut long) = (Vec::new(), Vec::with_capacity(literals.len()));
+        let are_few = literals.len() <= FEW;
+        let weight = if are_few { BEGIN_WEIGHT } else { 1 };
+        let mut entries = PIECES.map(|_| Vec::new());
         for (index, literal) in (0..).zip(&literals) {
-            match literal.text.len() {
-                ..3 => {}
-                3 => add_three(index, literal, &mut short),
-                4..LONG => short.extend(rarest(index, literal, SHORT)),
-                LONG.. => long.extend(rarest(index, literal, LONG)),
+            match PIECES.iter().rposition(|len| *len <= literal.text.len()) {
+                None => {}
+                // One bitmap less to be asked at every position of a text.
+                Some(0) if !are_few => add_three(index, literal, &mut entries[1]),
+                Some(nth) => entries[nth].extend(rarest(index, literal, PIECES[nth], weight)),
             }
         }
-        Self { literals, short: Table::new(short, SHORT), long: Table::new(long, LONG) }
+        let pieces = entries.iter().flatten().map(|entry| entry.piece);
+        let begins = are_few.then(|| Bitmap::new(pieces, PIECES[0]));
+        let mut entries = entries.into_iter();
+        let tables = PIECES.map(|len| Table::new(entries.next().unwrap_or_default(), len));
+        Self { literals, begins, tables }
     }
 
     /// Heap used, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.short.memory_usage()
-            + self.long.memory_usage()
+        self.tables.iter().map(Table::memory_usage).sum::<usize>()
+            + self.begins.as_ref().map_or(0, Bitmap::memory_usage)
             + self.literals.iter().map(|l| l.text.len() + size_of::<Literal>()).sum::<usize>()
     }
 
     /// Calls `found(literal, where)` for every occurrence of which a piece begins in `slice`. Slices that follow on each
     /// other report every occurrence of the whole text once.
     pub(super) fn find(&self, text: &[u8], slice: Range<usize>, mut found: impl FnMut(usize, Range<usize>)) {
+        match (&self.begins, &self.tables) {
+            (Some(begins), _) => self.pass(text, slice, |folded| begins.may_hold(folded), &mut found),
+            (None, [_, four, six]) => {
+                // Both always: that costs less than a branch that is guessed wrong.
+                let may_hold = |folded| four.bitmap.may_hold(folded) | six.bitmap.may_hold(folded);
+                self.pass(text, slice, may_hold, &mut found);
+            }
+        }
+    }
+
+    /// Looks closer wherever a piece may begin.
+    fn pass(
+        &self,
+        text: &[u8],
+        slice: Range<usize>,
+        may_hold: impl Fn(u64) -> bool,
+        found: &mut impl FnMut(usize, Range<usize>),
+    ) {
         let whole = slice.end.min(text.len().saturating_sub(7));
         if slice.start < whole {
             let eights = text[slice.start..whole + 7].windows(8);
             for (at, eight) in (slice.start..).zip(eights) {
                 let folded = u64::from_le_bytes(eight.try_into().expect("windows have this length")) | FOLD;
-                let (short, long) = (self.short.may_hold(folded), self.long.may_hold(folded));
-                if short | long {
-                    self.look_closer(text, at, short, long, &mut found);
+                if may_hold(folded) {
+                    self.look_closer(text, at, folded, found);
                 }
             }
         }
         // The last seven bytes stand alone; what is missing of a piece counts as a folded zero.
         for at in whole.max(slice.start)..slice.end.min(text.len()) {
-            self.look_closer(text, at, true, true, &mut found);
+            self.look_closer(text, at, load(&text[at..]) | FOLD, found);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn look_closer(
-        &self,
-        text: &[u8],
-        at: usize,
-        short: bool,
-        long: bool,
-        found: &mut impl FnMut(usize, Range<usize>),
-    ) {
-        if short {
-            self.short.look_closer(&self.literals, text, at, found);
-        }
-        if long {
-            self.long.look_closer(&self.literals, text, at, found);
+    fn look_closer(&self, text: &[u8], at: usize, folded: u64, found: &mut impl FnMut(usize, Range<usize>)) {
+        for table in &self.tables {
+            if table.bitmap.may_hold(folded) {
+                table.look_closer(&self.literals, text, at, found);
+            }
         }
     }
 }
@@ -268,14 +321,19 @@ fn add_three(index: u32, literal: &Literal, entries: &mut Vec<Entry>) {
 }
 
 /// The entry of a literal by its rarest piece of so many bytes.
-fn rarest(index: u32, literal: &Literal, len: usize) -> Option<Entry> {
-    let (offset, piece) = literal.text.windows(len).enumerate().min_by_key(|(_, piece)| commonness(piece))?;
+fn rarest(index: u32, literal: &Literal, len: usize, weight: u32) -> Option<Entry> {
+    let windows = literal.text.windows(len).enumerate();
+    let (offset, piece) = windows.min_by_key(|(_, piece)| commonness(piece, weight))?;
     Some(Entry::new(first(load(piece) | FOLD, len), index, &literal.text[offset + len..], offset))
 }
 
-/// How common a piece is in ordinary text and code: the sum of the ranks of its bytes.
-fn commonness(piece: &[u8]) -> u32 {
-    piece.iter().map(|byte| u32::from(COMMONNESS[usize::from(*byte)])).sum()
+/// How common a piece is in ordinary text and code: the sum of the ranks of its bytes, those of the first ones times
+/// `weight`.
+fn commonness(piece: &[u8], weight: u32) -> u32 {
+    let ranks =
+        |bytes: &[u8]| bytes.iter().map(|byte| u32::from(COMMONNESS[usize::from(*byte)])).sum::<u32>();
+    let (begin, rest) = piece.split_at(PIECES[0]);
+    weight * ranks(begin) + ranks(rest)
 }
 
 /// How common each byte is; the rarest have 0.
@@ -293,14 +351,9 @@ const COMMONNESS: [u8; 256] = {
     ranks
 };
 
-/// Index into the bitmap, by multiplicative hashing (Knuth, TAOCP 3, 6.4).
-fn bit_of(piece: u64) -> usize {
-    (piece.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITMAP_BITS)) as usize
-}
-
 /// Index into the buckets.
-fn bucket_of(piece: u64) -> usize {
-    (piece.wrapping_mul(0xC2B2_AE3D_27D4_EB4F) >> (64 - BUCKET_BITS)) as usize
+fn bucket_of(piece: u64, shift: u32) -> usize {
+    (piece.wrapping_mul(0xC2B2_AE3D_27D4_EB4F) >> shift) as usize
 }
 
 #[cfg(test)]

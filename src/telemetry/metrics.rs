@@ -47,9 +47,9 @@ const SECONDS_BUCKETS: [f64; 18] = [
 
 /// Those of verdicts about streams: the verdict of a rule is a matter of some ten microseconds, that of a judge of
 /// seconds.
-const VERDICT_BUCKETS: [f64; 21] = [
-    10e-6, 20e-6, 30e-6, 40e-6, 50e-6, 75e-6, 100e-6, 150e-6, 200e-6, 300e-6, 500e-6, 1e-3, 2.5e-3, 10e-3,
-    50e-3, 250e-3, 500e-3, 1.0, 2.5, 5.0, 10.0,
+const VERDICT_BUCKETS: [f64; 25] = [
+    10e-6, 20e-6, 30e-6, 40e-6, 50e-6, 75e-6, 100e-6, 125e-6, 150e-6, 175e-6, 200e-6, 250e-6, 300e-6, 400e-6,
+    500e-6, 1e-3, 2.5e-3, 10e-3, 50e-3, 250e-3, 500e-3, 1.0, 2.5, 5.0, 10.0,
 ];
 
 /// What a metric is.

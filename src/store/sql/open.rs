@@ -17,9 +17,12 @@ use super::database::{Database, Engine, Pools, classify};
 use super::{SqlStore, Statement};
 use crate::store::StoreError;
 use crate::store::config::{Address, Config};
+use crate::threads;
 
 /// Connections to an SQLite file at most. There is one writer at a time anyway.
 const SQLITE_CONNECTIONS_MAX: u32 = 4;
+/// Name of the threads of connections, of at most fifteen bytes.
+const SQLITE_THREAD: &str = "store-sqlite";
 
 /// How often two processes that make the database at the same moment give way to each other.
 const OPEN_ATTEMPTS: u32 = 20;
@@ -62,7 +65,8 @@ impl SqlStore {
             // With anything less a change that was acknowledged could be lost by a power cut.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(config.busy_timeout)
-            .foreign_keys(true);
+            .foreign_keys(true)
+            .thread_name(|_| SQLITE_THREAD.to_owned());
         let mut attempt = 1;
         loop {
             match Self::try_open_sqlite(&options, path, config.busy_timeout).await {
@@ -85,6 +89,11 @@ impl SqlStore {
         let patience = busy_timeout.max(Duration::from_secs(1)) * 2;
         let pool = SqlitePoolOptions::new()
             .max_connections(SQLITE_CONNECTIONS_MAX)
+            // Each connection has a thread of its own.
+            .after_connect(|_, _| {
+                threads::have_give_way(SQLITE_THREAD, threads::KEEPING);
+                Box::pin(async { Ok(()) })
+            })
             .acquire_timeout(patience)
             .connect_with(options.clone())
             .await
