@@ -72,6 +72,9 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     let manners_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/manners_held_out.toml"));
     check(&read(manners_unseen), 25);
+    let frames =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/frames_held_out.toml"));
+    check(&read(frames), 33);
     let held_out = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/held_out.toml"));
     check(&read(held_out), 25);
 }
