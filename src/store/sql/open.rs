@@ -202,6 +202,7 @@ fn migrator(engine: Engine) -> Migrator {
                 (6, "console", include_str!(concat!("../migrations/", $folder, "/0006_console.sql"))),
                 (7, "search", include_str!(concat!("../migrations/", $folder, "/0007_search.sql"))),
                 (8, "orders", include_str!(concat!("../migrations/", $folder, "/0008_orders.sql"))),
+                (9, "lists", include_str!(concat!("../migrations/", $folder, "/0009_lists.sql"))),
             ]
         };
     }

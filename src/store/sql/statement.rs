@@ -146,16 +146,29 @@ impl Statement {
         value: &KeyValue,
         id: &str,
     ) {
+        self.push_place(column, id_column, if is_descending { "<" } else { ">" }, value, id);
+    }
+
+    /// Adds ` AND` the condition that a row comes no later than a place in that order.
+    pub(super) fn push_until(
+        &mut self,
+        column: &str,
+        id_column: &str,
+        is_descending: bool,
+        value: &KeyValue,
+        id: &str,
+    ) {
+        self.push_place(column, id_column, if is_descending { ">=" } else { "<=" }, value, id);
+    }
+
+    /// Compares both at once, so that a walk through an index of both begins or ends at the place.
+    fn push_place(&mut self, column: &str, id_column: &str, comparison: &str, value: &KeyValue, id: &str) {
         let value: Value = match value {
             KeyValue::Number(number) => (*number).into(),
             KeyValue::Text(text) => text.into(),
         };
-        let after = if is_descending { '<' } else { '>' };
-        // Says nothing new; but an index can begin at a bound, and not at one of two conditions.
-        self.push(&format!(" AND {column} {after}= ")).push_value(value.clone());
-        self.push(&format!(" AND ({column} {after} ")).push_value(value.clone());
-        self.push(&format!(" OR ({column} = ")).push_value(value);
-        self.push(&format!(" AND {id_column} {after} ")).push_value(id).push("))");
+        self.push(&format!(" AND ({column}, {id_column}) {comparison} (")).push_value(value);
+        self.push(", ").push_value(id).push(")");
     }
 
     /// Adds the order, and a limit of one row more than asked for: it tells whether there is a next page. Equal ones stand

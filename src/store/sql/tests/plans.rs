@@ -8,7 +8,7 @@ use crate::store::sql::database::Engine;
 use crate::store::sql::incidents::{incident_count, incident_list, stats_statement};
 use crate::store::sql::lists::Searched;
 use crate::store::{
-    ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, RuleCount, RuleCountStore, StatsQuery,
+    ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, KeyValue, Place, RuleCount, RuleCountStore, StatsQuery,
     SubmissionFilter, SubmissionKey, SubmissionQuery,
 };
 
@@ -76,6 +76,7 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
         ("all and archived ones", SubmissionFilter { archived: ArchivedFilter::Include, ..base() }),
         ("a submitter", SubmissionFilter { submitter: "ada".into(), ..base() }),
         ("one's own", SubmissionFilter { viewer: Some("ada".into()), ..base() }),
+        ("a text", SubmissionFilter { text: "one of many".into(), ..base() }),
     ];
     for (about, filter) in filters {
         for (name, key) in SubmissionKey::ALL {
@@ -90,21 +91,55 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
                     count_max: None,
                 };
                 let about = format!("{about} by {name}");
+                let bounded = SubmissionQuery { count_max: Some(1_000), ..query.clone() };
                 let few = Searched::Few(vec!["one".into(), "two".into()]);
-                for (searched, total) in [(Searched::Many, 1), (Searched::Many, 1_000_000), (few, 2)] {
-                    let counting = store.submission_count(&query, &searched);
-                    assert_indexed(engine, &about, &plan(&store, &counting).await);
-                    let counting = store.bounded_count(&query, &searched, 1_000);
-                    assert_indexed(engine, &about, &plan(&store, &counting).await);
-                    let listing = store.submission_list(&query, &searched, total);
-                    let told = plan(&store, &listing).await;
-                    assert_indexed(engine, &about, &told);
-                    if total > 2 {
-                        assert_in_order(&about, &told);
+                for searched in [&Searched::Many, &few] {
+                    for query in [&query, &bounded] {
+                        let counting = store.submission_count(query, searched);
+                        assert_indexed(engine, &about, &plan(&store, &counting).await);
                     }
+                }
+                let listing = store.submission_list(&query, &few, None);
+                assert_indexed(engine, &about, &plan(&store, &listing).await);
+                let at = match key {
+                    SubmissionKey::CreateTime | SubmissionKey::UpdateTime | SubmissionKey::FileSize => {
+                        KeyValue::Number(7)
+                    }
+                    _ => KeyValue::Text("m".into()),
+                };
+                let place = Place { value: at, id: "m".into() };
+                let later = SubmissionQuery { after: Some(place.clone()), ..query.clone() };
+                for (query, until) in [(&query, None), (&query, Some(&place)), (&later, Some(&place))] {
+                    let told = plan(&store, &store.submission_list(query, &Searched::Many, until)).await;
+                    assert_indexed(engine, &about, &told);
+                    assert_in_order(&about, &told);
                     // Where those of one verdict stand in the order of the list, no others are walked through.
-                    if total > 2 && filter.statuses.len() == 1 && engine == Engine::Sqlite {
+                    if filter.statuses.len() == 1 && engine == Engine::Sqlite {
                         assert!(told.contains("tenant=? AND status=?"), "{about}: {told}");
+                    }
+                }
+                let told = plan(&store, &store.walk_end_statement(&later, 100)).await;
+                assert_indexed(engine, &about, &told);
+                assert_in_order(&about, &told);
+                if engine == Engine::Sqlite {
+                    assert!(told.contains("COVERING INDEX"), "{about}: {told}");
+                }
+                let far = plan(&store, &store.far_statement(&later)).await;
+                let passing = plan(&store, &store.passing_statement(&query, 1_000)).await;
+                let is_text = !filter.text.is_empty();
+                match engine {
+                    Engine::Sqlite => {
+                        assert!(far.contains("COVERING INDEX submission_searched"), "{about}: {far}");
+                        assert!(!is_text || passing.contains("COVERING INDEX submission_searched"), "{about}");
+                        assert_indexed(engine, &about, &passing);
+                    }
+                    Engine::Postgres => {
+                        assert!(far.contains("submission_text") && !far.contains("on submission "), "{far}");
+                        if is_text {
+                            assert!(!passing.contains("on submission "), "{about}: {passing}");
+                        } else {
+                            assert_indexed(engine, &about, &passing);
+                        }
                     }
                 }
             }
@@ -116,7 +151,7 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
 async fn a_search_reads_no_rows_of_submissions(place: TestPlace) {
     let store = place.open().await;
     for text in ["o", "one", "one of many"] {
-        let told = plan(&store, &store.search_statement(text)).await;
+        let told = plan(&store, &store.search_statement(text, 1_000)).await;
         match store.database.engine() {
             Engine::Sqlite if text.len() < 3 => assert_eq!(told, "SCAN t"),
             Engine::Sqlite => assert!(told.contains("submission_trigram VIRTUAL TABLE INDEX"), "{told}"),

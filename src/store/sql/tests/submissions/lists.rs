@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::sql::Statement;
+use crate::store::sql::lists::Reach;
 use crate::store::sql::rows::{ENTITY, SUBMISSION};
 use crate::store::{
     ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
@@ -13,6 +14,8 @@ on_both!(
     a_search_takes_every_character_as_it_is_and_no_letter_case,
     a_search_finds_the_same_among_few_and_among_many,
     hits_of_a_text_that_many_have_are_counted_to_a_limit,
+    a_page_is_the_same_whichever_way_it_is_found,
+    who_is_archived_stands_beside_each_submission,
     a_submission_is_found_by_its_new_name_only,
     a_submission_is_listed_with_its_entity_as_it_stands,
     pages_of_submissions_join_to_the_list_in_every_order,
@@ -254,6 +257,114 @@ async fn hits_of_a_text_that_many_have_are_counted_to_a_limit(place: TestPlace) 
             assert_eq!((page.total, page.submissions.len() as u64), (found, found), "{statuses}");
         }
     }
+}
+
+async fn a_page_is_the_same_whichever_way_it_is_found(place: TestPlace) {
+    use SubmissionStatus::{Approved, BlockedInline, Deleted, PendingLlm};
+    let store = place.open().await;
+    for n in 0..24_i64 {
+        let status = [Approved, BlockedInline, PendingLlm, BlockedInline, Deleted, Approved][n as usize % 6];
+        let id = format!("s{:02}", n * 7 % 24);
+        let one = StoredSubmission {
+            name: format!("{} {}", if n < 12 { "bad" } else { "fine" }, n % 5),
+            submitter: ["ada", "bob", "eve"][n as usize / 8].into(),
+            kind: if n % 4 == 3 { BundleKind::Plugin } else { BundleKind::Skill },
+            created: at(n / 2),
+            updated: at(100 - n),
+            file_size: n as u64 % 3,
+            tenant: if n % 11 == 10 { "acme".into() } else { String::new() },
+            ..submission(&id, status)
+        };
+        let is_archived = status == Approved && one.tenant.is_empty() && n % 4 < 2;
+        accept(&store, one).await;
+        if is_archived {
+            publish(&store, &id, Visibility::Archived).await;
+        }
+    }
+    let base = SubmissionFilter::default;
+    let text = |text: &str| SubmissionFilter { text: text.into(), ..base() };
+    let mut filters = vec![
+        base(),
+        text("fine"),
+        text("bad"),
+        text("d"),
+        text("nothing"),
+        SubmissionFilter { kinds: vec![BundleKind::Plugin], ..base() },
+        SubmissionFilter { submitter: "eve".into(), ..base() },
+        SubmissionFilter { viewer: Some("bob".into()), ..text("fine") },
+        SubmissionFilter { start: Some(at(3)), end: Some(at(9)), ..text("a") },
+        SubmissionFilter { entity_id: "e-s07".into(), ..text("a") },
+    ];
+    for statuses in [vec![BlockedInline], vec![Approved, Deleted], vec![Deleted]] {
+        filters.extend([base(), text("fine")].map(|one| SubmissionFilter { statuses: statuses.clone(), ..one }));
+    }
+    for filter in filters {
+        for archived in [ArchivedFilter::Exclude, ArchivedFilter::Only, ArchivedFilter::Include] {
+            let filter = SubmissionFilter { archived, ..filter.clone() };
+            for (_, key) in SubmissionKey::ALL {
+                for is_descending in [false, true] {
+                    let whole = SubmissionQuery { key, is_descending, ..query(filter.clone()) };
+                    let wanted = store.submissions(whole.clone()).await.expect("read");
+                    for (few, walk) in [(0, 1), (2, 3), (5, 12)] {
+                        let (mut found, mut after) = (Vec::new(), None);
+                        loop {
+                            let part = SubmissionQuery { limit: 4, after, ..whole.clone() };
+                            let page = store.submissions_within(part, Reach { few, walk }).await.expect("read");
+                            let counted = match filter.text.is_empty() {
+                                true => wanted.total,
+                                false => page.total.max(wanted.total.min(few as u64 + 1)),
+                            };
+                            assert_eq!(page.total, counted, "{filter:?}");
+                            assert!(page.total <= wanted.total, "{filter:?}");
+                            found.extend(page.submissions);
+                            after = page.next;
+                            if after.is_none() {
+                                break;
+                            }
+                        }
+                        assert_eq!(ids(&found), ids(&wanted.submissions), "{filter:?} {key:?} {few} {walk}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whichever is written first, and whatever happens to the entity then.
+async fn who_is_archived_stands_beside_each_submission(place: TestPlace) {
+    let store = place.open().await;
+    accept(&store, submission("s1", SubmissionStatus::Approved)).await;
+    accept(&store, submission("s2", SubmissionStatus::Approved)).await;
+    let run = |statement: &'static str| {
+        let store = &store;
+        async move { store.database.write_one(Statement::new(statement)).await.expect("written") }
+    };
+    let archived = || async {
+        let select = "SELECT id FROM submission WHERE is_archived = 1 ORDER BY id";
+        let rows = store.database.rows(Statement::new(select)).await.expect("read");
+        rows.iter().map(|row| row.text("id").expect("an id")).collect::<Vec<_>>()
+    };
+    assert!(archived().await.is_empty());
+    run("UPDATE entity SET visibility = 'archived' WHERE id = 'e-s1'").await;
+    assert_eq!(archived().await, ["s1"]);
+    // Another one of the same entity.
+    add_copies(&store, "s2", "n", 1).await;
+    run("UPDATE entity SET visibility = 'archived' WHERE id = 'e-n1'").await;
+    assert_eq!(archived().await, ["n1", "s1"]);
+    run("UPDATE entity SET visibility = 'hidden' WHERE id = 'e-s1'").await;
+    assert_eq!(archived().await, ["n1"]);
+    // A submission of an entity that is archived already, and an entity that comes later than its submission.
+    add_copies(&store, "n1", "m", 1).await;
+    assert_eq!(archived().await, ["m1", "n1"]);
+    run("DELETE FROM entity WHERE id = 'e-m1'").await;
+    assert_eq!(archived().await, ["n1"]);
+    let columns = format!("{ENTITY}, folded");
+    let copy = format!(
+        "INSERT INTO entity ({columns}) SELECT {} FROM entity m WHERE id = 'e-n1'",
+        columns.replacen("id", "'e-m1'", 1)
+    );
+    store.database.write_one(Statement::new(copy)).await.expect("written");
+    assert_eq!(archived().await, ["m1", "n1"]);
 }
 
 async fn a_submission_is_found_by_its_new_name_only(place: TestPlace) {
