@@ -1,6 +1,6 @@
 // Every page is quick with 100,000 submissions and as many incidents, whatever keeps them.
 //
-// What is timed is a whole answer, over the loopback. The machine may do other things as well, so the quickest of some loads
+// What is timed is a whole answer, over the loopback. The machine may do other things as well, so one quick load of some
 // counts; what the way there and back takes, as a probe tells, is left out. 50 ms is what a release build must keep; one for
 // debugging may take three times as long, which still tells a list that reads an index from one that reads its table. With
 // PORTCULLIS_TEST_POSTGRES_URL the same is asked of PostgreSQL, in a database of its own.
@@ -55,8 +55,11 @@ const PATHS = [
   ["archived ones by name", () => "/console/submissions?archived=true&sort=name&order=asc"],
   ["one status of one submitter by size", () => "/console/submissions?status=blocked_inline&submitter=ada3&sort=file_size&order=desc"],
   ["a search that finds half", () => "/console/submissions?text=fine"],
-  ["a search that finds half, by name", () => "/console/submissions?text=fine&sort=name&order=asc"],
   ["a search for a text of others than of the status", () => "/console/submissions?text=e-77&status=blocked_inline"],
+  ["a short search", () => "/console/submissions?text=e-"],
+  ["bundles of a kind that none is, by name", () => "/console/submissions?kind=plugin&sort=name&order=asc"],
+  ["bundles of a kind that all are, by name", () => "/console/submissions?kind=skill&sort=name&order=desc"],
+  ["archived ones of one submitter by size", () => "/console/submissions?archived=true&submitter=bob3&sort=file_size&order=asc"],
   ["incidents with a verdict that none has", () => "/console/incidents?verdict=safe"],
   ["incidents of a rule in a session", () => "/console/incidents?rule=stream.delete&session=session3"],
   ["one rule", () => "/console/rules/stream.delete"],
@@ -79,6 +82,24 @@ const PATHS = [
   ["rules", () => "/console/rules"],
 ];
 
+// A text that half of all have, in names at the end of their order; one of a tenth, in the middle; of few; of none.
+const TEXTS = ["fine", "e-4", "fine-4999", "nothing-is-called-this"];
+const STATUSES = ["", "approved", "blocked_inline", "review_error"];
+const ARCHIVED = ["", "true"];
+
+// Each of these in every order.
+const SEARCHES = TEXTS.flatMap((text) =>
+  STATUSES.flatMap((status) =>
+    ARCHIVED.map((archived) => {
+      const filter = Object.entries({ text, status, archived }).filter(([, value]) => value !== "");
+      return [
+        filter.map(([name, value]) => `${name} ${value}`).join(", "),
+        sorted.map(([sort, order]) => `/console/submissions?${new URLSearchParams([...filter, ["sort", sort], ["order", order]])}`),
+      ];
+    }),
+  ),
+);
+
 /** How long an answer takes, in milliseconds. */
 async function timed(ask) {
   const from = performance.now();
@@ -88,21 +109,37 @@ async function timed(ask) {
   return took;
 }
 
-/** One test for each page. */
+/** Asks for a page until one load is quick enough, but not for ever; tells how long the quickest took. */
+async function assertQuick(at, most) {
+  const times = [];
+  const probes = [];
+  let took;
+  do {
+    probes.push(await timed(() => send(server.url, "/livez")));
+    times.push(await timed(() => visitor.get(at)));
+    took = Math.min(...times) - Math.min(...probes);
+  } while (took >= most && times.length < LOADS);
+  assert.ok(took < most, `${at} took ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
+  return took;
+}
+
+/** One test for each page, and one for each search in every order. */
 function pages() {
   for (const [name, path] of PATHS) {
-    const most = name.startsWith("a search") ? SEARCH_MS : PAGE_MS;
+    const most = name.startsWith("a search") || name.startsWith("a short search") ? SEARCH_MS : PAGE_MS;
     test(`${name}, in less than ${most} ms`, async (t) => {
       const at = await path();
-      const times = [];
-      const probes = [];
-      for (let load = 0; load < LOADS; load += 1) {
-        probes.push(await timed(() => send(server.url, "/livez")));
-        times.push(await timed(() => visitor.get(at)));
+      t.diagnostic(`${at}: ${(await assertQuick(at, most)).toFixed(1)} ms`);
+    });
+  }
+  for (const [name, paths] of SEARCHES) {
+    test(`${name}, in every order, in less than ${SEARCH_MS} ms`, async (t) => {
+      let slowest = { took: -Infinity };
+      for (const at of paths) {
+        const took = await assertQuick(at, SEARCH_MS);
+        if (took > slowest.took) slowest = { took, at };
       }
-      const took = Math.min(...times) - Math.min(...probes);
-      t.diagnostic(`${at}: ${took.toFixed(1)} ms`);
-      assert.ok(took < most, `${at} took ${times.map((time) => time.toFixed(1)).join(", ")} ms`);
+      t.diagnostic(`the slowest is ${slowest.at}: ${slowest.took.toFixed(1)} ms`);
     });
   }
 }
