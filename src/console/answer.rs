@@ -4,8 +4,9 @@ use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
+use super::filters;
 use super::shell::Shell;
-use super::visitor::Visitor;
+use super::visitor::{Known, Visitor};
 use crate::grpc::Refusal;
 use crate::telemetry::Code;
 
@@ -61,9 +62,10 @@ pub(super) fn to_login(next: &str, is_fragment: bool) -> Response {
     see(&place)
 }
 
-pub(super) async fn no_page() -> Response {
+/// For whoever is logged in with the way to every other page, and for anybody else without a word of what there is.
+pub(super) async fn no_page(Known(visitor): Known) -> Response {
     problem(
-        None,
+        visitor.map(|visitor| visitor.shell("")),
         StatusCode::NOT_FOUND,
         "No such page",
         "There is nothing at this address.",
@@ -71,9 +73,11 @@ pub(super) async fn no_page() -> Response {
     )
 }
 
-pub(super) async fn wrong_method() -> Response {
+/// The same for an address that takes other requests.
+pub(super) async fn wrong_method(Known(visitor): Known) -> Response {
     let message = "This address does not take requests of this method.";
-    problem(None, StatusCode::METHOD_NOT_ALLOWED, "Not with this method", message, "Go to the start.")
+    let shell = visitor.map(|visitor| visitor.shell(""));
+    problem(shell, StatusCode::METHOD_NOT_ALLOWED, "Not with this method", message, "Go to the start.")
 }
 
 /// What a refusal of the services is in HTTP.

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
 use super::answer;
+use super::visitor::Known;
 
 struct Asset {
     name: &'static str,
@@ -44,7 +45,9 @@ static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// One file.
 pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
-    let Some(at) = ASSETS.iter().position(|asset| asset.name == name) else { return answer::no_page().await };
+    let Some(at) = ASSETS.iter().position(|asset| asset.name == name) else {
+        return answer::no_page(Known(None)).await;
+    };
     let (asset, tag) = (&ASSETS[at], &TAGS[at]);
     let mut response = if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str()) {
         StatusCode::NOT_MODIFIED.into_response()

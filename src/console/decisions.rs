@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer;
+use super::filters;
 use super::form::Fields;
 use super::marks::word;
 use super::shell::Shell;

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, status_of};
+use super::filters;
 use super::form::Fields;
 use super::shell::Shell;
 use super::submissions::{Head, heads, order};

@@ -10,6 +10,7 @@ mod assets;
 mod config;
 mod decisions;
 mod download;
+mod filters;
 mod form;
 mod incidents;
 mod login;

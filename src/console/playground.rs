@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::decisions::{Ran, words};
+use super::filters;
 use super::form::{self, Fields};
 use super::marks::{Mark, marks};
 use super::shell::Shell;

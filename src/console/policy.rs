@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer;
+use super::filters;
 use super::shell::Shell;
 use super::view::Moment;
 use super::visitor::Visitor;

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer;
+use super::filters;
 use super::form::Fields;
 use super::shell::Shell;
 use super::view;

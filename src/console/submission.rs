@@ -8,10 +8,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, status_of};
+use super::filters;
 use super::shell::Shell;
 use super::submissions::{Check, PLACE, STATUSES, checks_of, hold_words, is_changing};
 use super::view::{self, Moment};
-use super::visitor::{Sent, Visitor};
+use super::visitor::{Known, Sent, Visitor};
 use crate::bundles::service::FileLines;
 use crate::grpc::Refusal;
 use crate::pb::v1;
@@ -621,7 +622,7 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
             done.await.map(|_| "deleted")
         }
         "archive" | "restore" => move_entity(&visitor, &id, &action, reason.clone()).await,
-        _ => return answer::no_page().await,
+        _ => return answer::no_page(Known(Some(visitor))).await,
     };
     match done {
         Ok(notice) => answer::see(&format!("{place}?notice={notice}")),

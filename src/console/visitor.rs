@@ -1,5 +1,6 @@
 //! Whoever asks for a page, once a session says who it is.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -134,6 +135,17 @@ impl FromRequestParts<Console> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Response> {
         Self::of(parts, console).await
+    }
+}
+
+/// The visitor, if a session says who it is; anybody else is let through without one.
+pub(super) struct Known(pub(super) Option<Visitor>);
+
+impl FromRequestParts<Console> for Known {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Infallible> {
+        Ok(Self(Visitor::of(parts, console).await.ok()))
     }
 }
 

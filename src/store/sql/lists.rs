@@ -112,11 +112,8 @@ impl SqlStore {
             submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
         }
         if end.is_some() && submissions.len() <= query.limit {
-            let finding = if is_few {
-                self.passing_statement(&query, reach.few)
-            } else {
-                self.far_statement(&query)
-            };
+            let finding =
+                if is_few { self.passing_statement(&query, reach.few) } else { self.far_statement(&query) };
             let found = self.read_all(&read.rows(finding).await?, |row| row.text("id"))?;
             let listing = self.submission_list(&query, &Searched::Few(found), None);
             submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
@@ -151,8 +148,11 @@ impl SqlStore {
 
     /// Ids of submissions that pass the filter, up to one more than `most`.
     pub(super) fn passing_statement(&self, query: &SubmissionQuery, most: usize) -> Statement {
-        let source =
-            if query.filter.text.is_empty() { self.counted(&query.filter) } else { self.gathered(&query.filter) };
+        let source = if query.filter.text.is_empty() {
+            self.counted(&query.filter)
+        } else {
+            self.gathered(&query.filter)
+        };
         let mut select = Statement::new(format!("SELECT s.id AS id FROM {source}"));
         self.push_submission_filter(&mut select, query, &Searched::Many, Archive::Indexed);
         select.push(" LIMIT ").push_value(as_number(most as u64 + 1));

@@ -8,8 +8,8 @@ use crate::store::sql::database::Engine;
 use crate::store::sql::incidents::{incident_count, incident_list, stats_statement};
 use crate::store::sql::lists::Searched;
 use crate::store::{
-    ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, KeyValue, Place, RuleCount, RuleCountStore, StatsQuery,
-    SubmissionFilter, SubmissionKey, SubmissionQuery,
+    ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, KeyValue, Place, RuleCount, RuleCountStore,
+    StatsQuery, SubmissionFilter, SubmissionKey, SubmissionQuery,
 };
 
 on_both!(
@@ -130,7 +130,10 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
                 match engine {
                     Engine::Sqlite => {
                         assert!(far.contains("COVERING INDEX submission_searched"), "{about}: {far}");
-                        assert!(!is_text || passing.contains("COVERING INDEX submission_searched"), "{about}");
+                        assert!(
+                            !is_text || passing.contains("COVERING INDEX submission_searched"),
+                            "{about}"
+                        );
                         assert_indexed(engine, &about, &passing);
                     }
                     Engine::Postgres => {

@@ -296,7 +296,8 @@ async fn a_page_is_the_same_whichever_way_it_is_found(place: TestPlace) {
         SubmissionFilter { entity_id: "e-s07".into(), ..text("a") },
     ];
     for statuses in [vec![BlockedInline], vec![Approved, Deleted], vec![Deleted]] {
-        filters.extend([base(), text("fine")].map(|one| SubmissionFilter { statuses: statuses.clone(), ..one }));
+        filters
+            .extend([base(), text("fine")].map(|one| SubmissionFilter { statuses: statuses.clone(), ..one }));
     }
     for filter in filters {
         for archived in [ArchivedFilter::Exclude, ArchivedFilter::Only, ArchivedFilter::Include] {
@@ -309,7 +310,8 @@ async fn a_page_is_the_same_whichever_way_it_is_found(place: TestPlace) {
                         let (mut found, mut after) = (Vec::new(), None);
                         loop {
                             let part = SubmissionQuery { limit: 4, after, ..whole.clone() };
-                            let page = store.submissions_within(part, Reach { few, walk }).await.expect("read");
+                            let page =
+                                store.submissions_within(part, Reach { few, walk }).await.expect("read");
                             let counted = match filter.text.is_empty() {
                                 true => wanted.total,
                                 false => page.total.max(wanted.total.min(few as u64 + 1)),
