@@ -44,7 +44,7 @@ pub(super) async fn login(State(console): State<Console>, request: Request) -> R
     if token.is_empty() {
         return form_page(StatusCode::UNAUTHORIZED, next, "Enter a token.");
     }
-    let Some(caller) = caller(token) else {
+    let Some(caller) = caller(token, &headers) else {
         return form_page(StatusCode::UNAUTHORIZED, next, "This is not a token.");
     };
     let identity = match console.calls().identify(&caller).await {

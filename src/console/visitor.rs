@@ -13,7 +13,7 @@ use prost::Message;
 use super::form::{self, FORM_BYTES_MAX, Fields};
 use super::session::Session;
 use super::{Console, answer, security};
-use crate::grpc::{Identity, LocalCaller, LocalCalls, Refusal};
+use crate::grpc::{Identity, LocalCaller, LocalCalls, REQUEST_ID, Refusal};
 use crate::store::SEARCHED_MAX;
 
 /// The cookie that holds the id of a session.
@@ -46,9 +46,13 @@ pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     ids.next().filter(|_| ids.next().is_none())
 }
 
-/// A caller with a credential; `None` when that cannot stand in a header. An empty one is no credential.
-pub(super) fn caller(token: &str) -> Option<LocalCaller> {
+/// A caller with a credential; `None` when that cannot stand in a header. An empty one is no credential. Of what it asks
+/// with, the id of the request goes on to the services.
+pub(super) fn caller(token: &str, asked: &HeaderMap) -> Option<LocalCaller> {
     let mut headers = HeaderMap::new();
+    if let Some(id) = asked.get(REQUEST_ID) {
+        headers.insert(REQUEST_ID, id.clone());
+    }
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
     value.set_sensitive(true);
     headers.insert(header::AUTHORIZATION, value);
@@ -62,7 +66,7 @@ impl Visitor {
         let known = session_id(&parts.headers).and_then(|id| {
             let follows = is_fragment && parts.method == axum::http::Method::GET;
             let session = console.sessions().get(id, !follows, Instant::now())?;
-            Some((id.to_owned(), caller(&session.token)?, session))
+            Some((id.to_owned(), caller(&session.token, &parts.headers)?, session))
         });
         let Some((id, caller, session)) = known else {
             if parts.method == axum::http::Method::GET {

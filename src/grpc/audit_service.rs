@@ -165,15 +165,15 @@ const SYSTEM: &str = "system";
 impl AuditTrail {
     /// Keeps one event. The change itself is made already, so a failure is told in the log only.
     pub async fn append(&self, identity: &Identity, changed: Changed<'_>) {
-        self.append_of((identity.name(), identity.tenant()), changed).await;
+        self.append_of((identity.name(), identity.tenant(), identity.request_id()), changed).await;
     }
 
     /// Keeps one event of what the service did by itself, for the default tenant, which has what belongs to no other.
     pub async fn append_own(&self, changed: Changed<'_>) {
-        self.append_of((SYSTEM, ""), changed).await;
+        self.append_of((SYSTEM, "", ""), changed).await;
     }
 
-    async fn append_of(&self, (actor, tenant): (&str, &str), changed: Changed<'_>) {
+    async fn append_of(&self, (actor, tenant, request_id): (&str, &str, &str), changed: Changed<'_>) {
         let event = NewAuditEvent {
             id: Uuid::now_v7().to_string(),
             time: Timestamp::now(),
@@ -183,6 +183,7 @@ impl AuditTrail {
             resource: changed.resource.to_owned(),
             reason: changed.reason.to_owned(),
             policy_revision: changed.policy_revision.to_owned(),
+            request_id: request_id.to_owned(),
             detail_json: changed.detail.map(Value::to_string).unwrap_or_default(),
             ..NewAuditEvent::default()
         };

@@ -16,13 +16,16 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tonic::{Request, Status};
 
 use super::RequestError;
+use super::audit_service::Changed;
 use super::server::Shared;
 use super::tls::Peer;
+use crate::audit::masked_name;
 use crate::identity::{
     ANONYMOUS, AuthConfig, AuthMode, CertificateMap, Identity, JwtRules, Kept, Keys, Known, RESERVED_NAMES,
     RateLimit, RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
@@ -33,6 +36,12 @@ use crate::telemetry::{AuthReason, AuthRejected, AuthReloaded, Metrics, RateLimi
 
 /// Metadata in which a caller without authentication says which submitter it is.
 pub const SUBMITTER: &str = "portcullis-submitter";
+
+/// Metadata in which a caller, or what stands before it, says what it calls its request, as gateways do.
+pub const REQUEST_ID: &str = "x-request-id";
+
+/// Longest id of a request, in bytes.
+const REQUEST_ID_BYTES_MAX: usize = 256;
 
 /// Longest name of a submitter, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -317,19 +326,27 @@ impl Authenticator {
         Ok(Identity::known(roles, known))
     }
 
-    /// Reads again what has changed, and says so.
-    pub fn refresh(&self, metrics: &Metrics) {
-        match &self.credentials {
-            Credentials::Tokens(tokens) => tell_refreshed("tokens", &tokens.refresh(), metrics),
-            Credentials::Jwt { keys, .. } => tell_refreshed("keys", &keys.refresh_file(), metrics),
-            Credentials::None { .. } | Credentials::Certificates(_) => {}
-        }
+    /// Reads again what has changed, and says so; tells what it came to where anything had changed.
+    fn refresh(&self, metrics: &Metrics) -> Option<ReadAgain> {
+        let read = match &self.credentials {
+            Credentials::Tokens(tokens) => {
+                let refreshed = tokens.refresh();
+                let detail = json!({ "tokens": tokens.get().len() });
+                ReadAgain { what: TOKENS, refreshed, detail }
+            }
+            Credentials::Jwt { keys, .. } => {
+                ReadAgain { what: KEYS, refreshed: keys.refresh_file(), detail: json!({}) }
+            }
+            Credentials::None { .. } | Credentials::Certificates(_) => return None,
+        };
+        tell_refreshed(read.what.name, &read.refreshed, metrics);
+        (read.refreshed != Refreshed::Unchanged).then_some(read)
     }
 
     /// Fetches keys of an issuer that is elsewhere, if it is time to.
     pub async fn fetch_keys(&self, metrics: &Metrics) {
         if let Credentials::Jwt { keys, .. } = &self.credentials {
-            tell_refreshed("keys", &keys.refresh_remote(false).await, metrics);
+            tell_refreshed(KEYS.name, &keys.refresh_remote(false).await, metrics);
         }
     }
 
@@ -342,7 +359,7 @@ impl Authenticator {
     /// Fetches keys since a token names one that is not known: issuers change them without notice.
     pub(super) async fn look_for_keys(&self, metrics: &Metrics) {
         if let Credentials::Jwt { keys, .. } = &self.credentials {
-            tell_refreshed("keys", &keys.refresh_remote(true).await, metrics);
+            tell_refreshed(KEYS.name, &keys.refresh_remote(true).await, metrics);
         }
     }
 
@@ -360,6 +377,31 @@ impl Authenticator {
             );
         }
     }
+}
+
+/// What can be read again, with the actions of its administrative events.
+#[derive(Clone, Copy)]
+pub(super) struct Files {
+    /// What it is called in metrics, logs and resources.
+    pub(super) name: &'static str,
+    reloaded: &'static str,
+    rejected: &'static str,
+}
+
+const TOKENS: Files = Files { name: "tokens", reloaded: "tokens.reloaded", rejected: "tokens.rejected" };
+const KEYS: Files = Files { name: "keys", reloaded: "keys.reloaded", rejected: "keys.rejected" };
+/// Those of the listener.
+pub(super) const CERTIFICATES: Files =
+    Files { name: "certificates", reloaded: "certificates.reloaded", rejected: "certificates.rejected" };
+
+/// Files that had changed, and what reading them came to.
+pub(super) struct ReadAgain {
+    /// Which.
+    pub(super) what: Files,
+    /// What it came to.
+    pub(super) refreshed: Refreshed,
+    /// What is in force now, a JSON object without secrets.
+    pub(super) detail: Value,
 }
 
 /// Counts and logs what a look at changed files came to.
@@ -452,18 +494,57 @@ impl Shared {
             let shared = self.clone();
             // Files are read and keys are parsed: not on a worker that answers calls.
             let looked = tokio::task::spawn_blocking(move || {
-                shared.auth.refresh(&shared.metrics);
-                if let Some(tls) = &shared.tls {
-                    tls.refresh(&shared.metrics);
-                }
+                let tls = shared.tls.as_ref();
+                let read =
+                    [shared.auth.refresh(&shared.metrics), tls.and_then(|tls| tls.refresh(&shared.metrics))];
                 if let Some(rate) = shared.auth.rate.as_ref().filter(|_| look % LOOKS_TO_FORGET == 0) {
                     rate.forget_idle();
                 }
+                read
             });
-            if let Err(error) = looked.await {
-                tracing::error!(%error, "a look at credentials panicked; the last good ones stay in force");
+            match looked.await {
+                // A store that does not answer does not hold up the next look.
+                Ok(read) => read.into_iter().flatten().for_each(|read| {
+                    let shared = self.clone();
+                    tokio::spawn(async move { shared.record_read_again(&read).await });
+                }),
+                Err(error) => {
+                    tracing::error!(%error, "a look at credentials panicked; the last good ones stay in force");
+                }
             }
         }
+    }
+
+    /// Keeps the administrative event of tokens, keys or certificates that were read again.
+    async fn record_read_again(&self, read: &ReadAgain) {
+        let mut detail = read.detail.clone();
+        let action = match &read.refreshed {
+            Refreshed::Unchanged => return,
+            Refreshed::Applied => read.what.reloaded,
+            Refreshed::Rejected(problem) => {
+                detail["problems"] = json!([problem]);
+                read.what.rejected
+            }
+        };
+        let changed = Changed {
+            action,
+            resource: &format!("credentials:{}", read.what.name),
+            reason: "",
+            policy_revision: &self.revision(),
+            detail: Some(&detail),
+        };
+        self.events.append_own(changed).await;
+    }
+
+    /// What the metadata of a call says that its request is called, without credentials in it; `None` for nothing, or what
+    /// cannot be an id. Whoever stands between sets it as well, so a call is not refused for it.
+    pub(super) fn request_id(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        let id = headers.get(REQUEST_ID)?.to_str().ok()?.trim();
+        if id.is_empty() || id.len() > REQUEST_ID_BYTES_MAX {
+            return None;
+        }
+        let snapshot = self.live.snapshot()?;
+        Some(masked_name(snapshot.scanner(), id).into())
     }
 
     /// Who calls.

@@ -108,7 +108,10 @@ where
         let shared = self.shared.clone();
         let called = rpc_of(request.uri().path());
         match admitted {
-            Ok(Some(identity)) => drop(request.extensions_mut().insert(identity)),
+            Ok(Some(identity)) => {
+                let request_id = shared.request_id(request.headers());
+                request.extensions_mut().insert(identity.asking(request_id));
+            }
             Ok(None) => {}
             Err(error) => {
                 let response = turned_away(&shared, called, &error);

@@ -26,13 +26,17 @@ use super::layers::{Guard, Guarded};
 use super::server::{Shared, services};
 use super::status::PER_SECOND;
 use super::tls::Peer;
-use super::{Identity, RequestError, SUBMITTER};
+use super::{Identity, REQUEST_ID, RequestError, SUBMITTER};
 use crate::pb::google::rpc;
 use crate::telemetry::{CallerRefused, Code};
 
 /// Headers of the caller that concern the services. Nothing else of an HTTP request reaches them.
-const PASSED_ON: [HeaderName; 3] =
-    [AUTHORIZATION, HeaderName::from_static(SUBMITTER), HeaderName::from_static("traceparent")];
+const PASSED_ON: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static(SUBMITTER),
+    HeaderName::from_static(REQUEST_ID),
+    HeaderName::from_static("traceparent"),
+];
 
 /// The path of an RPC that there is not, of a service that is not ours: whoever is known may ask who it is.
 const WHO: &str = "/portcullis.local/Who";

@@ -50,7 +50,7 @@ pub use crate::store::RuleCount;
 pub use added_interceptors::AddedInterceptors;
 pub use audit_export::OtlpSink;
 pub use audit_service::{AuditTrail, Changed};
-pub use auth::{AuthError, Authenticator, SUBMITTER};
+pub use auth::{AuthError, Authenticator, REQUEST_ID, SUBMITTER};
 pub use console::{Changed as WhatChanged, Decides, KnownRule, WhatIf};
 pub use download::download_header;
 pub use incident_service::KeptIncidents;

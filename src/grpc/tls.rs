@@ -14,6 +14,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -21,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-use super::auth::tell_refreshed;
+use super::auth::{CERTIFICATES, ReadAgain, tell_refreshed};
 use crate::config::TlsConfig;
 use crate::identity::{Kept, PeerCertificate, Refreshed, earliest_end, read_text};
 use crate::telemetry::{Certificate, CertificatesLoaded, Metrics};
@@ -66,13 +67,21 @@ impl Tls {
         Ok(Some(Arc::new(tls)))
     }
 
-    /// Reads again what has changed, and says so.
-    pub(super) fn refresh(&self, metrics: &Metrics) {
+    /// Reads again what has changed, and says so; tells what it came to where anything had changed.
+    pub(super) fn refresh(&self, metrics: &Metrics) -> Option<ReadAgain> {
         let refreshed = self.0.refresh();
-        tell_refreshed("certificates", &refreshed, metrics);
+        tell_refreshed(CERTIFICATES.name, &refreshed, metrics);
         if refreshed == Refreshed::Applied {
             self.show(metrics);
         }
+        let loaded = self.0.get();
+        let until =
+            |end: i64| jiff::Timestamp::from_second(end).map(|end| end.to_string()).unwrap_or_default();
+        let mut detail = json!({ "not_after": until(loaded.server_end) });
+        if let Some(end) = loaded.client_ca_end {
+            detail["client_ca_not_after"] = json!(until(end));
+        }
+        (refreshed != Refreshed::Unchanged).then_some(ReadAgain { what: CERTIFICATES, refreshed, detail })
     }
 
     /// Says until when the certificates are valid.

@@ -19,6 +19,8 @@ pub struct Identity {
     /// What the caller may be.
     pub roles: &'static [CallerRole],
     who: Who,
+    /// The caller's own id of the request that it makes.
+    request_id: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,17 +47,28 @@ pub struct Known {
 impl Identity {
     /// The person at the terminal, who holds every role over what the files of this place say.
     pub fn operator() -> Self {
-        Self { roles: every_role(), who: Who::Operator }
+        Self { roles: every_role(), who: Who::Operator, request_id: None }
     }
 
     /// A caller without credentials, where none are asked for.
     pub fn anybody(stated: Option<Arc<str>>) -> Self {
-        Self { roles: EVERYBODY, who: Who::Anybody(stated) }
+        Self { roles: EVERYBODY, who: Who::Anybody(stated), request_id: None }
     }
 
     /// The holder of a credential.
     pub fn known(roles: &'static [CallerRole], known: Known) -> Self {
-        Self { roles, who: Who::Known(Arc::new(known)) }
+        Self { roles, who: Who::Known(Arc::new(known)), request_id: None }
+    }
+
+    /// The caller, who calls its request so.
+    #[must_use]
+    pub fn asking(self, request_id: Option<Arc<str>>) -> Self {
+        Self { request_id, ..self }
+    }
+
+    /// What the caller calls its request; empty when it said nothing.
+    pub fn request_id(&self) -> &str {
+        self.request_id.as_deref().unwrap_or_default()
     }
 
     /// What the credential said; `None` where callers are not told apart by credentials.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use portcullis::identity::new_token;
-use portcullis::pb;
+use portcullis::pb::{self, v1};
 use prost::Message as _;
 use prost::bytes::{Buf as _, BufMut as _};
 use tonic::client::Grpc;
@@ -64,6 +64,19 @@ pub fn with_token<T>(token: &str, message: T) -> Request<T> {
     let value = format!("Bearer {token}").parse().expect("ASCII");
     request.metadata_mut().insert("authorization", value);
     request
+}
+
+/// What the service recorded by itself with actions that begin so, the oldest first; `auditor` is a token.
+pub async fn own_events(channel: Channel, auditor: &str, action: &str) -> Vec<v1::AuditEvent> {
+    let request = v1::ListAuditEventsRequest {
+        actions: vec![action.to_owned()],
+        actor: "system".to_owned(),
+        order_by: "time".to_owned(),
+        ..Default::default()
+    };
+    let mut client = v1::audit_service_client::AuditServiceClient::new(channel);
+    let answer = client.list_audit_events(with_token(auditor, request)).await;
+    answer.expect("an auditor sees them").into_inner().events
 }
 
 /// Full names of all RPCs that a server has, as `service/rpc`, from the descriptors of the contract.

@@ -14,8 +14,8 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use v1::policy_decision_service_client::PolicyDecisionServiceClient;
 
 use super::cli::run_in;
-use super::identity::{RELOADED_WITHIN, entry, records, with_token, write_tokens};
-use super::server::{Server, Setup, eventually, user};
+use super::identity::{RELOADED_WITHIN, entry, own_events, records, with_token, write_tokens};
+use super::server::{PATIENCE, Server, Setup, eventually, user};
 
 /// Who signs certificates.
 struct Authority {
@@ -132,8 +132,8 @@ async fn a_certificate_is_replaced_while_the_server_runs() {
     let setup = Setup::new();
     let folder = setup.folder().to_owned();
     write_pair(&folder, &old.server(10));
-    let tokens = write_tokens(&setup, &[entry("ada", "agent", "")]);
-    let ada = tokens.of("ada");
+    let tokens = write_tokens(&setup, &[entry("ada", "agent", ""), entry("ann", "auditor", "")]);
+    let (ada, ann) = (tokens.of("ada"), tokens.of("ann"));
     // Reached from elsewhere, tokens need TLS, and here is TLS.
     let server =
         setup.settings(&format!("{TLS}auth: {{ mode: tokens, tokens: {{ path: tokens.yaml }} }}\n")).start();
@@ -176,6 +176,26 @@ async fn a_certificate_is_replaced_while_the_server_runs() {
     })
     .await;
     let key_line = old.server(1).key.lines().nth(1).expect("base64").to_owned();
+    let channel = connect(&server, &old, None).await.expect("connected");
+    let told = eventually(PATIENCE, "the events are kept", || async {
+        let told = own_events(channel.clone(), ann, "certificates.").await;
+        (told.len() >= 4).then_some(told)
+    })
+    .await;
+    let of = |action: &str| told.iter().filter(|event| event.action == action).count();
+    assert_eq!((of("certificates.reloaded"), of("certificates.rejected")), (2, 2), "{told:?}");
+    assert!(told.iter().all(|event| event.resource == "credentials:certificates"), "{told:?}");
+    let days: Vec<i64> = told
+        .iter()
+        .map(|event| {
+            assert!(!event.detail_json.contains("PRIVATE") && !event.detail_json.contains(&key_line));
+            let detail: serde_json::Value = serde_json::from_str(&event.detail_json).expect("JSON");
+            assert_eq!(detail.get("problems").is_some(), event.action == "certificates.rejected");
+            let until = detail["not_after"].as_str().expect("a time").parse::<jiff::Timestamp>();
+            in_days(until.expect("RFC 3339").as_second())
+        })
+        .collect();
+    assert_eq!(days, [30, 30, 30, 5], "those in force");
     assert!(!server.log_text().contains("PRIVATE KEY") && !server.log_text().contains(&key_line));
 }
 

@@ -15,7 +15,7 @@ use tonic_types::StatusExt as _;
 
 use super::bundles::{document, header, messages, zip};
 use super::cli::run_in;
-use super::identity::{RELOADED_WITHIN, entry, records, with_token, write_tokens};
+use super::identity::{RELOADED_WITHIN, entry, own_events, records, with_token, write_tokens};
 use super::server::{PATIENCE, Server, Setup, eventually, message, user};
 
 const TOKENS: &str = "auth: { mode: tokens, tokens: { path: tokens.yaml } }\n";
@@ -53,6 +53,8 @@ async fn a_token_made_on_the_command_line_opens_the_door_within_two_seconds() {
     let ada = made.out.trim().to_owned();
     assert!(ada.starts_with("pct_") && ada.len() == 68, "{ada}");
     assert!(!made.err.contains(&ada));
+    let made = create(&["--name", "ann", "--roles", "auditor", "--append", "tokens.yaml"]);
+    let ann = made.out.trim().to_owned();
     let server = setup.start();
     assert_eq!(code(&server, &ada).await, Code::Ok);
 
@@ -78,6 +80,24 @@ async fn a_token_made_on_the_command_line_opens_the_door_within_two_seconds() {
     })
     .await;
     assert_eq!(code(&server, &bob).await, Code::Ok);
+    // Each is an event as well.
+    let told = eventually(PATIENCE, "three events are kept", || async {
+        let told = own_events(server.channel().await, &ann, "tokens.").await;
+        (told.len() == 3).then_some(told)
+    })
+    .await;
+    let actions: Vec<&str> = told.iter().map(|event| event.action.as_str()).collect();
+    assert_eq!(actions, ["tokens.reloaded", "tokens.rejected", "tokens.rejected"]);
+    for event in &told {
+        assert_eq!((event.resource.as_str(), event.tenant.as_str()), ("credentials:tokens", ""));
+        assert!(!event.policy_revision.is_empty());
+        let detail: serde_json::Value = serde_json::from_str(&event.detail_json).expect("JSON");
+        assert_eq!(detail["tokens"], 3, "those in force");
+        assert_eq!(detail.get("problems").is_some(), event.action == "tokens.rejected", "{detail}");
+        for secret in ["planted", "sha256", &ada[..12], &bob[..12]] {
+            assert!(!event.detail_json.contains(secret), "{detail}");
+        }
+    }
 
     // Who is taken off the list is out; a token that has expired is told so.
     let gone: String = good.split_inclusive("- name").take(2).collect::<String>();

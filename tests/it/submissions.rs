@@ -600,3 +600,30 @@ async fn changes_of_other_services_are_events_too() {
         assert_eq!((status.code(), fields[0].field.as_str()), (Code::InvalidArgument, field));
     }
 }
+
+#[tokio::test]
+async fn an_event_tells_what_its_caller_calls_the_request() {
+    let server = Setup::new().settings(NO_MODEL).start();
+    let channel = server.channel().await;
+    let mut policies = v1::policy_service_client::PolicyServiceClient::new(channel.clone());
+    let mut submissions = v1::submission_service_client::SubmissionServiceClient::new(channel);
+    fn called<T>(mut request: Request<T>, id: &str) -> Request<T> {
+        request.metadata_mut().insert("x-request-id", id.parse().expect("ASCII"));
+        request
+    }
+    // A credential is masked, and what cannot be an id is left out.
+    let planted = "req-AKIAZ7VRT5PQ3LKM2WXH";
+    for id in ["req-42", "7f9c24e8-3b1d-4a6f-9c0e-5d2b8a71c643", planted, &"x".repeat(300), " "] {
+        let reload = called(as_admin(&server, v1::ReloadPolicyRequest {}), id);
+        policies.reload_policy(reload).await.expect("a strange id refuses no call");
+    }
+    let purge = v1::PurgeBlockedBundlesRequest { dry_run: false };
+    submissions.purge_blocked_bundles(called(as_admin(&server, purge), "purge-1")).await.expect("purged");
+    let told = events(&server, v1::ListAuditEventsRequest::default()).await;
+    let ids: Vec<(&str, &str)> =
+        told.iter().map(|one| (one.action.split('.').next().unwrap_or_default(), &*one.request_id)).collect();
+    assert_eq!(ids.len(), 6, "{told:?}");
+    assert_eq!(ids[..2], [("policy", "req-42"), ("policy", "7f9c24e8-3b1d-4a6f-9c0e-5d2b8a71c643")]);
+    assert!(!ids[2].1.is_empty() && !ids[2].1.contains("AKIAZ7"), "{}", ids[2].1);
+    assert_eq!(ids[3..], [("policy", ""), ("policy", ""), ("run_blocked_purge", "purge-1")]);
+}

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::decide::refuse;
 use super::server::Shared;
 use super::{Identity, RequestError, deadline, submission_convert};
+use crate::audit::masked_name;
 use crate::bundles::service::{Actor, Upload};
 use crate::pb::v1;
 use crate::policy::{CallerRole, Snapshot};
@@ -90,7 +91,8 @@ async fn judge(
     let header = reader.header().await?;
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let header = Header::read(header, identity, &snapshot, shared.submissions.limits().packed_max)?;
-    let actor = header.actor(identity);
+    let mut actor = header.actor(identity);
+    actor.request_id = masked_name(snapshot.scanner(), &actor.request_id).into_owned();
     let entity_id = header.entity_id.as_deref();
     let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
     let submissions = &shared.submissions;
@@ -166,8 +168,10 @@ pub(super) async fn try_out(
 }
 
 impl Identity {
-    /// The caller as the life of submissions knows it.
+    /// The caller as the life of submissions knows it. `request_id` is what the request itself says; where that is empty
+    /// the metadata of the call says it.
     pub fn actor(&self, request_id: &str) -> Actor {
+        let request_id = if request_id.is_empty() { self.request_id() } else { request_id };
         Actor {
             name: self.name().to_owned(),
             tenant: self.tenant().to_owned(),

@@ -55,7 +55,9 @@ class AuditEvent(_message.Message):
     policy_revision: _builtins.str
     """Revision of the policy in force. Empty when it does not matter."""
     request_id: _builtins.str
-    """The caller's own id of the request. Empty when it gave none."""
+    """The caller's own id of the request: `context.request_id` where the request has one, else the metadata `x-request-id` of
+    the call (at most 256 bytes), secrets masked. Empty when it gave none.
+    """
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When."""
