@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { login, multipart } from "./support/http.js";
+import { login, multipart, send } from "./support/http.js";
 import { ACTIONS, NOBODY } from "./support/pages.js";
 import { startServer } from "./support/server.js";
 import { blocked, good } from "./support/skills.js";
@@ -51,6 +51,45 @@ const CELLS = [
   ["/console/policy", [200, 200, 200, 200, 200, 200]],
   ["/console/rules", [200, 200, 200, 200, 200, 200]],
 ];
+
+// Where the navigation leads whom.
+const AREAS = {
+  root: ["submissions", "decisions", "playground", "incidents", "policy", "rules"],
+  ann: ["submissions", "decisions", "incidents", "policy", "rules"],
+  ada: ["submissions", "playground", "policy", "rules"],
+  al: ["playground", "incidents", "policy", "rules"],
+};
+
+describe("an address that is none", () => {
+  const areas = (text) => [...text.matchAll(/<a href="\/console\/([a-z]+)"/g)].map(([, area]) => area);
+
+  for (const [name, wanted] of Object.entries(AREAS)) {
+    test(`${name} can go on from there`, async () => {
+      const asked = [
+        [404, await visitors[name].get("/console/nothing-is-here")],
+        [404, await visitors[name].get("/console/submissions/a/b/c")],
+        [405, await visitors[name].post("/console/policy", {})],
+      ];
+      for (const [status, { status: found, text }] of asked) {
+        assert.equal(found, status);
+        assert.deepEqual(areas(text), wanted);
+        assert.match(text, new RegExp(`<span[^>]*>${name}</span>`));
+        assert.match(text, /action="\/console\/logout"/);
+      }
+    });
+  }
+
+  test("tells nobody else anything", async () => {
+    for (const headers of [{}, { cookie: "portcullis_session=nobody" }]) {
+      for (const [status, path, method] of [[404, "/console/nothing-is-here", "GET"], [405, "/console/policy", "PUT"]]) {
+        const { status: found, text } = await send(server.url, path, { method, headers });
+        assert.equal(found, status);
+        assert.deepEqual(areas(text), []);
+        assert.doesNotMatch(text, /csrf|logout|class="who"/);
+      }
+    }
+  });
+});
 
 describe("pages", () => {
   for (const [path, wanted] of CELLS) {
