@@ -66,6 +66,18 @@ impl Task {
 /// Units for what is found at one place: whether it is only described there, its line, its snippet.
 pub(super) const PLACE: u64 = 8_000;
 
+/// Units for each byte of a text, and those for any text, from which looks of patterns count for more: where so many rules look
+/// at the same text, their automata displace each other and are built anew.
+const CROWDED_PER_BYTE: u64 = 100;
+const CROWDED_ONCE: u64 = 500_000;
+/// What such a unit counts for.
+const CROWDED_FACTOR: u64 = 3;
+
+/// Units for looks of patterns at a text of so many bytes that count nothing more yet.
+const fn uncrowded(bytes: usize) -> u64 {
+    CROWDED_ONCE + CROWDED_PER_BYTE.saturating_mul(bytes as u64)
+}
+
 /// The work of one bundle so far, and how much it may make.
 #[derive(Debug)]
 pub(super) struct Work {
@@ -108,6 +120,20 @@ impl Work {
         self.spent = self.spent.saturating_add(units);
     }
 
+    /// Counts what patterns cost that looked at a text of so many bytes, and notes whether they stopped before its end.
+    pub(super) fn looked(&mut self, cost: u64, bytes: usize, is_cut: bool) {
+        let crowded = cost.saturating_sub(uncrowded(bytes));
+        self.charge((cost - crowded).saturating_add(crowded.saturating_mul(CROWDED_FACTOR)));
+        self.is_over |= is_cut;
+    }
+
+    /// What patterns may cost that look at a text of so many bytes now.
+    pub(super) fn looks_left(&self, bytes: usize) -> u64 {
+        let left = self.allowance().saturating_sub(self.spent);
+        let plain = left.min(uncrowded(bytes));
+        plain + (left - plain) / CROWDED_FACTOR
+    }
+
     /// The same for so many bytes of a kind.
     pub(super) fn did(&mut self, task: Task, bytes: usize) {
         self.charge(task.of(bytes));
@@ -123,9 +149,12 @@ impl Work {
         self.is_over
     }
 
+    fn allowance(&self) -> u64 {
+        self.bytes.saturating_mul(UNITS_PER_BYTE).max(self.units_min)
+    }
+
     fn take(&mut self, units: u64, kept_free: u64) -> bool {
-        let allowance = self.bytes.saturating_mul(UNITS_PER_BYTE).max(self.units_min);
-        let fits = self.spent.saturating_add(units).saturating_add(kept_free) <= allowance;
+        let fits = self.spent.saturating_add(units).saturating_add(kept_free) <= self.allowance();
         if fits {
             self.spent += units;
         }
@@ -167,6 +196,25 @@ mod tests {
             assert!(work.is_over());
             let pieces = bytes as usize / MIB;
             assert!((0..pieces).all(|_| work.may_read(MIB)), "{bytes} {task:?}: reading is kept free");
+        }
+    }
+
+    #[test]
+    fn looks_stop_where_the_allowance_ends_and_count_for_more_in_a_crowd() {
+        for (bytes, cost, spent) in [
+            (0, CROWDED_ONCE, CROWDED_ONCE),
+            (10_000, CROWDED_ONCE + 1_000_000, CROWDED_ONCE + 1_000_000),
+            (10_000, CROWDED_ONCE + 1_000_007, CROWDED_ONCE + 1_000_021),
+        ] {
+            let mut work = Work::new(UNITS_MIN);
+            work.looked(cost, bytes, false);
+            assert_eq!((work.spent(), work.is_over()), (spent, false), "{bytes} {cost}");
+        }
+        for bytes in [0, 1 << 20, 1 << 30] {
+            let mut work = Work::new(UNITS_MIN);
+            work.looked(work.looks_left(bytes), bytes, true);
+            assert!(work.is_over() && work.spent().abs_diff(UNITS_MIN) < CROWDED_FACTOR, "{bytes}");
+            assert!(work.looks_left(bytes) < CROWDED_FACTOR && !work.may_read(1), "{bytes}");
         }
     }
 

@@ -14,6 +14,9 @@ use crate::text::{self, Layers, Limits, View, Views};
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
 
+/// The rules of all countries, at any cost.
+const EVERYWHERE: (&CountrySet, u64) = (&CountrySet::EMPTY, u64::MAX);
+
 /// What is asked of one scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'t> {
@@ -38,6 +41,8 @@ pub struct Scanned {
     pub disguised: usize,
     /// What patterns cost, in nanoseconds, about; counted, so that the same text always costs the same.
     pub cost: u64,
+    /// Whether they stopped because they may cost no more; the findings are those until then.
+    pub is_cut: bool,
 }
 
 /// Scans texts with one rule set. Immutable and shared.
@@ -95,11 +100,12 @@ impl Scanner {
         if request.text.is_empty() || request.plugins == 0 {
             return Ok(Scanned::default());
         }
-        self.judge(request, &text::views(request.text, &self.limits), true, countries, budget)
+        self.judge(request, &text::views(request.text, &self.limits), true, (countries, u64::MAX), budget)
     }
 
     /// Scans one text of which the views were made already, by whoever looks at them as well; `with_phrases` also looks for
-    /// phrases in disguise (leet, set apart, backwards, rotated), which only matter in what a model is to read.
+    /// phrases in disguise (leet, set apart, backwards, rotated), which only matter in what a model is to read. It stops soon
+    /// after patterns cost `cost_max`, in the units of [`Scanned::cost`], which is no error.
     ///
     /// # Errors
     /// [`ScanStop`] when the budget is spent first.
@@ -108,9 +114,10 @@ impl Scanner {
         request: Request<'_>,
         views: &Views<'_>,
         with_phrases: bool,
+        cost_max: u64,
         budget: &Budget<'_>,
     ) -> Result<Scanned, ScanStop> {
-        self.judge(request, views, with_phrases, &CountrySet::EMPTY, budget)
+        self.judge(request, views, with_phrases, (&CountrySet::EMPTY, cost_max), budget)
     }
 
     fn judge(
@@ -118,7 +125,7 @@ impl Scanner {
         request: Request<'_>,
         views: &Views<'_>,
         with_phrases: bool,
-        countries: &CountrySet,
+        (countries, cost_max): (&CountrySet, u64),
         budget: &Budget<'_>,
     ) -> Result<Scanned, ScanStop> {
         let (mut all, mut hits) = (Vec::new(), Vec::new());
@@ -126,8 +133,8 @@ impl Scanner {
             None => all.push(detected),
             Some(family) => hits.push(Hit { family, range: detected.range, layers: detected.layers }),
         };
-        let Read { limit_hit, disguised, cost } =
-            self.every_match(request, views, with_phrases, countries, budget, &mut sort)?;
+        let Read { limit_hit, disguised, cost, is_cut } =
+            self.every_match(request, views, with_phrases, (countries, cost_max), budget, &mut sort)?;
         let mut findings = resolve::resolve(all);
         if !hits.is_empty()
             && concepts::is_weighed(request.surface)
@@ -137,7 +144,7 @@ impl Scanner {
             let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
             findings.insert(at, weighed);
         }
-        Ok(Scanned { findings, limit_hit, disguised, cost })
+        Ok(Scanned { findings, limit_hit, disguised, cost, is_cut })
     }
 
     /// The features of the windows of a text, for training a model; see [`Evidence::samples`].
@@ -172,7 +179,7 @@ impl Scanner {
     fn hits(&self, request: Request<'_>, budget: &Budget<'_>) -> Result<Vec<Hit>, ScanStop> {
         let mut hits = Vec::new();
         let views = text::views(request.text, &self.limits);
-        self.every_match(request, &views, true, &CountrySet::EMPTY, budget, &mut |family, detected| {
+        self.every_match(request, &views, true, EVERYWHERE, budget, &mut |family, detected| {
             hits.extend(family.map(|family| Hit { family, range: detected.range, layers: detected.layers }));
         })?;
         Ok(hits)
@@ -184,7 +191,7 @@ impl Scanner {
         request: Request<'_>,
         views: &Views<'_>,
         with_phrases: bool,
-        countries: &CountrySet,
+        (countries, cost_max): (&CountrySet, u64),
         budget: &Budget<'_>,
         out: &mut dyn FnMut(Option<usize>, Detected),
     ) -> Result<Read, ScanStop> {
@@ -200,15 +207,15 @@ impl Scanner {
                 disguised: 0,
                 look_ups: phone_look_ups(request.text.len()),
             };
-            run.scratch.take_cost();
-            for (index, view) in views.views.iter().enumerate() {
-                let hints = run.view(view, index > 0, request.plugins)?;
-                if with_phrases && index < PHRASE_VIEWS_MAX {
-                    run.phrases(view, hints)?;
-                }
+            run.scratch.bound_cost(cost_max);
+            let read = run.views(views, with_phrases);
+            let is_cut = run.scratch.is_spent();
+            let cost = run.scratch.take_cost();
+            if !is_cut {
+                read?;
             }
             run.coded(&views.views);
-            Ok(Read { limit_hit: views.limit_hit, disguised: run.disguised, cost: run.scratch.take_cost() })
+            Ok(Read { limit_hit: views.limit_hit, disguised: run.disguised, cost, is_cut })
         })
     }
 }
@@ -218,6 +225,7 @@ struct Read {
     limit_hit: bool,
     disguised: usize,
     cost: u64,
+    is_cut: bool,
 }
 
 struct Run<'r, 'o> {
@@ -235,13 +243,24 @@ struct Run<'r, 'o> {
 }
 
 impl Run<'_, '_> {
+    /// Scans all views of a text.
+    fn views(&mut self, views: &Views<'_>, with_phrases: bool) -> Result<(), ScanStop> {
+        for (index, view) in views.views.iter().enumerate() {
+            let hints = self.view(view, index > 0, self.request.plugins)?;
+            if with_phrases && index < PHRASE_VIEWS_MAX {
+                self.phrases(view, hints)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Scans one view. In a derived view, only what touches something the view changed can be new.
     fn view(&mut self, view: &View<'_>, is_derived: bool, plugins: u32) -> Result<Hints, ScanStop> {
         let scope = Scope { plugins, role: self.request.role, surface: self.request.surface };
         let rules = &self.scanner.rules;
         let may_be_new = |range| view.may_be_new(range);
         let is_new: Option<&dyn Fn(Range<usize>) -> bool> = if is_derived { Some(&may_be_new) } else { None };
-        let hints = rules.scan(view.text(), scope, is_new, self.scratch, self.budget, &mut self.matches)?;
+        let hints = rules.scan(view.text(), scope, is_new, self.scratch, self.budget, &mut self.matches);
         for found in self.matches.drain(..) {
             if is_derived && !view.may_be_new(found.range.clone()) {
                 continue;
@@ -265,7 +284,7 @@ impl Run<'_, '_> {
             };
             (self.out)(rule.family, detected);
         }
-        Ok(hints)
+        hints
     }
 
     /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
@@ -327,7 +346,7 @@ pub fn find_with_rule(
         }
     };
     let budget = &Budget::UNLIMITED;
-    let stopped = scanner.every_match(request, &views, true, &CountrySet::EMPTY, budget, &mut keep);
+    let stopped = scanner.every_match(request, &views, true, EVERYWHERE, budget, &mut keep);
     debug_assert!(stopped.is_ok(), "an unlimited budget is never spent");
     found
 }

@@ -19,7 +19,7 @@ use super::triggered::Places;
 use super::window::Begin;
 
 /// Bytes the gate reads between two looks at the budget.
-const SLICE_BYTES: usize = 64 * 1024;
+const SLICE_BYTES: usize = 16 * 1024;
 /// Candidates of a prefix rule that are tried one by one in any case. Most are over after a few bytes, while a merged window
 /// is read to its end, by an automaton that has to follow every word it could begin with at once.
 const POINTS_MAX: usize = 64;
@@ -139,6 +139,8 @@ pub struct Scratch {
     points_bytes_max: usize,
     /// What regexes cost since it was last taken.
     cost: u64,
+    /// Most that they may cost until then.
+    cost_max: u64,
     /// What starts rules without a literal.
     pub(super) places: Places,
     /// What the automata of these rules keep, group by group.
@@ -149,7 +151,23 @@ impl Scratch {
     /// What patterns cost since this was last called, in nanoseconds, about: counted, and the same whenever it is asked about
     /// the same text.
     pub fn take_cost(&mut self) -> u64 {
+        self.cost_max = u64::MAX;
         std::mem::take(&mut self.cost)
+    }
+
+    /// Bounds what patterns may cost from now on until [`Self::take_cost`]; scans stop soon after.
+    pub fn bound_cost(&mut self, units_max: u64) {
+        self.cost = 0;
+        self.cost_max = units_max;
+    }
+
+    /// Whether patterns cost all that they may.
+    pub fn is_spent(&self) -> bool {
+        self.cost >= self.cost_max
+    }
+
+    pub(super) fn check(&self, budget: &Budget<'_>) -> Result<(), ScanStop> {
+        if self.is_spent() { Err(ScanStop) } else { budget.check() }
     }
 
     /// Adds a place to search for a rule.
@@ -201,6 +219,7 @@ impl RuleSet {
             touched: Vec::new(),
             points_bytes_max: 0,
             cost: 0,
+            cost_max: u64::MAX,
             places: Places::default(),
             shapes: Vec::new(),
         });
@@ -265,6 +284,9 @@ impl RuleSet {
     ) -> Result<(), ScanStop> {
         scratch.touched.sort_unstable();
         for index in &scratch.touched {
+            if scratch.cost >= scratch.cost_max {
+                return Err(ScanStop);
+            }
             budget.check()?;
             let index = *index as usize;
             let rule = &self.rules[index];
@@ -281,6 +303,7 @@ impl RuleSet {
                     retries: RETRIES_MIN + text.len() / RETRY_EVERY_BYTES,
                     retried_bytes: RETRIED_BYTES_MIN + text.len().saturating_mul(RETRIED_FACTOR_MAX),
                     cost: 0,
+                    cost_max: scratch.cost_max - scratch.cost,
                 };
                 let result = match candidates.anchored {
                     true => search.at_points(&candidates.windows, matches),
@@ -335,7 +358,7 @@ impl Collect<'_, '_> {
             gate.literals(bytes, start..end, self);
             start = end;
             if start < bytes.len() {
-                budget.check()?;
+                self.scratch.check(budget)?;
             }
         }
         gate.shapes(bytes, self);
@@ -410,8 +433,9 @@ struct Search<'s, 't> {
     retries: usize,
     /// How many bytes of rejected matches may still be retried.
     retried_bytes: usize,
-    /// What it cost so far.
+    /// What it cost so far, and how much it may.
     cost: u64,
+    cost_max: u64,
 }
 
 impl Search<'_, '_> {
@@ -421,6 +445,7 @@ impl Search<'_, '_> {
             if point.start < done {
                 continue;
             }
+            self.check_cost()?;
             let Some(found) = self.find(point.clone(), Anchored::Yes) else { continue };
             if self.accept(&found, matches) {
                 done = behind(&found, matches);
@@ -435,6 +460,7 @@ impl Search<'_, '_> {
         for window in windows {
             let mut at = window.start;
             while at < window.end {
+                self.check_cost()?;
                 let Some(found) = self.find(at..window.end, Anchored::No) else { break };
                 // What calls for a look at a command confirms nothing: another may begin inside of it.
                 let is_over = self.accept(&found, matches) && self.rule.def.commands.is_empty();
@@ -452,6 +478,10 @@ impl Search<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn check_cost(&self) -> Result<(), ScanStop> {
+        if self.cost >= self.cost_max { Err(ScanStop) } else { Ok(()) }
     }
 
     /// Whether the bytes of a rejected match may be looked at again; they are counted.

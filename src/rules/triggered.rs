@@ -236,7 +236,7 @@ impl Looking<'_, '_> {
             // Where matches begin does not depend on how a window is cut.
             let piece_bytes = if group.is_anchored { PIECE_BYTES } else { window.len().max(1) };
             for start in window.clone().step_by(piece_bytes) {
-                budget.check()?;
+                self.scratch.check(budget)?;
                 let piece = start..window.end.min(start + piece_bytes);
                 let text = self.text.as_bytes();
                 let told =

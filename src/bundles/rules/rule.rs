@@ -147,11 +147,12 @@ impl TextCondition {
 
     /// Calls `found` with every place in a text where the condition holds. `caches` keep what its patterns remember, from
     /// `slot` on. Answers what that cost, in nanoseconds, about: counted rather than timed, so that the same text always
-    /// costs the same.
+    /// costs the same. Stops at the match after it cost `cost_max`.
     pub(in crate::bundles) fn each(
         &self,
         text: &str,
         (caches, slot): (&mut Caches, usize),
+        cost_max: u64,
         found: &mut dyn FnMut(Range<usize>),
     ) -> u64 {
         let cost = LOOK_COST * text.len() as u64;
@@ -166,11 +167,17 @@ impl TextCondition {
         }
         caches.with(slot + 1, |cache| {
             let cache = cache.get_or_insert_with(|| Box::new(self.pattern.create_cache()));
-            cost + self.exactly(text, cache, found)
+            cost + self.exactly(text, cache, cost_max.saturating_sub(cost), found)
         })
     }
 
-    fn exactly(&self, text: &str, cache: &mut Cache, found: &mut dyn FnMut(Range<usize>)) -> u64 {
+    fn exactly(
+        &self,
+        text: &str,
+        cache: &mut Cache,
+        cost_max: u64,
+        found: &mut dyn FnMut(Range<usize>),
+    ) -> u64 {
         let mut cost = EXACT_COST * text.len() as u64;
         let mut searcher = Searcher::new(Input::new(text));
         while let Some(place) = searcher.advance(|input| Ok(self.pattern.search_with(cache, input))) {
@@ -179,20 +186,33 @@ impl TextCondition {
             let end = text.ceil_char_boundary((place.end + self.within).min(text.len()));
             let around = &text[start..end];
             cost += MATCH_COST + LOOK_COST * (around.len() * self.near.len()) as u64;
-            if self.near.iter().all(|near| near.is_match(around))
-                && !self.unless.as_ref().is_some_and(|unless| unless.is_match(lines_at(text, &place)))
-            {
-                found(place);
+            if self.near.iter().all(|near| near.is_match(around)) {
+                let is_taken_back = self.unless.as_ref().is_some_and(|unless| {
+                    let lines = lines_at(text, &place);
+                    cost += LOOK_COST * lines.len() as u64;
+                    unless.is_match(lines)
+                });
+                if !is_taken_back {
+                    found(place);
+                }
+            }
+            if cost >= cost_max {
+                break;
             }
         }
         cost
     }
 }
 
+/// Bytes of a line before and after a match that can take it back: a line may be as long as a text, and full of matches.
+const LINE_BYTES: usize = 2_000;
+
 /// The lines that a range of a text stands in.
 fn lines_at<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
-    let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
+    let from = text.ceil_char_boundary(range.start.saturating_sub(LINE_BYTES)).min(range.start);
+    let to = text.floor_char_boundary((range.end + LINE_BYTES).min(text.len())).max(range.end);
+    let start = text[from..range.start].rfind('\n').map_or(from, |at| from + at + 1);
+    let end = text[range.end..to].find('\n').map_or(to, |at| range.end + at);
     &text[start..end]
 }
 

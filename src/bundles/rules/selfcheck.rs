@@ -60,7 +60,7 @@ impl BundleRules {
             Matcher::Text(condition) => {
                 let mut is_found = false;
                 let mut caches = Caches::new(TextCondition::SLOTS);
-                condition.each(text, (&mut caches, 0), &mut |_| is_found = true);
+                condition.each(text, (&mut caches, 0), u64::MAX, &mut |_| is_found = true);
                 return is_found;
             }
         };

@@ -180,7 +180,12 @@ impl Scan<'_, '_> {
                 self.done.unread = self.text.len() - window.start;
                 break;
             }
-            self.core_window(window.start, &self.text[window.clone()], &mut hits);
+            let is_cut = self.core_window(window.start, &self.text[window.clone()], &mut hits);
+            if is_cut {
+                self.done.cut = Some(Unscanned::TooMuch);
+                self.done.unread = self.text.len() - window.start;
+                break;
+            }
         }
         hidden::scan(self);
         for (offset, mut finding) in hits {
@@ -193,7 +198,8 @@ impl Scan<'_, '_> {
         }
     }
 
-    fn core_window(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) {
+    /// Scans a window. Answers whether it stopped because the bundle made too much work.
+    fn core_window(&mut self, start: usize, text: &str, hits: &mut Vec<(usize, CheckFinding)>) -> bool {
         // Quotes are how a table is written, and quote nothing.
         let unquoted = is_table(self.path).then(|| text.replace('"', " "));
         let text = unquoted.as_deref().unwrap_or(text);
@@ -221,22 +227,25 @@ impl Scan<'_, '_> {
         let views = views(text, &limits);
         let viewed = views.views.iter().skip(1).map(|view| view.text().len()).sum::<usize>();
         let with_phrases = !is_over && self.syntax.surface() == "document";
-        let Ok(scanned) = scanner.scan_views(request, &views, with_phrases, &Budget::UNLIMITED) else {
+        self.found.work.did(Task::View, viewed);
+        let left = self.found.work.looks_left(text.len());
+        let Ok(scanned) = scanner.scan_views(request, &views, with_phrases, left, &Budget::UNLIMITED) else {
             self.done.cut = Some(Unscanned::TooComplex);
-            return;
+            return false;
         };
-        self.found.work.did(Task::View, viewed + scanned.disguised);
-        self.found.work.charge(scanned.cost + PLACE * scanned.findings.len() as u64);
+        self.found.work.did(Task::View, scanned.disguised);
+        self.found.work.looked(scanned.cost, text.len(), scanned.is_cut);
+        self.found.work.charge(PLACE * scanned.findings.len() as u64);
         if scanned.limit_hit {
             self.done.cut = Some(Unscanned::TooComplex);
         }
-        for detected in scanned.findings {
+        for detected in &scanned.findings {
             let info = &detected.info;
             let at = start + detected.range.start;
             if &*info.plugin == SECRETS {
                 self.lines.hide(at..start + detected.range.end);
             }
-            let Some(severity) = patterns::core_severity(self, &detected, start) else { continue };
+            let Some(severity) = patterns::core_severity(self, detected, start) else { continue };
             hits.push((
                 at,
                 CheckFinding {
@@ -252,7 +261,7 @@ impl Scan<'_, '_> {
                 },
             ));
         }
-        self.patterns(start, &views, hits);
+        self.patterns(start, &views, hits) || scanned.is_cut
     }
 
     fn by_syntax(&mut self) {

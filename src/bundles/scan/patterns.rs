@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_automata::meta::Regex;
 
 use super::Scan;
+use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition, short_pattern};
 use crate::bundles::work::{PLACE, Task};
@@ -87,13 +88,14 @@ impl Patterns {
     }
 
     /// Calls `found` with every rule of a surface that matches, and where; only places that `is_new` admits are looked at.
-    /// `all` are the rules that this was made of. Answers what the patterns cost.
+    /// `all` are the rules that this was made of. Stops soon after it cost `cost_max`. Answers what it cost, places found
+    /// included.
     fn find<'r>(
         &self,
         all: &'r BundleRules,
         (surface, text): (&str, &str),
         is_new: &dyn Fn(&Range<usize>) -> bool,
-        memory: &mut Memory,
+        (memory, cost_max): (&mut Memory, u64),
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
     ) -> u64 {
         let Some(surface) = self.surfaces.get(surface) else { return 0 };
@@ -101,7 +103,7 @@ impl Patterns {
             let slots = all.rules().len() * TextCondition::SLOTS;
             self.at_rest.take().unwrap_or_else(|| Caches::bounded(slots, CACHES_BYTES_MAX))
         });
-        surface.find(all, text, is_new, caches, found)
+        surface.find(all, text, is_new, (caches, cost_max), found)
     }
 }
 
@@ -132,7 +134,7 @@ impl OfSurface {
         all: &'r BundleRules,
         text: &str,
         is_new: &dyn Fn(&Range<usize>) -> bool,
-        caches: &mut Caches,
+        (caches, cost_max): (&mut Caches, u64),
         found: &mut dyn FnMut(&'r BundleRule, Range<usize>),
     ) -> u64 {
         let rules = self.rules.iter().filter_map(|at| {
@@ -162,11 +164,18 @@ impl OfSurface {
                 places = std::iter::once(0..text.len()).collect();
             }
             for place in places {
+                if cost >= cost_max {
+                    return cost;
+                }
                 let start = text.floor_char_boundary(place.start);
                 let end = text.ceil_char_boundary(place.end);
-                cost += condition.each(&text[start..end], (&mut *caches, slot), &mut |at| {
+                let left = cost_max - cost;
+                let mut places = 0;
+                cost += condition.each(&text[start..end], (&mut *caches, slot), left, &mut |at| {
+                    places += 1;
                     found(rule, start + at.start..start + at.end);
                 });
+                cost += PLACE * places;
             }
         }
         cost
@@ -183,17 +192,25 @@ fn condition_of(rule: &BundleRule) -> Option<&TextCondition> {
 
 impl Scan<'_, '_> {
     /// Looks for the rules of this file's surface in every view of a piece of its text that begins at `start`.
-    pub(super) fn patterns(&mut self, start: usize, all: &Views<'_>, hits: &mut Vec<(usize, CheckFinding)>) {
+    /// Answers whether it stopped because the bundle made too much work.
+    pub(super) fn patterns(
+        &mut self,
+        start: usize,
+        all: &Views<'_>,
+        hits: &mut Vec<(usize, CheckFinding)>,
+    ) -> bool {
         let surface = self.syntax.surface();
         let mut found = Vec::new();
         let mut cost = 0;
+        let bytes = all.views.first().map_or(0, |view| view.text().len());
+        let cost_max = self.found.work.looks_left(bytes);
         for (index, view) in all.views.iter().take(VIEWS_MAX).enumerate() {
             let is_new = |range: &Range<usize>| index == 0 || view.may_be_new(range.clone());
             cost += self.engines.patterns.find(
                 self.engines.rules,
                 (surface, view.text()),
                 &is_new,
-                &mut self.found.memory,
+                (&mut self.found.memory, cost_max.saturating_sub(cost)),
                 &mut |rule, range| {
                     if index > 0 && !view.may_be_new(range.clone()) {
                         return;
@@ -202,13 +219,15 @@ impl Scan<'_, '_> {
                 },
             );
         }
-        self.found.work.charge(cost + PLACE * found.len() as u64);
+        let is_cut = cost >= cost_max;
+        self.found.work.looked(cost, bytes, is_cut);
         for (at, rule) in found {
             // What is only shown is told, and does not block.
             let severity =
                 if self.is_described(at) { rule.severity.min(Severity::Medium) } else { rule.severity };
             hits.push((at, finding(rule, self.path, severity)));
         }
+        is_cut
     }
 
     /// Looks for the rules of a surface in a part of the file that begins at `line`, as it stands.
@@ -217,18 +236,25 @@ impl Scan<'_, '_> {
             return;
         }
         let mut hits = Vec::new();
+        let cost_max = self.found.work.looks_left(text.len());
         let cost = self.engines.patterns.find(
             self.engines.rules,
             (surface, text),
             &|_| true,
-            &mut self.found.memory,
-            &mut |rule, range| {
-                let below = memchr::memchr_iter(b'\n', &text.as_bytes()[..range.start]).count() as u32;
-                hits.push((line + below, rule));
-            },
+            (&mut self.found.memory, cost_max),
+            &mut |rule, range| hits.push((range.start, rule)),
         );
-        self.found.work.charge(cost + (PLACE + text.len() as u64 / 16) * hits.len() as u64);
-        for (line, rule) in hits {
+        let is_cut = cost >= cost_max;
+        self.found.work.looked(cost, text.len(), is_cut);
+        if is_cut {
+            self.done.cut = Some(Unscanned::TooMuch);
+        }
+        // In the order of the text, so that its lines are counted once.
+        hits.sort_by_key(|(at, _)| *at);
+        let (mut counted, mut line) = (0, line);
+        for (at, rule) in hits {
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..at]).count() as u32;
+            counted = at;
             let severity = if self.is_line_described(line) {
                 rule.severity.min(Severity::Medium)
             } else {
