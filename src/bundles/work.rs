@@ -68,7 +68,7 @@ pub(super) const PLACE: u64 = 8_000;
 
 /// Units for each byte of a text, and those for any text, from which looks of patterns count for more: where so many rules look
 /// at the same text, their automata displace each other and are built anew.
-const CROWDED_PER_BYTE: u64 = 100;
+const CROWDED_PER_BYTE: u64 = 150;
 const CROWDED_ONCE: u64 = 500_000;
 /// What such a unit counts for.
 const CROWDED_FACTOR: u64 = 3;
@@ -203,8 +203,8 @@ mod tests {
     fn looks_stop_where_the_allowance_ends_and_count_for_more_in_a_crowd() {
         for (bytes, cost, spent) in [
             (0, CROWDED_ONCE, CROWDED_ONCE),
-            (10_000, CROWDED_ONCE + 1_000_000, CROWDED_ONCE + 1_000_000),
-            (10_000, CROWDED_ONCE + 1_000_007, CROWDED_ONCE + 1_000_021),
+            (10_000, CROWDED_ONCE + 1_500_000, CROWDED_ONCE + 1_500_000),
+            (10_000, CROWDED_ONCE + 1_500_007, CROWDED_ONCE + 1_500_021),
         ] {
             let mut work = Work::new(UNITS_MIN);
             work.looked(cost, bytes, false);
