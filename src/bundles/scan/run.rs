@@ -52,7 +52,7 @@ pub(super) fn note(scan: &mut Scan<'_, '_>, text: &str) {
 }
 
 /// Calls `each` with every file that a line of commands runs, and whether a shell reads it.
-fn named_in(line: &str, each: &mut dyn FnMut(&str, bool)) {
+pub(super) fn named_in(line: &str, each: &mut dyn FnMut(&str, bool)) {
     let line = &*without_folders(line);
     let is_output_run = line.contains("eval") || SHELLS.iter().any(|shell| is_piped_to(line, shell));
     // Whether a command begins here, and what the command before did with a file.

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use super::environment::is_local;
 use super::names::{COMMANDS, HELPERS, TABLES};
 use super::{Origin, Rule, Severity, Walk, package, server, shell};
+use crate::bundles::code::Language;
+use crate::bundles::scan::code;
 
 impl Walk<'_, '_, '_> {
     /// The servers of tools that are declared here.
@@ -104,6 +106,11 @@ impl Walk<'_, '_, '_> {
             None => command.to_owned(),
         };
         self.can(kind, command, &shown);
+        if let Some(language) = language_of_step(name, fields, key) {
+            let line = self.line_of(command);
+            code::code(self.scan, language, command, line, false);
+            return;
+        }
         match arguments {
             Some(arguments) => {
                 let words = arguments.iter().filter_map(Value::as_str).map(str::to_owned);
@@ -140,6 +147,42 @@ impl Walk<'_, '_, '_> {
         match self.origin {
             Origin::File => shell::argv(self.scan, argv, line),
             Origin::Block => {}
+        }
+    }
+}
+
+/// The language of a step of a workflow that no shell reads: one that names its interpreter as its shell, or the text that
+/// is handed to an action which runs it as JavaScript.
+fn language_of_step(name: &str, fields: &Map<String, Value>, key: &str) -> Option<Language> {
+    if name == "script" && key == "with" {
+        return Some(Language::JavaScript);
+    }
+    let shell = fields.get("shell").and_then(Value::as_str).filter(|_| name == "run")?;
+    let program = shell.split_whitespace().next()?;
+    match program.rsplit('/').next()? {
+        "python" | "python3" => Some(Language::Python),
+        "node" | "bun" | "deno" => Some(Language::JavaScript),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_workflows_are_read_in_their_language() {
+        for (name, key, step, wanted) in [
+            ("run", "steps", r#"{"shell": "python"}"#, Some(Language::Python)),
+            ("run", "steps", r#"{"shell": "/usr/bin/python3 {0}"}"#, Some(Language::Python)),
+            ("run", "steps", r#"{"shell": "node {0}"}"#, Some(Language::JavaScript)),
+            ("run", "steps", r#"{"shell": "bash -e {0}"}"#, None),
+            ("run", "steps", "{}", None),
+            ("script", "with", "{}", Some(Language::JavaScript)),
+            ("script", "build", "{}", None),
+        ] {
+            let fields: Map<String, Value> = serde_json::from_str(step).expect("an object");
+            assert_eq!(language_of_step(name, &fields, key), wanted, "{name} {key} {step}");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod commands;
 mod environment;
+mod hook_program;
 mod hooks;
 mod names;
 mod permissions;
