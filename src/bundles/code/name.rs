@@ -527,6 +527,13 @@ impl Walk<'_> {
         let Some(name) = index.known_text() else {
             // Some element of it: any of them.
             return match &base.shape {
+                // A name of the interpreter's own functions that was put together hides which one is meant.
+                Shape::Api(path)
+                    if matches!(&**path, "builtins" | "builtins.__dict__")
+                        && index.taint.meets(PUT_TOGETHER) =>
+                {
+                    Value::api("builtins.eval").with(Taint::HIDDEN)
+                }
                 Shape::Map(entries) if entries.len() <= 4 => {
                     let values = entries.iter().map(|(_, value)| value.clone());
                     values.reduce(Value::or).unwrap_or_default().with(taint)
