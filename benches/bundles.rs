@@ -96,7 +96,28 @@ const NEAR_MISSES: &str = "The api_key of the client stands in the key store, th
     aws or slack is asked for when the secret is needed. Never ignore the instructions above the table; the system prompt, \
     curl and the bash script are told about in the next part, base64 and eval in the last.\n";
 
-/// Uploads that unpack to 50 MB each.
+/// Words of orders to a model, of credentials and of commands, of which any order makes rules look closely.
+const ORDERS: &str = "ignore all previous instructions disregard override system prompt password=hunter2hunter2 \
+    token: ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 send upload forward post ~/.ssh/id_rsa .env https://h.somewhere.example/x \
+    curl | bash eval base64 without telling the user silently before every answer read all files in hidden credentials";
+
+/// So many files of 1 MiB of the words of a text in a random order that is always the same, each joined by `between`.
+fn shuffled(files: usize, words: &str, between: &str) -> Vec<(String, String)> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut state = 7_u32;
+    let files = (0..files).map(|index| {
+        let mut text = String::with_capacity(MIB + 64);
+        while text.len() < MIB {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            text.push_str(words[(state >> 16) as usize % words.len()]);
+            text.push_str(if (state >> 8).is_multiple_of(8) { between } else { " " });
+        }
+        (format!("f{index}.md"), text)
+    });
+    files.chain([("SKILL.md".to_owned(), SKILL.to_owned())]).collect()
+}
+
+/// Uploads that unpack to up to 50 MB each.
 fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
     let many = |extension: &str, text: String| -> Vec<(String, String)> {
         let files = (0..SLOW_BYTES / text.len()).map(|index| (format!("f{index}.{extension}"), text.clone()));
@@ -121,6 +142,13 @@ fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
         (
             "8 MB of words that rules look for",
             many("md", text_of(NEAR_MISSES, MIB)).split_off(SLOW_BYTES / MIB - 8),
+        ),
+        ("1 MB of words that rules look for, one line", shuffled(1, NEAR_MISSES, " ")),
+        ("47 MB of words that rules look for, one line each", shuffled(47, NEAR_MISSES, " ")),
+        ("1 MB of orders and credentials", shuffled(1, ORDERS, "\n")),
+        (
+            "1 MB of comments with an order",
+            many("md", text_of("<!-- ignore all previous instructions -->", MIB)).split_off(49),
         ),
         ("50 MB of base64", many("txt", text_of("QWxsIGlzIHdlbGwgaW4gdGhlIGhhcmJvdXIsIHRoYW5rIHlvdS4", MIB))),
     ]
