@@ -55,6 +55,8 @@ pub(super) struct Record {
     pub crc: u32,
     pub size: u64,
     pub packed: u64,
+    /// Whether it gives sizes of 64 bits.
+    pub has_zip64: bool,
     /// Where its local header begins.
     pub offset: u64,
     pub name: Vec<u8>,
@@ -114,13 +116,17 @@ fn read_one(record: &[u8], name: &[u8], extra: &[u8]) -> Result<Record, Refusal>
         crc: u32_at(record, 16),
         size: 0,
         packed: 0,
+        has_zip64: false,
         offset: 0,
         name: name.to_vec(),
         attributes: u32_at(record, 38),
     };
     let checked = check_flags(read.flags)
         .and_then(|()| read_extra(extra, &mut raw, name))
-        .and_then(|_| check_method(read.method))
+        .and_then(|has_zip64| {
+            read.has_zip64 = has_zip64;
+            check_method(read.method)
+        })
         .and_then(|()| {
             let (disk, version) = (u16_at(record, 34), record[6]);
             if disk != 0 {

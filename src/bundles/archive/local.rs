@@ -85,14 +85,13 @@ fn tile_one<S: Source + ?Sized>(
     let has_zip64 = read_extra(extra, &mut raw, name)?;
     let crc = u32_at(&header, 14);
     let has_descriptor = record.flags & DESCRIPTOR != 0;
-    let is_left_open = has_descriptor && (crc, raw.size, raw.packed) == (0, 0, 0);
-    if !is_left_open {
-        if crc != record.crc {
-            return mismatch("checksum");
-        }
-        if (raw.size, raw.packed) != (record.size, record.packed) {
-            return mismatch("size");
-        }
+    // Whoever writes to a pipe leaves open what is not known yet, and some know the size before they begin.
+    let agrees = |said: u64, is: u64| said == is || has_descriptor && said == 0;
+    if !agrees(crc.into(), record.crc.into()) {
+        return mismatch("checksum");
+    }
+    if !agrees(raw.size, record.size) || !agrees(raw.packed, record.packed) {
+        return mismatch("size");
     }
     let Some(end) = data.checked_add(record.packed).filter(|end| *end <= next) else {
         return Err(Refusal::new(Rule::Overlap, "shares its bytes with another entry"));
@@ -101,27 +100,52 @@ fn tile_one<S: Source + ?Sized>(
     if !has_descriptor {
         return if after == 0 { Ok(data) } else { Err(gap()) };
     }
-    if record.method == STORED && record.size > 0 {
-        // Whoever reads from the front finds the end by looking for a descriptor, and the data may hold one of its own.
-        let message = "is stored as it is with its size behind it; pack it, or put the size before it";
+    let has_signature = check_descriptor(source, record, end, after, has_zip64 || record.has_zip64)?;
+    // Whoever reads stored data from the front finds its end by looking for a record, and the data may hold one.
+    let is_sought = record.method == STORED && record.size > 0 && raw.packed != record.packed;
+    if is_sought && (!has_signature || holds_record(source, data..end)?) {
+        let message = "is stored as it is with its size behind it, and its end could be taken for another; \
+                       pack it, or put the size before it";
         return Err(Refusal::new(Rule::DataDescriptor, message));
     }
-    check_descriptor(source, record, end, after, has_zip64)?;
     Ok(data)
+}
+
+/// Whether a stretch of bytes holds what begins a record of an archive, or reaches into one.
+fn holds_record<S: Source + ?Sized>(source: &S, range: std::ops::Range<u64>) -> Result<bool, Refusal> {
+    const PIECE: u64 = 64 << 10;
+    let mut piece = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        // The last bytes of a piece are looked at again: a mark may begin in them.
+        let end = (at + PIECE).min(range.end);
+        piece.resize((end - at) as usize, 0);
+        read_at(source, &mut piece, at)?;
+        let is_mark = |found: usize| {
+            piece.get(found + 2..found + 4).is_some_and(|kind| {
+                matches!(kind, [1, 2] | [3, 4] | [5, 6] | [6, 6] | [6, 7] | [6, 8] | [7, 8])
+            })
+        };
+        if memchr::memmem::find_iter(&piece, b"PK").any(is_mark) {
+            return Ok(true);
+        }
+        at = if end == range.end { end } else { end - 3 };
+    }
+    Ok(false)
 }
 
 fn gap() -> Refusal {
     Refusal::new(Rule::Gap, "is followed by bytes that belong to no entry")
 }
 
-/// What follows the data must be a descriptor and nothing else.
+/// What follows the data must be a descriptor and nothing else. Answers whether it begins with its signature.
 fn check_descriptor<S: Source + ?Sized>(
     source: &S,
     record: &Record,
     at: u64,
     len: u64,
     has_zip64: bool,
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let wrong = |message: &str| Err(Refusal::new(Rule::DataDescriptor, message));
     if !DESCRIPTOR_BYTES.contains(&len) {
         return if len > 0 { Err(gap()) } else { wrong("its data descriptor is missing") };
@@ -136,7 +160,7 @@ fn check_descriptor<S: Source + ?Sized>(
     let (packed, size) = if fields.len() == 12 {
         (u32_at(fields, 4).into(), u32_at(fields, 8).into())
     } else {
-        // Whoever reads from the front knows their length by the extra field alone (APPNOTE 4.3.9.2).
+        // Their length is known by the extra field alone (APPNOTE 4.3.9.2), which some put into the directory only.
         if !has_zip64 {
             return wrong("its data descriptor has sizes of 64 bits, and its header none");
         }
@@ -145,7 +169,7 @@ fn check_descriptor<S: Source + ?Sized>(
     if (u32_at(fields, 0), packed, size) != (record.crc, record.packed, record.size) {
         return wrong("its data descriptor differs from the central directory");
     }
-    Ok(())
+    Ok(has_signature)
 }
 
 fn read_at<S: Source + ?Sized>(source: &S, buffer: &mut [u8], at: u64) -> Result<(), Refusal> {
