@@ -15,7 +15,7 @@ use super::siblings::Module;
 use super::taint::Taint;
 use super::tree::{Function, Kind, Node, Pattern, Statement};
 use super::value::{ELEMENTS_MAX, Shape, Value};
-use super::{Context, Language, NotParsed, Report, javascript, python};
+use super::{Context, Effort, Language, NotParsed, Report, javascript, python};
 use crate::decision::{Capability, CheckFinding};
 
 /// Calls of functions of the file inside one another.
@@ -26,7 +26,7 @@ pub(super) const LEVELS_MAX: usize = 1_500;
 /// decoded costs steps.
 const STEPS_BASE: usize = 30_000;
 /// Steps of the longest file.
-const STEPS_MAX: usize = 400_000;
+pub(super) const STEPS_MAX: usize = 400_000;
 /// Values of one generator that are followed.
 const YIELDED_MAX: usize = 64;
 /// Times that a function is entered: fewer for a longer one.
@@ -156,7 +156,10 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         calls: 0,
         at: 0,
         levels: 0,
-        steps: (STEPS_BASE + text.len()).min(STEPS_MAX),
+        steps: match context.effort {
+            Effort::Usual => (STEPS_BASE + text.len()).min(STEPS_MAX),
+            Effort::Thorough => STEPS_MAX,
+        },
         again: 0,
         branches: 0,
         doubled: 0,
@@ -197,7 +200,7 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
     };
     let siblings_bytes = walk.sibling_bytes;
     let (findings, capabilities) = walk.report();
-    Report { findings, capabilities, not_parsed, siblings_bytes }
+    Report { findings, capabilities, not_parsed, siblings_bytes, is_starved }
 }
 
 impl Walk<'_> {

@@ -172,7 +172,8 @@ impl Walk<'_> {
         }
         self.looked_at.insert((code.clone(), true));
         self.step(200);
-        let context = super::Context { depth: self.context.depth + 1, ..self.context };
+        let (depth, effort) = (self.context.depth + 1, super::Effort::Usual);
+        let context = super::Context { depth, effort, ..self.context };
         let report = worker::run(self.language, code, context);
         let line = self.line(at);
         for finding in report.findings {

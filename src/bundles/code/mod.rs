@@ -166,6 +166,23 @@ pub struct Report {
     pub not_parsed: Option<NotParsed>,
     /// Bytes of other files that were followed with it.
     pub siblings_bytes: usize,
+    /// Whether more [`Effort`] may tell more.
+    pub is_starved: bool,
+}
+
+/// How many steps a file may take to be followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// As many as nearly every file needs.
+    #[default]
+    Usual,
+    /// As many as any file may take, for one whose functions call each other over and over.
+    Thorough,
+}
+
+impl Effort {
+    /// What following a file thoroughly costs besides reading it, in bytes of a file that would cost as much.
+    pub const THOROUGH_BYTES: usize = follow::STEPS_MAX / 2;
 }
 
 /// Looks at one file. `path` is its place in the bundle, for the report and for rules about certain files.
@@ -176,7 +193,7 @@ pub fn scan(
     rules: &BundleRules,
     commands: &CommandRules,
 ) -> Report {
-    scan_among(language, path, text, rules, commands, &Alone)
+    scan_among(language, path, text, Effort::Usual, rules, commands, &Alone)
 }
 
 /// Looks at one file of a bundle, whose other files are followed where it imports or reads them.
@@ -184,6 +201,7 @@ pub fn scan_among(
     language: Language,
     path: &str,
     text: &str,
+    effort: Effort,
     rules: &BundleRules,
     commands: &CommandRules,
     siblings: &dyn Siblings,
@@ -191,13 +209,14 @@ pub fn scan_among(
     if text.len() > FILE_BYTES_MAX {
         return Report { not_parsed: Some(NotParsed::TooLarge), ..Report::default() };
     }
-    worker::run(language, text, Context { path, rules, commands, siblings, depth: 0 })
+    worker::run(language, text, Context { path, effort, rules, commands, siblings, depth: 0 })
 }
 
 /// What a walk is done with.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     path: &'a str,
+    effort: Effort,
     rules: &'a BundleRules,
     commands: &'a CommandRules,
     /// The other files of the bundle.

@@ -57,7 +57,7 @@ pub(super) fn may_parse(language: Language, text: &str) -> bool {
 /// What is known of a text before it is parsed.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Levels of brackets, or signs in a row, or signs that lead to an operand.
+    /// Levels of brackets of every form, or signs in a row, or signs that lead to an operand.
     nesting: usize,
     /// Signs and words: no parser can go down more levels.
     levels_max: usize,
@@ -70,6 +70,8 @@ impl Shape {
         let bytes = text.as_bytes();
         let mut shape = Self::default();
         let (mut depth, mut row, mut chain, mut at, mut was_word) = (0_usize, 0_usize, 0_usize, 0, false);
+        // Angle brackets that are open: all of them, and those before each bracket that is open.
+        let (mut angles, mut angles_before) = (0_usize, Vec::new());
         for byte in bytes {
             let is_word = byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
             shape.levels_max += usize::from((is_word && !was_word) || byte.is_ascii_punctuation());
@@ -82,14 +84,29 @@ impl Shape {
                 b'(' | b'[' | b'{' => {
                     depth += 1;
                     (row, chain) = (0, 0);
+                    angles_before.push(angles);
                 }
                 b')' | b']' | b'}' => {
                     depth = depth.saturating_sub(1);
                     chain = 0;
+                    angles = angles_before.pop().unwrap_or_default();
+                }
+                // Arguments of types in arguments of types; a comparison is over at the end of its statement or bracket.
+                b'<' if language == Language::JavaScript && bytes.get(at + 1) != Some(&b'=') => {
+                    angles += 1;
+                    row = 0;
+                }
+                b'>' if language == Language::JavaScript && at > 0 && bytes[at - 1] != b'=' => {
+                    angles = angles.saturating_sub(1).max(angles_before.last().copied().unwrap_or_default());
+                    row = 0;
                 }
                 b'!' | b'~' | b'-' | b'+' => row += 1,
                 b'=' | b'?' | b'*' => chain += 1,
-                b',' | b';' | b'\n' => (row, chain) = (0, 0),
+                b';' => {
+                    (row, chain) = (0, 0);
+                    angles = angles_before.last().copied().unwrap_or_default();
+                }
+                b',' | b'\n' => (row, chain) = (0, 0),
                 b' ' | b'\t' => {}
                 b'"' | b'\'' | b'`' => {
                     at = after_quote(language, bytes, at);
@@ -114,7 +131,7 @@ impl Shape {
                 }
                 _ => row = 0,
             }
-            shape.nesting = shape.nesting.max(depth).max(row).max(chain);
+            shape.nesting = shape.nesting.max(depth + angles).max(row).max(chain);
             at += 1;
         }
         shape

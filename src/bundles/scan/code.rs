@@ -1,7 +1,7 @@
 //! Python and JavaScript: what the parsed code does.
 
 use super::{Engines, Rule, Scan};
-use crate::bundles::code::{self, Language, NotParsed};
+use crate::bundles::code::{self, Effort, Language, NotParsed};
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::is_sample;
 use crate::bundles::work::Task;
@@ -38,8 +38,15 @@ pub(super) fn mapped(
 /// Looks at code beside the other files of the bundle.
 fn among(scan: &mut Scan<'_, '_>, language: Language, text: &str) -> code::Report {
     let Engines { rules, commands, siblings, .. } = *scan.engines;
-    let report = code::scan_among(language, scan.path, text, rules, commands, siblings);
+    let with = |effort| code::scan_among(language, scan.path, text, effort, rules, commands, siblings);
+    let report = with(Effort::Usual);
     scan.found.work.did(Task::Program, report.siblings_bytes);
+    // Few files need it, so they get it for as long as the bundle's work allows.
+    if report.is_starved && scan.found.work.may(Task::Program, text.len() + Effort::THOROUGH_BYTES) {
+        let report = with(Effort::Thorough);
+        scan.found.work.did(Task::Program, report.siblings_bytes);
+        return report;
+    }
     report
 }
 
