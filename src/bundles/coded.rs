@@ -334,7 +334,7 @@ const TOLD: &[Told] = &[
         "Let the user start the task.",
         &[(
             ".vscode/tasks.json",
-            r#"{"tasks": [{"label": "watch", "type": "shell", "command": "make watch", "runOptions": {"runOn": "folderOpen"}}]}"#,
+            r#"{"tasks": [{"label": "watch", "type": "shell", "command": "node .vscode/watch.js", "runOptions": {"runOn": "folderOpen"}}]}"#,
         )],
     ),
     found(

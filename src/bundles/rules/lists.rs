@@ -34,6 +34,8 @@ pub enum CommandKind {
     OfPrograms,
     /// Blocks as a text that is handed to a function of which nothing is known.
     HandedOver,
+    /// Of one file that is named a script only warns.
+    OfMany,
 }
 
 /// What a word says.
@@ -46,6 +48,8 @@ pub enum WordKind {
     Running,
     /// A command that fetches, sends or decodes holds one of these.
     CommandSign,
+    /// Programs that build, test or watch what lies in a folder.
+    Building,
     /// Programs that do one thing and end.
     EndsAtOnce,
     /// Packages and scopes that many people know.

@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::Scan;
-use super::role::{Fences, Role};
+use super::listed;
+use super::role::{self, Fences, Role};
 use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::short_pattern;
 
@@ -42,8 +43,9 @@ pub(super) fn known(pattern: &str) -> Regex {
     short_pattern(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
 }
 
-/// Words about security from which a document is about it.
+/// Words about security from which a document is about it, and those from which it speaks of attacks.
 const WORDS_MIN: usize = 5;
+const NAMED_MIN: usize = 2;
 /// One such word in so many bytes at least.
 const BYTES_PER_WORD: usize = 1_200;
 /// Bytes of a document that are counted.
@@ -73,10 +75,15 @@ fn is_signatures(path: &str) -> bool {
 impl Scan<'_, '_> {
     /// Whether what stands at `offset` is shown rather than asked for.
     pub(super) fn is_described(&mut self, offset: usize) -> bool {
-        self.is_described_as(offset, Fences::role_of_place)
+        self.is_described_as(offset, Fences::role_of_place, role::is_quoted)
     }
 
-    fn is_described_as(&mut self, offset: usize, role: fn(&Fences, &str, usize) -> Role) -> bool {
+    fn is_described_as(
+        &mut self,
+        offset: usize,
+        role: fn(&Fences, &str, usize) -> Role,
+        is_quoted: fn(&str, usize) -> bool,
+    ) -> bool {
         let text = self.text;
         match self.syntax {
             Syntax::Markdown | Syntax::Prose => {
@@ -84,6 +91,10 @@ impl Scan<'_, '_> {
                     Role::Forbidden => return true,
                     Role::Ordered => return false,
                     Role::Open => {}
+                }
+                let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+                if self.names_attacks() && listed::is_shown(text, start, is_quoted(text, offset)) {
+                    return true;
                 }
             }
             // Code is parsed: a pattern over its text finds what it only names, in a test, a list of signatures or a rule.
@@ -107,9 +118,16 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// The same for a line.
+    /// Whether the document speaks of attacks, even if it is not about security as a whole.
+    fn names_attacks(&mut self) -> bool {
+        let text = self.text;
+        let count = || ABOUT.find_iter(&text[..text.floor_char_boundary(COUNTED_BYTES)]).take(NAMED_MIN).count();
+        *self.names_attacks.get_or_insert_with(|| count() == NAMED_MIN)
+    }
+
+    /// Whether the commands in a line are shown rather than asked for.
     pub(super) fn is_line_described(&mut self, line: u32) -> bool {
         let offset = self.lines.start_of(line);
-        self.is_described_as(offset, Fences::role_of_line)
+        self.is_described_as(offset, Fences::role_of_line, role::holds_code)
     }
 }

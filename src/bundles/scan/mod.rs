@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod document;
 mod hidden;
+mod listed;
 mod literal;
 mod notebook;
 mod origin;
@@ -121,6 +122,8 @@ pub(super) struct Scan<'e, 't> {
     is_run: bool,
     /// Whether the document is about security, once it was asked.
     about_security: Option<bool>,
+    /// Whether the document names attacks at all, once it was asked.
+    names_attacks: Option<bool>,
     /// The fences of the document, once they were asked for.
     fences: Option<role::Fences>,
 }
@@ -164,6 +167,7 @@ impl<'e, 't> Scan<'e, 't> {
             capabilities: 0,
             is_run: false,
             about_security: None,
+            names_attacks: None,
             fences: None,
         }
     }

@@ -323,10 +323,31 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     let reach = if &*info.id == PERSIST { SENTENCE } else { AROUND };
     // What an image of a document carries is judged by a rule about documents.
     let is_image = &*info.id == IMAGE && is_document;
-    let is_weak = is_image || WEAK.contains(&&*info.id) && !scan.asks_for_harm(at, reach);
+    // A comment of code speaks of files and settings, unless it speaks to a model.
+    let is_weak_rule = WEAK.contains(&&*info.id) || is_remark(scan, at);
+    let is_weak = is_image || is_weak_rule && !scan.asks_for_harm(at, reach);
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
     let excused = is_weak || is_shown() || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
+}
+
+/// Words of whoever speaks to a model.
+static ADDRESSES: LazyLock<Regex> = LazyLock::new(|| {
+    short_pattern(
+        r"(?i)\b(?:ai|llms?|assistants?|agents?|language models?|the model|claude|gpt|chatgpt|copilot|gemini|cursor|codex|instructions?|prompts?|you (?:are|must|should|will|may|can)|your)\b",
+    )
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Whether a place stands in code and nothing around it speaks to a model.
+fn is_remark(scan: &Scan<'_, '_>, at: usize) -> bool {
+    if !matches!(scan.syntax, Syntax::Code(_)) {
+        return false;
+    }
+    let start = scan.text.floor_char_boundary(at.saturating_sub(AROUND));
+    let end = scan.text.ceil_char_boundary((at + AROUND).min(scan.text.len()));
+    let around = views(&scan.text[start..end], &Limits::default());
+    !around.views.iter().any(|view| ADDRESSES.is_match(view.text()))
 }
 
 /// What introduces a quotation that is an example.

@@ -178,7 +178,7 @@ fn of_fence(text: &str, opener: usize) -> Role {
 }
 
 /// Whether a sentence ends with the order to run what comes next.
-fn is_order(words: &str) -> bool {
+pub(super) fn is_order(words: &str) -> bool {
     let sentence = last_sentence(words);
     ORDERS.is_match(sentence) && !SPEAKS.is_match(sentence)
 }
@@ -203,6 +203,17 @@ fn line_at(text: &str, start: usize) -> &str {
     let most = text.floor_char_boundary((start + LINE_BYTES_MAX + 4).min(text.len()));
     let end = memchr::memchr(b'\n', &text.as_bytes()[start..most]).map_or(most, |at| start + at);
     &text[start..end]
+}
+
+/// Whether the place at `offset` stands in a quotation or a piece of code of its line.
+pub(super) fn is_quoted(text: &str, offset: usize) -> bool {
+    let head = &text[line_start(text, offset)..offset];
+    head.len() <= LINE_BYTES_MAX && open_quote(head).is_some()
+}
+
+/// Whether a piece of code stands in the line that begins at `start`.
+pub(super) fn holds_code(text: &str, start: usize) -> bool {
+    line_at(text, start).matches('`').count() > 1
 }
 
 /// Where a quotation or a piece of code begins that is still open at the end of `head`.

@@ -12,6 +12,7 @@ use crate::bundles::work::Task;
 use crate::commands::GuardContext;
 use crate::decision::Severity;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
+use crate::shell::argument::HOLE;
 use crate::shell::effect::{Effect, EffectKind};
 use crate::shell::limits::Limits;
 use crate::shell::programs::Language as InlineLanguage;
@@ -322,6 +323,11 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         let grows = id == "command.write-profile" && is_loaded(effect, text);
         return Some(match severity {
             _ if grows => Severity::High,
+            severity
+                if scan.engines.rules.is_command(CommandKind::OfMany, id) && is_one_file(effect, text) =>
+            {
+                severity.min(Severity::Medium)
+            }
             Severity::High | Severity::Critical if is_deliberate => Severity::Medium,
             severity => severity,
         });
@@ -345,6 +351,19 @@ fn is_placeholder_host(address: &str) -> bool {
     host.len() >= 3
         && host.bytes().any(|byte| byte.is_ascii_uppercase())
         && host.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+}
+
+/// Whether a command means one file, by a name that stands in it and leads nowhere else: `key.pem`, `"$TMP/key.pem"`.
+fn is_one_file(effect: &Effect, text: &str) -> bool {
+    let Some(target) = &effect.target else { return false };
+    let (folder, name) = target.text.rsplit_once('/').unwrap_or(("", &target.text));
+    let is_plain = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
+    let is_name = name.contains('.') && name.chars().all(is_plain) && name.trim_matches('.') != "";
+    // Made absolute where it is known: only what stands in the command as it is can be a name of its own.
+    let stands = text.get(effect.span.clone()).unwrap_or_default();
+    let is_here = folder.is_empty() || folder.starts_with(HOLE) || stands.contains(&format!(" {name}"));
+    let leads_up = folder.split('/').any(|part| part == "..") || stands.contains('~');
+    is_name && is_here && !leads_up && !effect.recursive && !target.has_glob && effect.via.is_empty()
 }
 
 /// Whether what is written to a profile fetches or decodes something, rather than setting a path.

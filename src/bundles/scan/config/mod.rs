@@ -8,6 +8,7 @@ mod hooks;
 mod names;
 mod permissions;
 mod read;
+mod tasks;
 
 use serde_json::{Map, Value};
 
@@ -284,18 +285,6 @@ impl Walk<'_, '_, '_> {
         if let Some(hooks) = fields.get("hooks").and_then(Value::as_object) {
             self.hooks(hooks);
         }
-        let is_at_open = fields.get("runOn").and_then(Value::as_str) == Some("folderOpen");
-        if is_at_open {
-            self.finding(
-                &Rule {
-                    id: "bundle.run-at-open",
-                    category: "persistence",
-                    severity: Severity::High,
-                    reason: "A task of the editor runs as soon as the folder is opened.",
-                    fix: "Let the user start the task.",
-                },
-                "folderOpen",
-            );
-        }
+        self.at_open(fields);
     }
 }

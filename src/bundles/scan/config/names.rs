@@ -51,7 +51,7 @@ pub(super) const SWITCHES: &[&str] = &[
 ];
 /// Further members that are looked at.
 const OTHERS: &[&str] =
-    &["env", "url", "runOn", "permissions", "mcpServers", "mcp_servers", "servers", "hooks"];
+    &["env", "url", "runOn", "runOptions", "permissions", "mcpServers", "mcp_servers", "servers", "hooks"];
 
 /// Every name that [`super::Walk::object`] asks for.
 fn looked_at() -> impl Iterator<Item = &'static str> {
