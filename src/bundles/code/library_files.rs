@@ -160,7 +160,9 @@ impl Walk<'_> {
             | "glob.sync"
             | "fast-glob.sync"
             | "fs.promises.readdir"
-            | "glob.globSync" => {
+            | "glob.globSync"
+            | "fs.globSync"
+            | "fs.promises.glob" => {
                 let folder = first.map_or_else(|| Rc::from("."), Value::piece);
                 let taint = self.walked(&folder, !matches!(&**path, "os.listdir" | "os.scandir"));
                 let found = self.found_in(path, folder, taint);

@@ -88,7 +88,10 @@ impl Walk<'_> {
                     Some(list) => self.elements(list).unwrap_or_default(),
                     None => Vec::new(),
                 };
-                let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                let mut given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
+                if let Some(Shape::Map(entries)) = named("kwargs").map(|value| &value.shape) {
+                    given.extend(entries.iter().map(|(name, value)| (Some(name.clone()), value.clone())));
+                }
                 self.call(&function.clone(), &given, at, false);
                 Value::api(format!("{path}()"))
             }

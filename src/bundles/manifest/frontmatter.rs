@@ -7,6 +7,8 @@ const BYTES_MAX: usize = 64 << 10;
 const NODES_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 32;
 const ALIASES_MAX: usize = 64;
+/// Brackets of one line that may be meant as text.
+const BRACKETS_MAX: usize = 8;
 
 /// The front matter of a document.
 #[derive(Debug)]
@@ -109,6 +111,8 @@ fn repaired(yaml: &str) -> Option<String> {
             let is_open = value.contains(": ") || value.ends_with(':') || value.contains(" #");
             // A list with something behind it: `[file] [options]`.
             let is_list = value.starts_with('[') && !matches!(key, "name" | "description");
+            // Nobody means so many brackets as text.
+            let is_list = is_list && value.matches('[').count() <= BRACKETS_MAX;
             let is_broken = is_open && !value.starts_with('[')
                 || is_list && value.matches('[').count() != 1
                 || is_list && !value.ends_with(']')

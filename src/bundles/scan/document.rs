@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::{Scan, code, config, run, shell, unit, unseen};
+use super::{Scan, code, config, page, run, shell, unit, unseen};
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
@@ -117,6 +117,7 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
         prose(scan);
         return;
     }
+    page::commands(scan);
     let text = scan.text;
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut open: Option<(Block, Range<usize>, String)> = None;

@@ -294,7 +294,10 @@ impl Scan<'_, '_> {
                 self.engine("shell");
                 shell::docker(self);
             }
-            Syntax::Code(language) => code::code(self, language, self.text, 1, true),
+            Syntax::Code(language) => {
+                package::inline_metadata(self);
+                code::code(self, language, self.text, 1, true);
+            }
             Syntax::Json => {
                 config::json_file(self);
                 literal::commands(self);

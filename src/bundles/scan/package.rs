@@ -135,11 +135,7 @@ pub(super) fn requirements(scan: &mut Scan<'_, '_>) {
             "--extra-index-url" | "--index-url" | "-i" | "--find-links" | "-f" | "--trusted-host"
         ) {
             scan.can("package_index", number, line);
-            let is_own =
-                ["pypi.org", "pythonhosted.org", "download.pytorch.org", "pypi.nvidia.com", "localhost"]
-                    .iter()
-                    .any(|host| line.contains(host));
-            if !is_own {
+            if !is_own_index(line) {
                 scan.add(&FOREIGN_INDEX, number);
             }
         } else if !line.starts_with('#') && (line.contains("://") || line.starts_with("git+")) {
@@ -150,6 +146,67 @@ pub(super) fn requirements(scan: &mut Scan<'_, '_>) {
             if look_alike(scan.engines.rules.words(WordKind::PackagePython), &python_name(line)) {
                 scan.add(&LOOK_ALIKE, number);
             }
+        }
+    }
+}
+
+/// Whether an address is that of a public index, or of one on this machine.
+fn is_own_index(address: &str) -> bool {
+    ["pypi.org", "pythonhosted.org", "download.pytorch.org", "pypi.nvidia.com", "localhost"]
+        .iter()
+        .any(|host| address.contains(host))
+}
+
+/// Requirements that a script of Python brings along in its comments (PEP 723).
+pub(super) fn inline_metadata(scan: &mut Scan<'_, '_>) {
+    let is_start = |line: &&str| line.trim_end() != "# /// script";
+    let mut lines = scan.text.lines().skip_while(is_start).skip(1);
+    let mut block = String::new();
+    for line in lines.by_ref().take_while(|line| line.starts_with('#')) {
+        if line.trim_end() == "# ///" {
+            break;
+        }
+        block.push_str(line.strip_prefix("# ").unwrap_or(&line[1..]));
+        block.push('\n');
+    }
+    if block.is_empty() || block.len() > INLINE_BYTES_MAX {
+        return;
+    }
+    let Ok(value) = toml::from_str::<Value>(&block) else { return };
+    for dependency in value.get("dependencies").and_then(Value::as_array).into_iter().flatten().take(NAMES_MAX) {
+        self::dependency(scan, dependency.as_str().unwrap_or_default());
+    }
+    let settings = value.pointer("/tool/uv");
+    let named = ["index-url", "extra-index-url", "find-links"].map(|name| settings.and_then(|one| one.get(name)));
+    let listed = settings.and_then(|one| one.get("index")).and_then(Value::as_array);
+    let listed = listed.into_iter().flatten().filter_map(|index| index.get("url"));
+    let addresses = named.into_iter().flatten().chain(listed).flat_map(|value| match value {
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    for address in addresses {
+        let line = scan.lines.line_with(address);
+        scan.can("package_index", line, address);
+        if !is_own_index(address) {
+            scan.add(&FOREIGN_INDEX, line);
+        }
+    }
+}
+
+/// Bytes of the requirements of one script.
+const INLINE_BYTES_MAX: usize = 16 << 10;
+
+/// One requirement of a project or a script.
+fn dependency(scan: &mut Scan<'_, '_>, dependency: &str) {
+    if dependency.contains("://") {
+        let line = scan.lines.line_with(dependency);
+        scan.can("remote_dependency", line, dependency);
+        scan.add(remote(dependency), line);
+    } else {
+        scan.found.work.charge(NAME_COST);
+        if look_alike(scan.engines.rules.words(WordKind::PackagePython), &python_name(dependency)) {
+            let line = scan.lines.line_with(dependency);
+            scan.add(&LOOK_ALIKE, line);
         }
     }
 }
@@ -215,14 +272,7 @@ pub(super) fn pyproject(scan: &mut Scan<'_, '_>, value: &Value) {
     }
     let dependencies = value.pointer("/project/dependencies").and_then(Value::as_array);
     for dependency in dependencies.into_iter().flatten().filter_map(Value::as_str) {
-        if dependency.contains("://") {
-            let line = scan.lines.line_with(dependency);
-            scan.can("remote_dependency", line, dependency);
-            scan.add(remote(dependency), line);
-        } else if look_alike(scan.engines.rules.words(WordKind::PackagePython), &python_name(dependency)) {
-            let line = scan.lines.line_with(dependency);
-            scan.add(&LOOK_ALIKE, line);
-        }
+        self::dependency(scan, dependency);
     }
     let backend = value.pointer("/build-system/backend-path").is_some();
     if backend {

@@ -1,6 +1,7 @@
 //! Pages: the scripts of HTML, SVG and component files, and what stands in the attributes that run code.
 
-use super::{Scan, code};
+use super::document::is_command;
+use super::{Scan, code, shell};
 use crate::bundles::code::Language;
 
 /// Scripts and attributes of one page that are looked at.
@@ -116,10 +117,105 @@ fn attributes(scan: &mut Scan<'_, '_>, lower: &str, part: std::ops::Range<usize>
     }
 }
 
+/// Commands that a document shows in markup instead of in a fence: `<pre>…</pre>`, `<code>…</code>`.
+pub(super) fn commands(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    let mut at = 0;
+    for _ in 0..SCRIPTS_MAX {
+        let Some(found) = memchr::memchr_iter(b'<', &text.as_bytes()[at..]).map(|found| at + found).find(|at| {
+            let tag = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+            SHOWING.iter().any(|name| tag.eq_ignore_ascii_case(name.as_bytes()))
+        }) else {
+            return;
+        };
+        let Some(start) = end_of_tag(text, found) else { return };
+        let len = text[start..].find("</").unwrap_or(text.len() - start).min(SHOWN_BYTES_MAX);
+        let inner = &text[start..text.floor_char_boundary(start + len)];
+        let line = scan.lines.line_of(start);
+        for (below, content) in (0..).zip(without_references(inner).lines()) {
+            let content = content.trim();
+            if content.contains(' ') && is_command(content) {
+                shell::script(scan, content, line + below, shell::Place::Prose);
+            }
+        }
+        at = start;
+    }
+}
+
+/// Elements that show commands.
+const SHOWING: &[&str] = &["pre", "code", "kbd", "samp"];
+/// Bytes of such an element that are looked at.
+const SHOWN_BYTES_MAX: usize = 4 << 10;
+
+/// A text without tags, and with its references as the characters that they stand for (HTML, named and numeric character
+/// references).
+fn without_references(text: &str) -> String {
+    const NAMES: &[(&str, char)] = &[
+        ("amp", '&'),
+        ("lt", '<'),
+        ("gt", '>'),
+        ("quot", '"'),
+        ("apos", '\''),
+        ("nbsp", ' '),
+        ("colon", ':'),
+        ("sol", '/'),
+        ("vert", '|'),
+        ("verbar", '|'),
+        ("period", '.'),
+        ("semi", ';'),
+        ("dollar", '$'),
+        ("grave", '`'),
+        ("num", '#'),
+        ("equals", '='),
+    ];
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(['&', '<']) {
+        out.push_str(&rest[..at]);
+        let mark = &rest[at..];
+        let tag = mark.starts_with('<').then(|| mark.find('>')).flatten();
+        let reference = mark.get(1..).and_then(|name| name.split_once(';')).filter(|(name, _)| name.len() < 10);
+        let c = reference.and_then(|(name, _)| match name.strip_prefix('#') {
+            Some(hex) if hex.starts_with(['x', 'X']) => {
+                char::from_u32(u32::from_str_radix(&hex[1..], 16).ok()?)
+            }
+            Some(number) => char::from_u32(number.parse().ok()?),
+            None => NAMES.iter().find(|(known, _)| *known == name).map(|(_, c)| *c),
+        });
+        rest = match (tag, c, reference) {
+            (Some(end), _, _) => &mark[end + 1..],
+            (None, Some(c), Some((_, after))) if mark.starts_with('&') => {
+                out.push(c);
+                after
+            }
+            _ => {
+                out.push_str(&mark[..1]);
+                &mark[1..]
+            }
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
 /// The text of an attribute: the few entities that code needs.
 fn without_entities(text: &str) -> String {
     let plain =
         [("&quot;", "\""), ("&#34;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">")];
     let text = plain.iter().fold(text.to_owned(), |text, (entity, c)| text.replace(entity, c));
     text.replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn references_and_tags_are_read() {
+        for (text, wanted) in [
+            ("curl https&#58;//a &#124; sh", "curl https://a | sh"),
+            ("curl https&colon;&sol;&sol;a &#x7C; <b>sh</b>", "curl https://a | sh"),
+            ("a &amp;&amp; b; c &", "a && b; c &"),
+            ("&#1234567890; &unknown; <", "&#1234567890; &unknown; <"),
+        ] {
+            assert_eq!(super::without_references(text), wanted, "{text}");
+        }
+    }
 }

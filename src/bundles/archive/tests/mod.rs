@@ -42,6 +42,15 @@ fn ordinary_archives_pass() {
         ("stored", with([Part { method: 0, ..file("a", text) }])),
         ("sizes behind the data", with([Part { descriptor: Some(true), ..file("a", text) }])),
         ("without a signature", with([Part { descriptor: Some(false), ..file("a", text) }])),
+        (
+            "the size told before the data",
+            with([Part { descriptor: Some(true), told: [false, false, true], ..file("a", text) }]),
+        ),
+        ("stored, sizes behind it", with([Part { method: 0, descriptor: Some(true), ..file("a", text) }])),
+        (
+            "stored, sizes before and behind it",
+            with([Part { method: 0, descriptor: Some(false), told: [false, true, true], ..file("a", text) }]),
+        ),
         ("times", with([Part { extra: timestamps, ..file("a", text) }])),
         ("Unicode", with([file("Grüße/日本.md", text)])),
         ("escapes", with([file("a%20b/100%/%41.md", text)])),
@@ -174,8 +183,18 @@ fn what_is_said_twice_must_agree() {
         ("gap", Part { gap: b"hidden".to_vec(), ..file("a", text) }, Rule::Gap),
         ("missing descriptor", Part { flags: 1 << 3, ..file("a", text) }, Rule::DataDescriptor),
         (
-            "stored with a descriptor",
-            Part { method: 0, descriptor: Some(true), ..file("a", text) },
+            "stored, a descriptor without a signature",
+            Part { method: 0, descriptor: Some(false), ..file("a", text) },
+            Rule::DataDescriptor,
+        ),
+        (
+            "stored, a record in its data",
+            Part { method: 0, descriptor: Some(true), ..file("a", b"text PK\x07\x08 and more") },
+            Rule::DataDescriptor,
+        ),
+        (
+            "stored, an entry at the end of its data",
+            Part { method: 0, descriptor: Some(true), ..file("a", b"PK\x03\x04") },
             Rule::DataDescriptor,
         ),
         ("encrypted", Part { flags: 1, ..file("a", text) }, Rule::Encrypted),

@@ -20,6 +20,8 @@ pub(super) struct Part {
     pub packed: Option<Vec<u8>>,
     /// A descriptor after the data: none, or with or without its signature.
     pub descriptor: Option<bool>,
+    /// What the local header tells before a descriptor: checksum, packed size, size.
+    pub told: [bool; 3],
     /// Bytes after the entry.
     pub gap: Vec<u8>,
 }
@@ -41,6 +43,7 @@ pub(super) fn file(name: &str, data: &[u8]) -> Part {
         size: None,
         packed: None,
         descriptor: None,
+        told: [false; 3],
         gap: Vec::new(),
     }
 }
@@ -79,7 +82,10 @@ pub(super) fn build(zip: &Zip) -> Vec<u8> {
         let flags = part.flags | if has_descriptor { 1 << 3 } else { 0 };
         let name = part.local_name.as_ref().unwrap_or(&part.name);
         let extra = part.local_extra.as_ref().unwrap_or(&part.extra);
-        let told = if has_descriptor { [0; 3] } else { [crc, packed.len() as u32, size] };
+        let mut told = [crc, packed.len() as u32, size];
+        for (value, is_told) in told.iter_mut().zip(part.told) {
+            *value *= u32::from(is_told || !has_descriptor);
+        }
         out.extend(b"PK\x03\x04");
         out.extend([part.version, 0]);
         out.extend(part.local_flags.unwrap_or(flags).to_le_bytes());

@@ -72,7 +72,7 @@ static PRINTS: LazyLock<Regex> = LazyLock::new(|| {
 /// An answer that allows whatever was asked.
 static ALLOWS: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
-        r#"(?i)permissionDecision[\\"'\s]{0,6}[:=][\\"'\s]{0,6}allow|[\\"']behavior[\\"'\s]{1,6}:[\\"'\s]{0,6}allow"#,
+        r#"(?i)permissionDecision[\\"'\s]{0,6}[:=][\\"'\s]{0,6}allow|[\\"'{,\s]behavior[\\"'\s]{0,6}:[\\"'\s]{0,6}allow\b"#,
         r#"|[\\"']decision[\\"'\s]{1,6}:[\\"'\s]{0,6}(?:approve|allow)|[\\"']permission[\\"'\s]{1,6}:[\\"'\s]{0,6}allow"#,
     ))
 });
