@@ -38,7 +38,10 @@ pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refus
     };
     if !name.is_ascii() && record.flags & UTF8 == 0 {
         // Some readers take this for code page 437, and find another path.
-        return refuse(Rule::PathEncoding, "its path is not marked as UTF-8 ; pack it with a program that marks such names, or let `portcullis review` pack the folder");
+        return refuse(
+            Rule::PathEncoding,
+            "its path is not marked as UTF-8 ; pack it with a program that marks such names, or let `portcullis review` pack the folder",
+        );
     }
     check_root(name)?;
     check_escapes(name)?;

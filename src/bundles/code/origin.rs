@@ -94,6 +94,16 @@ impl Walk<'_> {
                     return Some(value.with(taint | hidden));
                 }
             },
+            // Numbers of bytes in a row, which are a text for whoever decodes them.
+            "Uint8Array" | "Uint8Array.from" | "Uint8Array.of" | "struct.pack" => {
+                let bytes: Option<Vec<u8>> = match path {
+                    "struct.pack" => arguments.iter().skip(1).map(|(_, value)| value.as_byte()).collect(),
+                    "Uint8Array.of" => arguments.iter().map(|(_, value)| value.as_byte()).collect(),
+                    _ => first.as_list().map(|list| list.iter().map(Value::as_byte).collect())?,
+                };
+                let bytes = bytes.filter(|bytes| (4..=TEXT_BYTES_MAX).contains(&bytes.len()))?;
+                return Some(Value::of(Shape::Bytes(bytes.into())).with(taint | Taint::HIDDEN));
+            }
             "codecs.decode" | "codecs.encode" => match second().as_deref()?.replace('-', "_").as_str() {
                 "rot13" | "rot_13" => {
                     let text = first.known_text().map(|text| decode::rot13(&text));

@@ -155,12 +155,15 @@ impl Value {
             Shape::Text(text) if !text.contains(HOLE) => Some(Rc::from(text.as_bytes())),
             Shape::Bytes(bytes) => Some(bytes.clone()),
             Shape::List(values) => {
-                let byte =
-                    |value: &Self| value.as_number().filter(|n| (0.0..256.0).contains(n)).map(|n| n as u8);
-                values.iter().map(byte).collect::<Option<Vec<u8>>>().map(Rc::from)
+                values.iter().map(Self::as_byte).collect::<Option<Vec<u8>>>().map(Rc::from)
             }
             _ => None,
         }
+    }
+
+    /// A number that is one byte.
+    pub fn as_byte(&self) -> Option<u8> {
+        self.as_number().filter(|n| (0.0..256.0).contains(n)).map(|n| n as u8)
     }
 
     pub fn as_number(&self) -> Option<f64> {

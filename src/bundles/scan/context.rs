@@ -121,7 +121,8 @@ impl Scan<'_, '_> {
     /// Whether the document speaks of attacks, even if it is not about security as a whole.
     fn names_attacks(&mut self) -> bool {
         let text = self.text;
-        let count = || ABOUT.find_iter(&text[..text.floor_char_boundary(COUNTED_BYTES)]).take(NAMED_MIN).count();
+        let count =
+            || ABOUT.find_iter(&text[..text.floor_char_boundary(COUNTED_BYTES)]).take(NAMED_MIN).count();
         *self.names_attacks.get_or_insert_with(|| count() == NAMED_MIN)
     }
 

@@ -58,8 +58,7 @@ pub(super) fn is_shown(text: &str, start: usize, is_quoted: bool) -> bool {
 /// Whether a line is an item of a list or a row of a table.
 fn is_item(line: &str) -> bool {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.starts_with(['|', '-', '*', '+'])
-        || number.len() < line.len() && number.starts_with(['.', ')'])
+    line.starts_with(['|', '-', '*', '+']) || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
 #[cfg(test)]

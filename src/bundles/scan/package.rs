@@ -173,11 +173,14 @@ pub(super) fn inline_metadata(scan: &mut Scan<'_, '_>) {
         return;
     }
     let Ok(value) = toml::from_str::<Value>(&block) else { return };
-    for dependency in value.get("dependencies").and_then(Value::as_array).into_iter().flatten().take(NAMES_MAX) {
+    for dependency in
+        value.get("dependencies").and_then(Value::as_array).into_iter().flatten().take(NAMES_MAX)
+    {
         self::dependency(scan, dependency.as_str().unwrap_or_default());
     }
     let settings = value.pointer("/tool/uv");
-    let named = ["index-url", "extra-index-url", "find-links"].map(|name| settings.and_then(|one| one.get(name)));
+    let named =
+        ["index-url", "extra-index-url", "find-links"].map(|name| settings.and_then(|one| one.get(name)));
     let listed = settings.and_then(|one| one.get("index")).and_then(Value::as_array);
     let listed = listed.into_iter().flatten().filter_map(|index| index.get("url"));
     let addresses = named.into_iter().flatten().chain(listed).flat_map(|value| match value {

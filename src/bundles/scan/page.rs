@@ -122,10 +122,13 @@ pub(super) fn commands(scan: &mut Scan<'_, '_>) {
     let text = scan.text;
     let mut at = 0;
     for _ in 0..SCRIPTS_MAX {
-        let Some(found) = memchr::memchr_iter(b'<', &text.as_bytes()[at..]).map(|found| at + found).find(|at| {
-            let tag = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
-            SHOWING.iter().any(|name| tag.eq_ignore_ascii_case(name.as_bytes()))
-        }) else {
+        let Some(found) =
+            memchr::memchr_iter(b'<', &text.as_bytes()[at..]).map(|found| at + found).find(|at| {
+                let tag =
+                    text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+                SHOWING.iter().any(|name| tag.eq_ignore_ascii_case(name.as_bytes()))
+            })
+        else {
             return;
         };
         let Some(start) = end_of_tag(text, found) else { return };
@@ -173,7 +176,8 @@ fn without_references(text: &str) -> String {
         out.push_str(&rest[..at]);
         let mark = &rest[at..];
         let tag = mark.starts_with('<').then(|| mark.find('>')).flatten();
-        let reference = mark.get(1..).and_then(|name| name.split_once(';')).filter(|(name, _)| name.len() < 10);
+        let reference =
+            mark.get(1..).and_then(|name| name.split_once(';')).filter(|(name, _)| name.len() < 10);
         let c = reference.and_then(|(name, _)| match name.strip_prefix('#') {
             Some(hex) if hex.starts_with(['x', 'X']) => {
                 char::from_u32(u32::from_str_radix(&hex[1..], 16).ok()?)

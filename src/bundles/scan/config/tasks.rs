@@ -76,7 +76,9 @@ fn is_known_task(rules: &BundleRules, task: &Map<String, Value>) -> bool {
 fn is_folder_here(value: &Value) -> bool {
     value.as_str().is_some_and(|path| {
         let rest = path.strip_prefix("${workspaceFolder}").unwrap_or(path);
-        !rest.contains("..") && !rest.contains('$') && (rest.len() < path.len() || !rest.starts_with(['/', '~']))
+        !rest.contains("..")
+            && !rest.contains('$')
+            && (rest.len() < path.len() || !rest.starts_with(['/', '~']))
     })
 }
 
@@ -93,7 +95,8 @@ fn is_known_command(rules: &BundleRules, command: &str) -> bool {
         }
         [starter, rest @ ..] if STARTERS.contains(starter) => {
             // A version or another registry would fetch another program.
-            let program = rest.iter().find(|word| !matches!(**word, "--no-install" | "--no" | "-y" | "--yes"));
+            let program =
+                rest.iter().find(|word| !matches!(**word, "--no-install" | "--no" | "-y" | "--yes"));
             program.is_some_and(|program| known(program))
         }
         [program, ..] => known(program),
