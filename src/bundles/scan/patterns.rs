@@ -320,11 +320,12 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
         });
     }
     // What rules later answers says in its own sentence what it wants.
-    let reach = if &*info.id == PERSIST { SENTENCE } else { AROUND };
+    // A comment of code speaks of files and settings, unless it speaks to a model.
+    let is_remark = is_remark(scan, at);
+    let reach = if &*info.id == PERSIST || is_remark { SENTENCE } else { AROUND };
     // What an image of a document carries is judged by a rule about documents.
     let is_image = &*info.id == IMAGE && is_document;
-    // A comment of code speaks of files and settings, unless it speaks to a model.
-    let is_weak_rule = WEAK.contains(&&*info.id) || is_remark(scan, at);
+    let is_weak_rule = WEAK.contains(&&*info.id) || is_remark;
     let is_weak = is_image || is_weak_rule && !scan.asks_for_harm(at, reach);
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
     let excused = is_weak || is_shown() || scan.is_described(at);
