@@ -68,7 +68,7 @@ mod tests {
             ("one ` alone", "one ` alone"),
             ("`a` and ` alone", "<code>a</code> and ` alone"),
             ("an empty `` pair, `then` one", "an empty `` pair, <code>then</code> one"),
-            ("over `two\nlines` it `is` not", "over `two\nlines` it <code>is</code> not"),
+            ("over `two\nlines it `is` not", "over `two\nlines it <code>is</code> not"),
             ("`é…` ok", "<code>é…</code> ok"),
             (
                 "`<img src=x onerror=\"a('b')\">` & <script>",

@@ -358,7 +358,7 @@ fn is_one_file(effect: &Effect, text: &str) -> bool {
     let Some(target) = &effect.target else { return false };
     let (folder, name) = target.text.rsplit_once('/').unwrap_or(("", &target.text));
     let is_plain = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
-    let is_name = name.contains('.') && name.chars().all(is_plain) && name.trim_matches('.') != "";
+    let is_name = name.contains('.') && name.chars().all(is_plain) && !name.trim_matches('.').is_empty();
     // Made absolute where it is known: only what stands in the command as it is can be a name of its own.
     let stands = text.get(effect.span.clone()).unwrap_or_default();
     let is_here = folder.is_empty() || folder.starts_with(HOLE) || stands.contains(&format!(" {name}"));
