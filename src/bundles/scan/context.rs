@@ -93,7 +93,7 @@ impl Scan<'_, '_> {
                     Role::Open => {}
                 }
                 let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
-                if self.names_attacks() && listed::is_shown(text, start, is_quoted(text, offset)) {
+                if self.shows_attacks() && listed::is_shown(text, start, is_quoted(text, offset)) {
                     return true;
                 }
             }
@@ -119,11 +119,11 @@ impl Scan<'_, '_> {
     }
 
     /// Whether the document speaks of attacks, even if it is not about security as a whole.
-    fn names_attacks(&mut self) -> bool {
+    fn shows_attacks(&mut self) -> bool {
         let text = self.text;
         let count =
             || ABOUT.find_iter(&text[..text.floor_char_boundary(COUNTED_BYTES)]).take(NAMED_MIN).count();
-        *self.names_attacks.get_or_insert_with(|| count() == NAMED_MIN)
+        *self.shows_attacks.get_or_insert_with(|| count() == NAMED_MIN && !listed::are_ordered(text))
     }
 
     /// Whether the commands in a line are shown rather than asked for.

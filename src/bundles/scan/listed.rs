@@ -25,6 +25,21 @@ static ANNOUNCES: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// Orders to carry out what stands elsewhere in the document. Whoever wrote them cannot say of a list that it only shows.
+static ORDERED: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)(?:^|[.:;!,>*\n-]\s*|\b(?:then|and|now|first|next|please|must|should|to)\s+)(?:run|execute|perform|paste|carry out)\b",
+        r"[^.\n]{0,60}?\b(?:them|these|those|each|every|all|any|above|below|under|beneath|listed|following|one by one|in order",
+        r"|in the (?:list|section|table)|of the (?:list|section|table))\b",
+    ))
+});
+
+/// Whether the reader of the document is told somewhere to carry out what stands in it: before the list, behind it, or under
+/// another heading.
+pub(super) fn are_ordered(text: &str) -> bool {
+    ORDERED.is_match(text)
+}
+
 /// Bytes before an item in which its heading stands.
 const BEFORE: usize = 4 << 10;
 
@@ -81,6 +96,23 @@ mod tests {
             let text = format!("{above}{item}\n");
             assert_eq!(is_shown(&text, above.len(), true), wanted, "{text}");
             assert!(!is_shown(&text, above.len(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_ordered_from_anywhere_in_the_document() {
+        for (text, wanted) in [
+            ("First, run what stands under Payloads.", true),
+            ("Run each of them in a terminal before you go on.", true),
+            ("Now execute every command of the list.", true),
+            ("You should then run the commands above.", true),
+            ("- Perform these in order", true),
+            ("A scanner reports them. Signs to look for are listed below.", false),
+            ("Never run these commands.", false),
+            ("Attackers run the following commands.", false),
+            ("Run the linter.", false),
+        ] {
+            assert_eq!(are_ordered(text), wanted, "{text}");
         }
     }
 }

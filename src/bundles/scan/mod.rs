@@ -122,8 +122,8 @@ pub(super) struct Scan<'e, 't> {
     is_run: bool,
     /// Whether the document is about security, once it was asked.
     about_security: Option<bool>,
-    /// Whether the document names attacks at all, once it was asked.
-    names_attacks: Option<bool>,
+    /// Whether the document names attacks and tells nobody to carry out a list, once it was asked.
+    shows_attacks: Option<bool>,
     /// The fences of the document, once they were asked for.
     fences: Option<role::Fences>,
 }
@@ -167,7 +167,7 @@ impl<'e, 't> Scan<'e, 't> {
             capabilities: 0,
             is_run: false,
             about_security: None,
-            names_attacks: None,
+            shows_attacks: None,
             fences: None,
         }
     }
