@@ -81,6 +81,16 @@ impl CommandRules {
             |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
         let avoids =
             |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| !regex.is_match(text));
+        // Most rules about a target ask for its class, which is found once for all of them: fewer expressions are asked then.
+        if (condition.classes | condition.not_classes) != 0 {
+            let listed = *classes.listed.get_or_insert_with(|| self.classes_of(effect, context));
+            let may_be = listed | self.classes.sensitive;
+            if (condition.classes != 0 && may_be & condition.classes == 0)
+                || listed & condition.not_classes != 0
+            {
+                return false;
+            }
+        }
         let target = effect.target.as_ref().map_or("", |target| target.text.as_str());
         if !fits(&condition.detail, &effect.detail)
             || !avoids(&condition.not_detail, &effect.detail)
@@ -89,11 +99,9 @@ impl CommandRules {
         {
             return false;
         }
-        if condition.classes != 0 || condition.not_classes != 0 {
-            let mut bits = *classes.listed.get_or_insert_with(|| self.classes_of(effect, context));
-            if (condition.classes | condition.not_classes) & self.classes.sensitive != 0 {
-                bits |= *classes.sensitive.get_or_insert_with(|| self.sensitive_of(effect, context));
-            }
+        if (condition.classes | condition.not_classes) & self.classes.sensitive != 0 {
+            let listed = *classes.listed.get_or_insert_with(|| self.classes_of(effect, context));
+            let bits = listed | *classes.sensitive.get_or_insert_with(|| self.sensitive_of(effect, context));
             if (condition.classes != 0 && bits & condition.classes == 0) || bits & condition.not_classes != 0
             {
                 return false;

@@ -203,8 +203,8 @@ fn find_wrapped(
 fn without_stumps(text: &str) -> &str {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "+/=_-.~".contains(c);
     let mut start = 0;
-    let may_be_long = text.len() >= EXCERPT_CHARS + MASK_MARGIN_CHARS;
-    if may_be_long && text.chars().nth(EXCERPT_CHARS + MASK_MARGIN_CHARS - 1).is_some() {
+    let is_whole = last_chars(text, EXCERPT_CHARS + MASK_MARGIN_CHARS - 1).len() == text.len();
+    if !is_whole {
         let first = text.find(|c: char| !is_token(c)).unwrap_or(text.len());
         if first > MASK_MARGIN_CHARS {
             start = first;

@@ -33,6 +33,7 @@ mod task;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod triggers;
 mod warm;
 
 pub use config::StreamsConfig;

@@ -7,42 +7,25 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::command::{self, Command, Form};
-use super::doubts;
-use crate::commands::{CommandRules, GuardContext};
+use super::command;
+use super::triggers::{Looks, Trigger};
+use crate::commands::CommandRules;
 use crate::decision::Severity;
-use crate::paths::{Access, Os, PathRequest, Place, SensitivePaths};
+use crate::paths::SensitivePaths;
 use crate::rules::{
-    Budget, CompiledRule, Match, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope,
-    Surface,
+    CompiledRule, Match, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope, Surface,
 };
-use crate::shell;
-use crate::shell::analysis::UnresolvedCause;
-use crate::shell::effect::{Effect, EffectKind, TargetKind};
 
 pub use crate::rules::STREAMS;
-
-/// Bytes of commands that are read to look at the end of one line, for each [`LINE_BYTES`] of it. What is beyond is
-/// reported, unread.
-const COMMAND_BYTES_MAX: usize = 32 * 1024;
-/// See [`COMMAND_BYTES_MAX`].
-const LINE_BYTES: usize = 2048;
-/// Parts of a path from which on deleting it is no more than a question.
-const DEEP: usize = 3;
-/// What a look at a command costs besides its bytes, in bytes; and a byte of the line that it is taken from.
-const COMMAND_COST: usize = 64;
-const LINE_COST_DIVISOR: usize = 8;
-/// What the confidence is multiplied with where a command is only spoken of, or was not read.
-const MENTION_CONFIDENCE: f64 = 0.6;
 
 /// Every rule about streams, compiled.
 pub struct StreamRules {
     set: RuleSet,
-    commands: Arc<CommandRules>,
+    pub(super) commands: Arc<CommandRules>,
     /// By index of a rule about commands: the rules about streams that stand for it.
-    by_command: Vec<Vec<u32>>,
+    pub(super) by_command: Vec<Vec<u32>>,
     /// The same by index of a rule about paths.
-    by_path: Vec<Vec<u32>>,
+    pub(super) by_path: Vec<Vec<u32>>,
     wraps: Wraps,
 }
 
@@ -105,15 +88,6 @@ impl Signs {
     pub const fn any(self) -> bool {
         self.text || self.command
     }
-}
-
-/// A place where a command may stand, and the most that it can mean.
-struct Trigger {
-    rule: u32,
-    range: Range<usize>,
-    severity: Severity,
-    /// Whether its rule says no more than that a command begins there.
-    is_any: bool,
 }
 
 /// A rule that holds.
@@ -233,187 +207,39 @@ impl StreamRules {
     fn find_all(&self, text: &str, line: usize, with_commands: bool) -> Vec<Found> {
         let mut matches = Vec::new();
         let scope = Scope { plugins: u32::MAX, role: None, surface: Some(Surface::Stream) };
-        let scanned = self.set.with_scratch(|scratch| {
-            self.set.scan(text, scope, None, scratch, &Budget::UNLIMITED, &mut matches)
-        });
-        debug_assert!(scanned.is_ok(), "an unlimited budget is never spent");
         let mut found = Vec::new();
+        let mut later = Vec::new();
+        self.set.with_scratch(|scratch| {
+            self.set.scan_but_any(text, scope, scratch, &mut matches, &mut later);
+        });
         let first = command::first_line(text, line);
+        let trigger_of = |found: Match| {
+            let info = &self.set.rules()[found.rule as usize].info;
+            let is_new = with_commands && found.range.end > first;
+            is_new.then_some(Trigger { rule: found.rule, range: found.range, severity: info.severity })
+        };
         let mut triggers: Vec<Trigger> = Vec::new();
-        for Match { rule, range } in matches {
-            let compiled = &self.set.rules()[rule as usize];
+        for one in matches.drain(..) {
+            let compiled = &self.set.rules()[one.rule as usize];
             if compiled.def.commands.is_empty() {
                 let (severity, confidence) = (compiled.info.severity, compiled.info.confidence);
-                found.push(Found { rule, range, severity, confidence });
-            } else if with_commands && range.end > first {
-                let (severity, is_any) = (compiled.info.severity, compiled.def.any_command);
-                triggers.push(Trigger { rule, range, severity, is_any });
+                found.push(Found { rule: one.rule, range: one.range, severity, confidence });
+            } else {
+                triggers.extend(trigger_of(one));
             }
         }
-        if !triggers.is_empty() {
-            self.look_at_commands(text, line, triggers, &mut found);
+        if triggers.is_empty() && (later.is_empty() || !with_commands) {
+            return found;
+        }
+        let mut looks = Looks::new(self, text, line, &mut found);
+        looks.at_triggers(triggers, false);
+        // What may be any command has what the others leave.
+        later.retain(|literal| !looks.have_read(&literal.at));
+        if with_commands && !later.is_empty() {
+            self.set.with_scratch(|scratch| self.set.confirm_later(text, &later, scratch, &mut matches));
+            looks.at_triggers(matches.into_iter().filter_map(trigger_of).collect(), true);
         }
         found
-    }
-
-    fn look_at_commands(&self, text: &str, line: usize, mut triggers: Vec<Trigger>, found: &mut Vec<Found>) {
-        // Of those at one place the one that may count most; what may be any command has what the others leave.
-        triggers.sort_by_key(|one| (one.is_any, one.range.start, std::cmp::Reverse(one.severity)));
-        let mut seen: Vec<Range<usize>> = Vec::new();
-        // What no shell would take all of: the critical things in it are looked at one by one.
-        let mut broken: Vec<Range<usize>> = Vec::new();
-        let mut unread: Vec<u32> = Vec::new();
-        let mut spent = 0;
-        let most = COMMAND_BYTES_MAX * (text.len() - line.min(text.len())).div_ceil(LINE_BYTES).max(1);
-        for Trigger { rule, range: trigger, severity, is_any } in triggers {
-            let holds = |range: &&Range<usize>| range.contains(&trigger.start);
-            if seen.iter().any(|range| holds(&range)) {
-                let whole = broken.iter().find(holds).filter(|_| severity == Severity::Critical);
-                match whole {
-                    Some(whole) if spent < most => {
-                        let part = command::mention(text, trigger.start..whole.end);
-                        spent += self.look_at(&part, found).0;
-                    }
-                    Some(_) => self.unread(rule, trigger, &mut unread, found),
-                    None => {}
-                }
-                continue;
-            }
-            if is_any && spent >= most {
-                continue;
-            }
-            if spent >= most {
-                self.unread(rule, trigger, &mut unread, found);
-                continue;
-            }
-            spent += text.len() / LINE_COST_DIVISOR;
-            let Some(one) = command::around(text, line, trigger.clone()) else { continue };
-            if one.form == Form::Mention {
-                // What is only spoken of counts when it is critical: nothing to look at otherwise. Others may be spoken
-                // of behind it.
-                if severity == Severity::Critical {
-                    spent += self.look_at(&one, found).0;
-                }
-                continue;
-            }
-            let one = Command { trigger: trigger.start.saturating_sub(one.range.start), ..one };
-            seen.push(one.range.clone());
-            let (cost, problem) = self.look_at(&one, found);
-            spent += cost;
-            match problem {
-                Some(cause) if cause.is_limit() && !is_any => {
-                    self.unread(rule, trigger, &mut unread, found);
-                }
-                Some(UnresolvedCause::Syntax) => {
-                    if severity == Severity::Critical {
-                        let part = command::mention(text, trigger.start..one.range.end.max(trigger.start));
-                        spent += self.look_at(&part, found).0;
-                    }
-                    broken.push(one.range);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Reports a command that was not read, once for a rule.
-    fn unread(&self, rule: u32, range: Range<usize>, unread: &mut Vec<u32>, found: &mut Vec<Found>) {
-        if unread.contains(&rule) {
-            return;
-        }
-        unread.push(rule);
-        let info = &self.set.rules()[rule as usize].info;
-        let (severity, confidence) =
-            (info.severity.min(Severity::High), info.confidence * MENTION_CONFIDENCE);
-        found.push(Found { rule, range, severity, confidence });
-    }
-
-    /// What rules say about one command; what it cost, and the worst that kept it from being read.
-    fn look_at(&self, one: &Command<'_>, found: &mut Vec<Found>) -> (usize, Option<UnresolvedCause>) {
-        let place = Place { cwd: "", home: "", os: Os::Linux };
-        let analysis = shell::analyse(&one.text, place, &shell::limits::Limits::default());
-        let context = GuardContext { place, workspace_roots: &[] };
-        for hit in self.commands.judge(&analysis, &context) {
-            let index = self.commands.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
-            let streams = index.and_then(|index| self.by_command.get(index)).map_or(&[][..], |of| &**of);
-            let effect = &analysis.effects[hit.effect];
-            // Deep below a folder of the system lie what services keep and what is installed: routine as often as not.
-            let is_deep = hit.rule.severity < Severity::Critical && is_deep(effect);
-            let is_doubtful = is_deep || doubts::is_doubtful(&hit.rule.category, effect, &one.text);
-            let doubt = if is_doubtful { MENTION_CONFIDENCE } else { 1.0 };
-            // Nor does it kill where nobody is asked.
-            let severity =
-                if is_doubtful { hit.rule.severity.min(Severity::High) } else { hit.rule.severity };
-            let certainty = (severity, hit.rule.confidence * doubt);
-            self.command_found(streams, certainty, one, &effect.span, found);
-        }
-        for effect in &analysis.effects {
-            self.look_at_path(effect, &place, one, found);
-        }
-        let causes = || analysis.unresolved.iter().map(|one| one.cause);
-        let problem = causes().find(|cause| cause.is_limit());
-        let problem = problem.or_else(|| causes().find(|cause| *cause == UnresolvedCause::Syntax));
-        (one.text.len() + COMMAND_COST, problem)
-    }
-
-    fn look_at_path(&self, effect: &Effect, place: &Place<'_>, one: &Command<'_>, found: &mut Vec<Found>) {
-        let Some(target) = effect.target.as_ref().filter(|target| target.kind == TargetKind::Path) else {
-            return;
-        };
-        let access = match effect.kind {
-            EffectKind::ReadPath | EffectKind::SendData => Access::Read,
-            EffectKind::WritePath | EffectKind::ChangeMode | EffectKind::ChangeOwner => Access::Write,
-            EffectKind::DeletePath => Access::Delete,
-            _ => return,
-        };
-        let request = PathRequest {
-            has_glob: target.has_glob,
-            is_recursive: effect.recursive,
-            ..PathRequest::of_shell(&target.text, access, &effect.program, place)
-        };
-        let paths = SensitivePaths::builtin();
-        let Some(hit) = paths.judge(&request).hit else { return };
-        let index = paths.rules().iter().position(|known| std::ptr::eq(known, hit.rule));
-        let streams = index.and_then(|index| self.by_path.get(index)).map_or(&[][..], |of| &**of);
-        self.command_found(streams, (hit.severity, 1.0), one, &effect.span, found);
-    }
-
-    fn command_found(
-        &self,
-        streams: &[u32],
-        (severity, confidence): (Severity, f64),
-        one: &Command<'_>,
-        span: &Range<usize>,
-        found: &mut Vec<Found>,
-    ) {
-        // What only warns where a tool is asked for is ordinary in a log.
-        if severity < Severity::High {
-            return;
-        }
-        for stream in streams {
-            let rule = &self.set.rules()[*stream as usize];
-            if rule.excludes(&one.text) {
-                continue;
-            }
-            let info = &rule.info;
-            let mut severity = severity.min(info.severity);
-            let mut confidence = info.confidence * confidence;
-            match one.form {
-                Form::Run => {}
-                // A line of a script that is shown; only what nobody writes into one is certain.
-                Form::Bare if confidence >= 1.0 && severity >= Severity::Critical => {}
-                Form::Bare if confidence >= 1.0 => confidence *= MENTION_CONFIDENCE,
-                Form::Bare => severity = severity.min(Severity::High),
-                // Who speaks of a command names it first; what follows may be prose.
-                Form::Mention if severity < Severity::Critical || span.start > 0 => continue,
-                // No more than a question for the judge.
-                Form::Doubtful | Form::Mention => {
-                    severity = severity.min(Severity::High);
-                    confidence *= MENTION_CONFIDENCE;
-                }
-            }
-            found.push(Found { rule: *stream, range: one.place_of(span), severity, confidence });
-        }
     }
 
     /// Every range that one rule finds in a text of one or more lines, for the self-check of rules.
@@ -422,13 +248,6 @@ impl StreamRules {
         let found = self.find_all(text.trim_end_matches('\n'), line, true);
         found.into_iter().filter(|found| found.rule == rule).map(|found| found.range).collect()
     }
-}
-
-/// Whether something is deleted that lies [`DEEP`] folders below the root.
-fn is_deep(effect: &Effect) -> bool {
-    let target = effect.target.as_ref().filter(|target| target.kind == TargetKind::Path);
-    effect.kind == EffectKind::DeletePath
-        && target.is_some_and(|target| target.text.split('/').filter(|part| !part.is_empty()).count() >= DEEP)
 }
 
 /// Of findings of one category that overlap, leaves the one that says most.

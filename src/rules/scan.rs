@@ -9,7 +9,7 @@ use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
 use super::caches::{Caches, Forgetful};
-use super::compile::{self, CompiledRule};
+use super::compile::{self, CompiledRule, Shape};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::schema::{Role, Surface};
@@ -109,6 +109,15 @@ pub struct Match {
     pub range: Range<usize>,
 }
 
+/// A literal of a rule that was not asked about yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// Index of the rule.
+    pub rule: u32,
+    /// Where the literal stands, in bytes of the scanned text.
+    pub at: Range<usize>,
+}
+
 /// Candidates of one rule in the text at hand.
 #[derive(Default)]
 struct Candidates {
@@ -168,6 +177,12 @@ impl Scratch {
 
     pub(super) fn check(&self, budget: &Budget<'_>) -> Result<(), ScanStop> {
         if self.is_spent() { Err(ScanStop) } else { budget.check() }
+    }
+
+    fn forget_candidates(&mut self) {
+        for rule in self.touched.drain(..) {
+            self.candidates[rule as usize].clear();
+        }
     }
 
     /// Adds a place to search for a rule.
@@ -251,6 +266,51 @@ impl RuleSet {
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
+        self.scan_but(text, scope, (is_new, None), scratch, budget, matches)
+    }
+
+    /// [`Self::scan`], in which rules for any command have to wait: where their literals stand is noted in `later`, for
+    /// [`Self::confirm_later`]. What they would tell is often known by then.
+    pub(crate) fn scan_but_any(
+        &self,
+        text: &str,
+        scope: Scope,
+        scratch: &mut Scratch,
+        matches: &mut Vec<Match>,
+        later: &mut Vec<Later>,
+    ) {
+        let scanned = self.scan_but(text, scope, (None, Some(later)), scratch, &Budget::UNLIMITED, matches);
+        debug_assert!(scanned.is_ok(), "an unlimited budget is never spent");
+    }
+
+    /// Finds every match of rules around literals that a scan of the same text has left for later.
+    pub(crate) fn confirm_later(
+        &self,
+        text: &str,
+        later: &[Later],
+        scratch: &mut Scratch,
+        matches: &mut Vec<Match>,
+    ) {
+        for Later { rule, at } in later {
+            let shape = self.rules[*rule as usize].shape();
+            if let Some(window) = window_at(shape, text.as_bytes(), at) {
+                scratch.add(*rule, shape.is_prefix, window);
+            }
+        }
+        let confirmed = self.confirm(text, scratch, &Budget::UNLIMITED, matches);
+        debug_assert!(confirmed.is_ok(), "an unlimited budget is never spent");
+        scratch.forget_candidates();
+    }
+
+    fn scan_but(
+        &self,
+        text: &str,
+        scope: Scope,
+        (is_new, later): (Option<&dyn Fn(Range<usize>) -> bool>, Option<&mut Vec<Later>>),
+        scratch: &mut Scratch,
+        budget: &Budget<'_>,
+        matches: &mut Vec<Match>,
+    ) -> Result<Hints, ScanStop> {
         scratch.points_bytes_max = text.len().saturating_mul(POINTS_FACTOR_MAX);
         let mut collect = Collect {
             set: self,
@@ -259,6 +319,7 @@ impl RuleSet {
             hints: Hints::default(),
             text: text.as_bytes(),
             is_new,
+            later,
             phrases: Vec::new(),
         };
         let gated = collect.gate(text, budget);
@@ -269,9 +330,7 @@ impl RuleSet {
             .and_then(|()| self.places(text, scope, scratch, budget))
             .and_then(|()| self.confirm(text, scratch, budget, matches));
         scratch.places.clear();
-        for rule in scratch.touched.drain(..) {
-            scratch.candidates[rule as usize].clear();
-        }
+        scratch.forget_candidates();
         result.map(|()| hints)
     }
 
@@ -344,6 +403,8 @@ struct Collect<'s, 'r> {
     text: &'r [u8],
     /// Whether a place may hold what another view of the text does not; none where every place may.
     is_new: Option<&'r dyn Fn(Range<usize>) -> bool>,
+    /// Where to note the literals of rules for any command; none where those are asked like all others.
+    later: Option<&'s mut Vec<Later>>,
     /// Matches of phrases, which are made as their anchors are seen.
     phrases: Vec<Match>,
 }
@@ -379,17 +440,12 @@ impl Sink for Collect<'_, '_> {
             self.phrases.extend(found.map(|range| Match { rule: index, range }));
             return;
         }
-        // A match begins at or before its literal, so it ends at most its longest length after the literal's first byte.
-        let shape = rule.shape();
-        // A match that begins with a token cannot begin amid one.
-        if shape.is_prefix
-            && shape.begin == Begin::AtToken
-            && at.start > 0
-            && self.text[at.start - 1].is_ascii_alphanumeric()
-        {
+        if let Some(later) = self.later.as_mut().filter(|_| rule.def.any_command) {
+            later.push(Later { rule: index, at });
             return;
         }
-        let window = at.start.saturating_sub(shape.before)..(at.start + shape.after).min(self.text.len());
+        let shape = rule.shape();
+        let Some(window) = window_at(shape, self.text, &at) else { return };
         if self.is_new.is_some_and(|is_new| !is_new(window.clone())) {
             return;
         }
@@ -405,6 +461,18 @@ impl Sink for Collect<'_, '_> {
         self.hints.rot13 |= rot13;
         self.hints.reversed |= reversed;
     }
+}
+
+/// Where a rule is asked because of a literal; nowhere where no match can begin.
+fn window_at(shape: &Shape, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
+    // A match that begins with a token cannot begin amid one.
+    let is_amid = shape.is_prefix
+        && shape.begin == Begin::AtToken
+        && literal.start > 0
+        && text[literal.start - 1].is_ascii_alphanumeric();
+    // It begins at or before its literal, so it ends at most its longest length after the literal's first byte.
+    let window = literal.start.saturating_sub(shape.before)..(literal.start + shape.after).min(text.len());
+    (!is_amid).then_some(window)
 }
 
 /// A sink that only looks at literals.

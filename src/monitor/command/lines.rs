@@ -18,7 +18,8 @@ pub(in crate::monitor) fn first_line(text: &str, line: usize) -> usize {
     }
     let most = if goes_on(text) { LINES_GOING_ON_MAX } else { usize::MAX };
     for _ in 0..most {
-        if start == 0 || begins_anew(&text[start..]) || !goes_on(&text[..start - 1]) {
+        // The last question takes an expression, and hardly any line goes on.
+        if start == 0 || !goes_on(&text[..start - 1]) || begins_anew(&text[start..]) {
             break;
         }
         start = text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
@@ -73,14 +74,18 @@ pub(in crate::monitor) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
         return joints;
     }
     let mut start = line;
-    while start > 0 && !begins_anew(&text[start..]) {
+    while start > 0 {
         let Some(before) = text[..start].strip_suffix('\n') else { break };
         let before = before.strip_suffix('\r').unwrap_or(before);
         let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let may_join = backslashes % 2 == 1 || goes_on(before);
+        if !may_join || begins_anew(&text[start..]) {
+            break;
+        }
         let prompt = CONTINUATION_PROMPT.find(&text[start..]).map_or(0, |found| found.end());
         if backslashes % 2 == 1 {
             joints.push(before.len() - 1..start + prompt);
-        } else if prompt > 0 && goes_on(before) {
+        } else if prompt > 0 {
             joints.push(start..start + prompt);
         } else {
             break;
@@ -88,7 +93,7 @@ pub(in crate::monitor) fn joints(text: &str, line: usize) -> Vec<Range<usize>> {
         start = before.rfind('\n').map_or(0, |at| at + 1);
     }
     // A quotation mark or a redirection is a prompt only while somebody types.
-    if !begins_anew(&text[start..]) {
+    if !joints.is_empty() && !begins_anew(&text[start..]) {
         for joint in &mut joints {
             let end = text[..joint.end].rfind('\n').map_or(joint.end, |at| at + 1);
             joint.end = end.max(joint.start);
