@@ -140,10 +140,12 @@ impl Stage<'_> {
         let mut faults = self.told(&self.beside.take());
         header();
         let load = saturation * play.steady_share;
-        let (steady, cpu_share) = self.phase("steady", load, seconds(play.steady_seconds)).await;
-        let (overload, _) =
-            self.phase("overload", saturation * play.overload_factor, seconds(play.overload_seconds)).await;
-        let (recovery, _) = self.phase("recovery", load, seconds(play.recovery_seconds)).await;
+        let at_once = Duration::ZERO;
+        let (steady, cpu_share) = self.phase("steady", load, seconds(play.steady_seconds), at_once).await;
+        let most = saturation * play.overload_factor;
+        let onset = seconds(play.overload_onset_seconds);
+        let (overload, _) = self.phase("overload", most, seconds(play.overload_seconds), onset).await;
+        let (recovery, _) = self.phase("recovery", load, seconds(play.recovery_seconds), at_once).await;
         self.by_kind(&steady, &overload);
         for phase in [&steady, &overload, &recovery] {
             faults += self.told(&phase.noted);
@@ -199,27 +201,37 @@ impl Stage<'_> {
         most
     }
 
-    /// One phase and its line in the table; also the share of the server's processors that was busy for it.
-    async fn phase(&self, name: &str, rate: f64, span: Duration) -> (Phase, f64) {
+    /// One phase and its line in the table; also the share of the server's processors that was busy for it. What the server
+    /// counts as its latency is counted from `onset` on.
+    async fn phase(&self, name: &str, rate: f64, span: Duration, onset: Duration) -> (Phase, f64) {
         self.beside.take();
         let http = self.server.http.as_ref().expect("it has metrics");
         let before = scrape(http).await.expect("it answers");
         let (started, cpu) = (Instant::now(), Cpu::now(self.server));
         let resident = self.server.resident_mib();
         let mut most = resident;
+        let mut settled = before.clone();
+        let mut settling = std::pin::pin!(sleep(onset));
+        let mut is_settled = onset.is_zero();
         let mut calling = std::pin::pin!(self.client.open_loop(rate, span));
         let mut answers = loop {
             tokio::select! {
                 answers = &mut calling => break answers,
+                () = &mut settling, if !is_settled => {
+                    is_settled = true;
+                    settled = scrape(http).await.expect("it answers");
+                }
                 () = sleep(SAMPLE_PAUSE) => most = most.max(self.server.resident_mib()),
             }
         };
         let wall = started.elapsed().as_secs_f64();
         let cpu = Cpu::now(self.server).since(cpu);
-        let counted = scrape(http).await.expect("it answers").since(&before);
+        let after = scrape(http).await.expect("it answers");
+        let in_server = after.since(&settled).unary_durations();
+        let counted = after.since(&before);
         let mut noted = self.beside.take();
         let phase = Phase {
-            in_server: counted.unary_durations(),
+            in_server,
             accepted: Percentiles::of(&mut answers.times(client::Answer::is_accepted)),
             refused: Percentiles::of(&mut answers.times(client::Answer::is_refused)),
             resident: (resident, most),

@@ -36,6 +36,9 @@ pub struct Play {
     pub overload_factor: f64,
     /// Overload.
     pub overload_seconds: f64,
+    /// How long after the beginning of overload the latency of decided calls is measured from: before overload is seen for
+    /// what it is, calls wait as in a burst, and in a short phase those are more than one in a hundred.
+    pub overload_onset_seconds: f64,
     /// The steady load after it.
     pub recovery_seconds: f64,
 }

@@ -56,7 +56,7 @@ impl Default for ServerConfig {
             adapters: GrpcAdaptersConfig::default(),
             request_bytes_max: 4 * 1024 * 1024,
             concurrency_max: 256,
-            queue_wait_max: None,
+            queue_wait_max: Some(Duration::from_millis(10)),
             drain_timeout: Duration::from_secs(10),
             insecure_allow_anonymous: false,
             insecure_allow_plaintext: false,
