@@ -1,7 +1,9 @@
 //! Pages of submissions and entities.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use super::database::Transaction;
 use super::rows::{self, ENTITY, SUBMISSION, as_number, count, folded, microseconds, of_table};
 use super::{Engine, Row, SqlStore, Statement};
 use crate::decision::{BundleKind, SubmissionStatus, Visibility};
@@ -25,16 +27,14 @@ const WALK_MAX: usize = 2_000;
 /// The same for a long page: as many rows for each of its own.
 const WALK_PER_ROW: usize = 4;
 
+/// Hits of a text of three characters that are taken from the index of groups of characters at most; of more, reading all
+/// texts is as quick.
+const HITS_MAX: usize = 20_000;
+
 /// Shortest text that the index of groups of three characters can be asked for.
 const TRIGRAM_CHARS: usize = 3;
-
-/// What a search found before anything else was asked.
-pub(super) enum Searched {
-    /// Nothing was searched for, or more than are looked up one by one.
-    Many,
-    /// Ids of all submissions that can pass the filter.
-    Few(Vec<String>),
-}
+/// To look up a hit costs as much as to find this many groups of a text in it.
+const TRIGRAMS_PER_ROW: usize = 13;
 
 /// Whether an index may be asked for those that are archived, or not.
 #[derive(Clone, Copy)]
@@ -45,24 +45,45 @@ enum Archive {
     Compared,
 }
 
+/// Among which submissions those are looked for that pass a filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Among {
+    /// The first so many that have the text, as the index of groups of characters tells them. SQLite alone.
+    Hits(usize),
+    /// All of them, where everything stands that a list is filtered and ordered by.
+    All,
+    /// All of them, where those are counted that pass a filter without a text.
+    Counted,
+}
+
 /// How far each way goes on which a page is looked for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     /// As many as this at most are looked up one by one.
     pub(super) few: usize,
     /// Rows that are looked at in the order of the list.
     pub(super) walk: usize,
+    /// Hits of a text of three characters that are taken from an index; of a longer one fewer, as each costs more.
+    pub(super) hits: usize,
+}
+
+/// What a search found.
+struct Searched {
+    /// Where each that passes the filter stands in the list, in no order; up to one more than the reach says.
+    places: Vec<Place>,
+    /// Among which others are found, if that is known: the index of groups of characters is asked only where it must be.
+    among: Option<Among>,
 }
 
 impl SqlStore {
     pub(super) async fn submissions_now(&self, query: SubmissionQuery) -> Result<SubmissionPage, StoreError> {
         let walk = WALK_MAX.max(query.limit.saturating_mul(WALK_PER_ROW));
-        self.submissions_within(query, Reach { few: FEW_MAX, walk }).await
+        self.submissions_within(query, Reach { few: FEW_MAX, walk, hits: HITS_MAX }).await
     }
 
     /// A page, whichever way is quick:
     ///
-    /// - of few hits of a text, or few that pass the filter, each is looked up and they are sorted;
+    /// - few that pass the filter are sorted here, and those of the page are looked up;
     /// - else the rows are walked through in the order of the list, which has an index, until the page is full;
     /// - where it is not full within `reach.walk` rows, what is asked for stands far back in that order: all that can pass
     ///   are looked at where everything stands that a list is filtered and ordered by, and nothing else.
@@ -73,96 +94,142 @@ impl SqlStore {
     ) -> Result<SubmissionPage, StoreError> {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
-        let mut searched = Searched::Many;
-        let mut total = None;
-        if !query.filter.text.is_empty() {
-            let text = folded(&query.filter.text);
-            let rows = read.rows(self.search_statement(&text, reach.few)).await?;
-            let ids = self.read_all(&rows, |row| row.text("id"))?;
-            if ids.len() <= reach.few {
-                searched = Searched::Few(ids);
-            } else {
-                // A text that stands in many is not counted to its end: that would read all of them.
-                let rows = read.rows(self.passing_statement(&query, reach.few)).await?;
-                let ids = self.read_all(&rows, |row| row.text("id"))?;
-                total = Some(ids.len() as u64);
-                if ids.len() <= reach.few {
-                    searched = Searched::Few(ids);
-                }
+        let is_text = !query.filter.text.is_empty();
+        let mut among = None;
+        let total = if is_text {
+            // A text that stands in many is not counted to its end: that would read all of them.
+            let found = self.searched(&mut read, &query, reach).await?;
+            let counted = found.places.len() as u64;
+            let total = query.count_max.map_or(counted, |most| counted.min(most.saturating_add(1)));
+            if found.places.len() <= reach.few {
+                return self.page_of_few(&mut read, &query, found.places, total).await;
             }
-        }
-        let total = match total {
-            Some(total) => total,
-            None => count(read.number(self.submission_count(&query, &searched), "total").await?),
+            among = found.among;
+            total
+        } else {
+            count(read.number(self.submission_count(&query), "total").await?)
         };
         if total == 0 {
             return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
         }
-        let end = match &searched {
-            Searched::Many => read.row(self.walk_end_statement(&query, reach.walk)).await?,
-            Searched::Few(_) => None,
-        };
-        let end = self.read(end.map(|row| walk_end(&row, query.key)).transpose())?;
-        let mut submissions = Vec::new();
+        let end = read.row(self.walk_end_statement(&query, reach.walk)).await?;
+        let end = self.read(end.map(|row| place_of(&row, query.key)).transpose())?;
         // A total of which no more was counted tells nothing.
-        let is_counted = query.count_max.is_none_or(|most| total <= most);
-        let is_few = is_counted && total <= reach.few as u64;
-        if end.is_none() || !is_few {
-            let listing = self.submission_list(&query, &searched, end.as_ref());
-            submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
+        let is_counted = !is_text && query.count_max.is_none_or(|most| total <= most);
+        if end.is_some() && is_counted && total <= reach.few as u64 {
+            let found = self.passing(&mut read, &query, Among::Counted, reach.few).await?;
+            return self.page_of_few(&mut read, &query, found, total).await;
         }
+        let listing = self.submission_list(&query, None, end.as_ref());
+        let mut submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
         if end.is_some() && submissions.len() <= query.limit {
-            let finding =
-                if is_few { self.passing_statement(&query, reach.few) } else { self.far_statement(&query) };
-            let found = self.read_all(&read.rows(finding).await?, |row| row.text("id"))?;
-            let listing = self.submission_list(&query, &Searched::Few(found), None);
+            let among = match among {
+                Some(among) => among,
+                None => self.among(&mut read, &query, reach).await?,
+            };
+            let rows = read.rows(self.far_statement(&query, among)).await?;
+            let ids = self.read_all(&rows, |row| row.text("id"))?;
+            let listing = self.submission_list(&query, Some(&ids), None);
             submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
         }
-        let has_more = submissions.len() > query.limit;
-        submissions.truncate(query.limit);
-        let next = submissions.last().filter(|_| has_more).map(|last| submission_place(last, query.key));
-        Ok(SubmissionPage { submissions, next, total })
+        Ok(page(submissions, &query, total))
     }
 
-    /// Ids of submissions with a text, up to one more than `most`.
-    pub(super) fn search_statement(&self, text: &str, most: usize) -> Statement {
-        let mut select = Statement::new("SELECT t.id AS id FROM submission_text t WHERE ");
-        match self.database.engine() {
-            Engine::Sqlite if text.chars().count() >= TRIGRAM_CHARS => {
-                let phrase = format!("\"{}\"", text.replace('"', "\"\""));
-                select.push(
-                    "t.number IN (SELECT rowid FROM submission_trigram WHERE submission_trigram MATCH ",
-                );
-                select.push_value(&phrase).push(")");
-            }
-            Engine::Sqlite => {
-                select.push("instr(t.folded, ").push_value(text).push(") > 0");
-            }
-            Engine::Postgres => {
-                select.push("t.folded LIKE ").push_value(&pattern(text));
-            }
-        }
-        select.push(" LIMIT ").push_value(as_number(most as u64 + 1));
-        select
-    }
-
-    /// Ids of submissions that pass the filter, up to one more than `most`.
-    pub(super) fn passing_statement(&self, query: &SubmissionQuery, most: usize) -> Statement {
-        let source = if query.filter.text.is_empty() {
-            self.counted(&query.filter)
-        } else {
-            self.gathered(&query.filter)
+    /// A page of those that pass the filter.
+    async fn page_of_few(
+        &self,
+        read: &mut Transaction<'_>,
+        query: &SubmissionQuery,
+        mut found: Vec<Place>,
+        total: u64,
+    ) -> Result<SubmissionPage, StoreError> {
+        let order = |a: &Place, b: &Place| {
+            let order = in_order(a, b);
+            if query.is_descending { order.reverse() } else { order }
         };
-        let mut select = Statement::new(format!("SELECT s.id AS id FROM {source}"));
-        self.push_submission_filter(&mut select, query, &Searched::Many, Archive::Indexed);
+        if let Some(after) = &query.after {
+            found.retain(|place| order(place, after).is_gt());
+        }
+        found.sort_unstable_by(order);
+        // One more tells whether there is a next page.
+        found.truncate(query.limit.saturating_add(1));
+        if found.is_empty() {
+            return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
+        }
+        let ids: Vec<String> = found.into_iter().map(|place| place.id).collect();
+        let listing = self.submission_list(query, Some(&ids), None);
+        let submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
+        Ok(page(submissions, query, total))
+    }
+
+    /// Those with a text that pass the filter, up to one more than are few.
+    async fn searched(
+        &self,
+        read: &mut Transaction<'_>,
+        query: &SubmissionQuery,
+        reach: Reach,
+    ) -> Result<Searched, StoreError> {
+        let Some(most) = self.hits_max(query, reach) else {
+            let places = self.passing(read, query, Among::All, reach.few).await?;
+            return Ok(Searched { places, among: Some(Among::All) });
+        };
+        let places = self.passing(read, query, Among::Hits(most), reach.few).await?;
+        if places.len() > reach.few {
+            return Ok(Searched { places, among: None });
+        }
+        let among = self.among(read, query, reach).await?;
+        let places = match among {
+            // These were all.
+            Among::Hits(_) => places,
+            _ => self.passing(read, query, among, reach.few).await?,
+        };
+        Ok(Searched { places, among: Some(among) })
+    }
+
+    /// Where all stand that pass the filter, up to one more than `most`.
+    async fn passing(
+        &self,
+        read: &mut Transaction<'_>,
+        query: &SubmissionQuery,
+        among: Among,
+        most: usize,
+    ) -> Result<Vec<Place>, StoreError> {
+        let rows = read.rows(self.passing_statement(query, among, most)).await?;
+        self.read_all(&rows, |row| place_of(row, query.key))
+    }
+
+    /// Where to look for all that pass the filter: the index of groups of characters tells whether few enough have the text.
+    async fn among(
+        &self,
+        read: &mut Transaction<'_>,
+        query: &SubmissionQuery,
+        reach: Reach,
+    ) -> Result<Among, StoreError> {
+        let Some(most) = self.hits_max(query, reach) else { return Ok(Among::All) };
+        let hits = count(read.number(hits_statement(&folded(&query.filter.text), most), "hits").await?);
+        Ok(if hits <= most as u64 { Among::Hits(most) } else { Among::All })
+    }
+
+    /// How many hits the index of groups of characters is asked for; `None` if it cannot tell any.
+    fn hits_max(&self, query: &SubmissionQuery, reach: Reach) -> Option<usize> {
+        let groups = (folded(&query.filter.text).chars().count() + 1).checked_sub(TRIGRAM_CHARS)?;
+        let is_asked = self.database.engine() == Engine::Sqlite && groups > 0 && !is_of_key(&query.filter);
+        is_asked.then(|| reach.hits.saturating_mul(TRIGRAMS_PER_ROW + 1) / (TRIGRAMS_PER_ROW + groups))
+    }
+
+    /// Where submissions stand that pass the filter, up to one more than `most`, in no order.
+    pub(super) fn passing_statement(&self, query: &SubmissionQuery, among: Among, most: usize) -> Statement {
+        let mut select =
+            Statement::new(format!("SELECT {} AS value, s.id AS id FROM ", submission_column(query.key)));
+        self.push_among(&mut select, query, among);
         select.push(" LIMIT ").push_value(as_number(most as u64 + 1));
         select
     }
 
     /// Ids of one page of submissions, found among all that can pass.
-    pub(super) fn far_statement(&self, query: &SubmissionQuery) -> Statement {
-        let mut select = Statement::new(format!("SELECT s.id AS id FROM {}", self.gathered(&query.filter)));
-        self.push_submission_filter(&mut select, query, &Searched::Many, Archive::Compared);
+    pub(super) fn far_statement(&self, query: &SubmissionQuery, among: Among) -> Statement {
+        let mut select = Statement::new("SELECT s.id AS id FROM ");
+        self.push_among(&mut select, query, among);
         // Of an expression no index knows the order, so none is walked through.
         let column = sorted(submission_column(query.key));
         if let Some(Place { value, id }) = &query.after {
@@ -172,18 +239,57 @@ impl SqlStore {
         select
     }
 
-    /// How many pass the filter, counted to one more than the query says.
-    pub(super) fn submission_count(&self, query: &SubmissionQuery, searched: &Searched) -> Statement {
-        let source = match searched {
-            Searched::Many => self.counted(&query.filter),
-            Searched::Few(_) => "submission s",
+    /// Where submissions are looked for, and every condition.
+    fn push_among(&self, select: &mut Statement, query: &SubmissionQuery, among: Among) {
+        let filter = &query.filter;
+        let is_sqlite = self.database.engine() == Engine::Sqlite;
+        let is_text = !filter.text.is_empty();
+        let text = match among {
+            Among::Counted => {
+                select.push(self.counted(filter));
+                is_text.then_some("s.folded")
+            }
+            // These two find few by indexes of their own.
+            _ if is_of_key(filter) => {
+                select.push("submission s");
+                is_text.then_some("s.folded")
+            }
+            Among::Hits(most) => {
+                select.push("(");
+                push_hits(select, &folded(&filter.text), most);
+                select.push(") h CROSS JOIN submission_listed s ON s.number = h.number");
+                None
+            }
+            Among::All if !is_sqlite => {
+                select.push("submission_text s");
+                is_text.then_some("s.folded")
+            }
+            // The texts stand in the same order, so they are read one after the other.
+            Among::All if is_text => {
+                select.push("submission_listed s CROSS JOIN submission_text t ON t.number = s.number");
+                Some("t.folded")
+            }
+            Among::All => {
+                select.push("submission_listed s");
+                None
+            }
         };
+        let archive = match among {
+            Among::Counted => Archive::Indexed,
+            Among::Hits(_) | Among::All => Archive::Compared,
+        };
+        self.push_submission_filter(select, query, None, text, archive);
+    }
+
+    /// How many pass a filter without a text, counted to one more than the query says.
+    pub(super) fn submission_count(&self, query: &SubmissionQuery) -> Statement {
+        let source = self.counted(&query.filter);
         let (one, end) = match query.count_max {
             Some(_) => ("COUNT(*) AS total FROM (SELECT 1 AS one", ") found"),
             None => ("COUNT(*) AS total", ""),
         };
         let mut counting = Statement::new(format!("SELECT {one} FROM {source}"));
-        self.push_submission_filter(&mut counting, query, searched, Archive::Indexed);
+        self.push_submission_filter(&mut counting, query, None, None, Archive::Indexed);
         if let Some(most) = query.count_max {
             counting.push(" LIMIT ").push_value(as_number(most.saturating_add(1)));
         }
@@ -191,27 +297,28 @@ impl SqlStore {
         counting
     }
 
-    /// The rows of one page, up to a place in its order.
+    /// The rows of one page, up to a place in its order; of these ids alone if some are told.
     pub(super) fn submission_list(
         &self,
         query: &SubmissionQuery,
-        searched: &Searched,
+        ids: Option<&[String]>,
         until: Option<&Place>,
     ) -> Statement {
-        let source = match searched {
-            Searched::Many => self.ordered(query),
-            Searched::Few(_) => "submission s".to_owned(),
+        let source = match ids {
+            None => self.ordered(query),
+            Some(_) => "submission s".to_owned(),
         };
         let mut listing = Statement::new(format!(
             "SELECT {}, e.visibility AS entity_visibility, e.live_submission_id AS entity_live_id \
              FROM {source} LEFT JOIN entity e ON e.id = s.entity_id AND e.tenant = s.tenant",
             of_table("s", SUBMISSION)
         ));
-        self.push_submission_filter(&mut listing, query, searched, Archive::Compared);
-        let column = match searched {
-            Searched::Many => submission_column(query.key).to_owned(),
+        let text = (ids.is_none() && !query.filter.text.is_empty()).then_some("s.folded");
+        self.push_submission_filter(&mut listing, query, ids, text, Archive::Compared);
+        let column = match ids {
+            None => submission_column(query.key).to_owned(),
             // Each is looked up, and they are sorted: of an expression no index knows the order, so none is walked through.
-            Searched::Few(_) => sorted(submission_column(query.key)),
+            Some(_) => sorted(submission_column(query.key)),
         };
         if let Some(Place { value, id }) = &query.after {
             listing.push_after(&column, "s.id", query.is_descending, value, id);
@@ -255,23 +362,10 @@ impl SqlStore {
         }
     }
 
-    /// Where all of a submission stands that lists are filtered and ordered by.
-    fn gathered(&self, filter: &SubmissionFilter) -> &'static str {
-        match self.database.engine() {
-            // These two find few by indexes of their own.
-            _ if !filter.entity_id.is_empty() || !filter.bundle_sha256.is_empty() => "submission s",
-            Engine::Sqlite => "submission s INDEXED BY submission_searched",
-            Engine::Postgres => "submission_text s",
-        }
-    }
-
     /// What those that pass a filter without a text are counted in. SQLite, which does not know how many have a value, would
     /// take an index of a kind and look up every row.
     fn counted(&self, filter: &SubmissionFilter) -> &'static str {
-        let is_of_few = filter.viewer.is_some()
-            || !filter.submitter.is_empty()
-            || !filter.entity_id.is_empty()
-            || !filter.bundle_sha256.is_empty();
+        let is_of_few = filter.viewer.is_some() || !filter.submitter.is_empty() || is_of_key(filter);
         let is_of_time = filter.start.is_some() || filter.end.is_some();
         match self.database.engine() {
             Engine::Sqlite if !is_of_few && !is_of_time => "submission s INDEXED BY submission_for_counts",
@@ -279,17 +373,18 @@ impl SqlStore {
         }
     }
 
-    /// Every condition.
+    /// Every condition: that of the ids if some are told, and that of the text if a column of texts is named.
     fn push_submission_filter(
         &self,
         select: &mut Statement,
         query: &SubmissionQuery,
-        searched: &Searched,
+        ids: Option<&[String]>,
+        text: Option<&str>,
         archive: Archive,
     ) {
         let filter = &query.filter;
         let is_sqlite = self.database.engine() == Engine::Sqlite;
-        let is_few = matches!(searched, Searched::Few(_));
+        let is_few = ids.is_some();
         // PostgreSQL knows how many rows a condition leaves. SQLite does not, and would take an index of a condition that
         // half of all pass; of an expression no index knows anything.
         let (tenant, any) =
@@ -297,7 +392,7 @@ impl SqlStore {
         let is_of_one = filter.viewer.is_some() || !filter.submitter.is_empty();
         let kind = if is_sqlite && (is_few || is_of_one) { "+" } else { "" };
         select.push(&format!(" WHERE {tenant} = ")).push_value(&query.tenant);
-        if let Searched::Few(ids) = searched {
+        if let Some(ids) = ids {
             select.push_in("s.id", ids);
         }
         if let Some(viewer) = &filter.viewer {
@@ -321,12 +416,12 @@ impl SqlStore {
                 select.push(&format!(" AND {any}{column} = ")).push_value(&value);
             }
         }
-        if !filter.text.is_empty() && !is_few {
+        if let Some(column) = text {
             let text = folded(&filter.text);
             if is_sqlite {
-                select.push(" AND instr(s.folded, ").push_value(&text).push(") > 0");
+                select.push(&format!(" AND instr({column}, ")).push_value(&text).push(") > 0");
             } else {
-                select.push(" AND s.folded LIKE ").push_value(&pattern(&text));
+                select.push(&format!(" AND {column} LIKE ")).push_value(&pattern(&text));
             }
         }
         let is_archived = match filter.archived {
@@ -434,7 +529,48 @@ fn only_status(query: &SubmissionQuery) -> Option<SubmissionStatus> {
     }
 }
 
-fn walk_end(row: &Row, key: SubmissionKey) -> Result<Place, sqlx::Error> {
+/// Whether a filter asks for what few have, and what has an index of its own.
+fn is_of_key(filter: &SubmissionFilter) -> bool {
+    !filter.entity_id.is_empty() || !filter.bundle_sha256.is_empty()
+}
+
+/// Adds a search for the numbers of the first texts that hold a text of at least three characters.
+fn push_hits(select: &mut Statement, text: &str, most: usize) {
+    let phrase = format!("\"{}\"", text.replace('"', "\"\""));
+    select.push("SELECT rowid AS number FROM submission_trigram WHERE submission_trigram MATCH ");
+    select.push_value(&phrase).push(" LIMIT ").push_value(as_number(most as u64));
+}
+
+/// How many texts hold such a text, counted to one more than `most`.
+pub(super) fn hits_statement(text: &str, most: usize) -> Statement {
+    let mut select = Statement::new("SELECT COUNT(*) AS hits FROM (");
+    push_hits(&mut select, text, most.saturating_add(1));
+    select.push(") found");
+    select
+}
+
+/// The ascending order of two places of one list: texts byte by byte, as both engines compare them here.
+fn in_order(a: &Place, b: &Place) -> Ordering {
+    let order = match (&a.value, &b.value) {
+        (KeyValue::Number(a), KeyValue::Number(b)) => a.cmp(b),
+        (KeyValue::Text(a), KeyValue::Text(b)) => a.cmp(b),
+        // A list is ordered by values of one kind.
+        (KeyValue::Number(_), KeyValue::Text(_)) => Ordering::Less,
+        (KeyValue::Text(_), KeyValue::Number(_)) => Ordering::Greater,
+    };
+    order.then_with(|| a.id.cmp(&b.id))
+}
+
+/// A page of rows of which one may be too many: it tells that there is a next page.
+fn page(mut submissions: Vec<ListedSubmission>, query: &SubmissionQuery, total: u64) -> SubmissionPage {
+    let has_more = submissions.len() > query.limit;
+    submissions.truncate(query.limit);
+    let next = submissions.last().filter(|_| has_more).map(|last| submission_place(last, query.key));
+    SubmissionPage { submissions, next, total }
+}
+
+/// Where the submission of a row with its `value` and `id` stands in a list.
+fn place_of(row: &Row, key: SubmissionKey) -> Result<Place, sqlx::Error> {
     let value = match key {
         SubmissionKey::CreateTime | SubmissionKey::UpdateTime | SubmissionKey::FileSize => {
             KeyValue::Number(row.number("value")?)

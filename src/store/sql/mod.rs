@@ -45,7 +45,7 @@ impl SqlStore {
     fn read_all<T>(
         &self,
         rows: &[Row],
-        read: fn(&Row) -> Result<T, sqlx::Error>,
+        read: impl Fn(&Row) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
         self.read(rows.iter().map(read).collect())
     }

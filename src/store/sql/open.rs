@@ -206,14 +206,18 @@ fn migrator(engine: Engine) -> Migrator {
             ]
         };
     }
-    let steps = match engine {
-        Engine::Sqlite => steps!("sqlite"),
-        Engine::Postgres => steps!("postgres"),
+    let mut steps = match engine {
+        Engine::Sqlite => steps!("sqlite").to_vec(),
+        Engine::Postgres => steps!("postgres").to_vec(),
     };
-    let migrations = steps.map(|(version, description, sql)| {
+    if engine == Engine::Sqlite {
+        // PostgreSQL has had this beside its texts since the step before.
+        steps.push((10, "listed", include_str!("../migrations/sqlite/0010_listed.sql")));
+    }
+    let migrations = steps.into_iter().map(|(version, description, sql)| {
         Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
-    Migrator::with_migrations(migrations.into())
+    Migrator::with_migrations(migrations.collect())
 }
 
 /// Makes an empty file for its owner alone, and its folder; the files beside it get the same mode from SQLite.

@@ -6,7 +6,7 @@ use crate::decision::{BundleKind, Severity, SubmissionStatus, VerdictKind};
 use crate::store::sql::Statement;
 use crate::store::sql::database::Engine;
 use crate::store::sql::incidents::{incident_count, incident_list, stats_statement};
-use crate::store::sql::lists::Searched;
+use crate::store::sql::lists::{Among, hits_statement};
 use crate::store::{
     ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, KeyValue, Place, RuleCount, RuleCountStore,
     StatsQuery, SubmissionFilter, SubmissionKey, SubmissionQuery,
@@ -15,7 +15,6 @@ use crate::store::{
 on_both!(
     every_page_of_submissions_is_read_from_an_index,
     every_page_of_incidents_is_read_from_an_index,
-    a_search_reads_no_rows_of_submissions,
     counts_of_rules_add_up_and_are_forgotten,
 );
 
@@ -92,14 +91,12 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
                 };
                 let about = format!("{about} by {name}");
                 let bounded = SubmissionQuery { count_max: Some(1_000), ..query.clone() };
-                let few = Searched::Few(vec!["one".into(), "two".into()]);
-                for searched in [&Searched::Many, &few] {
-                    for query in [&query, &bounded] {
-                        let counting = store.submission_count(query, searched);
-                        assert_indexed(engine, &about, &plan(&store, &counting).await);
-                    }
+                for query in [&query, &bounded] {
+                    let counting = store.submission_count(query);
+                    assert_indexed(engine, &about, &plan(&store, &counting).await);
                 }
-                let listing = store.submission_list(&query, &few, None);
+                let few = ["one".to_owned(), "two".to_owned()];
+                let listing = store.submission_list(&query, Some(&few), None);
                 assert_indexed(engine, &about, &plan(&store, &listing).await);
                 let at = match key {
                     SubmissionKey::CreateTime | SubmissionKey::UpdateTime | SubmissionKey::FileSize => {
@@ -110,7 +107,7 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
                 let place = Place { value: at, id: "m".into() };
                 let later = SubmissionQuery { after: Some(place.clone()), ..query.clone() };
                 for (query, until) in [(&query, None), (&query, Some(&place)), (&later, Some(&place))] {
-                    let told = plan(&store, &store.submission_list(query, &Searched::Many, until)).await;
+                    let told = plan(&store, &store.submission_list(query, None, until)).await;
                     assert_indexed(engine, &about, &told);
                     assert_in_order(&about, &told);
                     // Where those of one verdict stand in the order of the list, no others are walked through.
@@ -124,44 +121,62 @@ async fn every_page_of_submissions_is_read_from_an_index(place: TestPlace) {
                 if engine == Engine::Sqlite {
                     assert!(told.contains("COVERING INDEX"), "{about}: {told}");
                 }
-                let far = plan(&store, &store.far_statement(&later)).await;
-                let passing = plan(&store, &store.passing_statement(&query, 1_000)).await;
                 let is_text = !filter.text.is_empty();
-                match engine {
-                    Engine::Sqlite => {
-                        assert!(far.contains("COVERING INDEX submission_searched"), "{about}: {far}");
-                        assert!(
-                            !is_text || passing.contains("COVERING INDEX submission_searched"),
-                            "{about}"
-                        );
-                        assert_indexed(engine, &about, &passing);
+                let mut among = vec![Among::All];
+                if is_text && engine == Engine::Sqlite {
+                    among.push(Among::Hits(100));
+                }
+                for among in among {
+                    let far = plan(&store, &store.far_statement(&later, among)).await;
+                    let passing = plan(&store, &store.passing_statement(&query, among, 1_000)).await;
+                    for told in [far, passing] {
+                        assert_listed_alone(engine, &format!("{about}, {among:?}"), is_text, &told);
                     }
-                    Engine::Postgres => {
-                        assert!(far.contains("submission_text") && !far.contains("on submission "), "{far}");
-                        if is_text {
-                            assert!(!passing.contains("on submission "), "{about}: {passing}");
-                        } else {
-                            assert_indexed(engine, &about, &passing);
-                        }
-                    }
+                }
+                if !is_text {
+                    let counted = store.passing_statement(&query, Among::Counted, 1_000);
+                    assert_indexed(engine, &about, &plan(&store, &counted).await);
                 }
             }
         }
     }
 }
 
-/// A search reads an index of groups of characters where there is one, and else no more than the texts.
-async fn a_search_reads_no_rows_of_submissions(place: TestPlace) {
-    let store = place.open().await;
-    for text in ["o", "one", "one of many"] {
-        let told = plan(&store, &store.search_statement(text, 1_000)).await;
-        match store.database.engine() {
-            Engine::Sqlite if text.len() < 3 => assert_eq!(told, "SCAN t"),
-            Engine::Sqlite => assert!(told.contains("submission_trigram VIRTUAL TABLE INDEX"), "{told}"),
-            Engine::Postgres => assert!(told.contains("submission_text"), "{told}"),
+/// Refuses a plan that reads rows of submissions, where all that is looked at stands apart from them.
+fn assert_listed_alone(engine: Engine, about: &str, is_text: bool, plan: &str) {
+    match engine {
+        Engine::Sqlite => {
+            assert!(plan.contains("SEARCH s USING PRIMARY KEY (tenant=?"), "{about}: {plan}");
+            let is_by_number = plan.contains("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)")
+                || plan.contains("USING PRIMARY KEY (tenant=? AND number=?)");
+            assert!(!is_text || is_by_number, "{about}: {plan}");
+            let is_known = |line: &str| {
+                [
+                    "SEARCH s ",
+                    "SEARCH t ",
+                    "SCAN submission_trigram VIRTUAL TABLE INDEX",
+                    "CO-ROUTINE h",
+                    "SCAN h",
+                ]
+                .iter()
+                .any(|known| line.starts_with(known))
+                    || line == "USE TEMP B-TREE FOR ORDER BY"
+            };
+            assert!(plan.lines().all(is_known), "{about}: {plan}");
         }
-        assert!(!told.contains("on submission "), "{told}");
+        Engine::Postgres => {
+            assert!(plan.contains("submission_text") && !plan.contains("on submission "), "{about}: {plan}");
+        }
     }
+}
+
+/// Whether few have a text is asked of the index of groups of characters alone.
+#[tokio::test]
+async fn hits_of_a_text_are_counted_in_its_index() {
+    let store = TestPlace::sqlite().open().await;
+    let told = plan(&store, &hits_statement("one of many", 1_000)).await;
+    assert_eq!(told.lines().filter(|line| line.contains("SCAN")).count(), 2, "{told}");
+    assert!(told.contains("SCAN submission_trigram VIRTUAL TABLE INDEX"), "{told}");
 }
 
 async fn every_page_of_incidents_is_read_from_an_index(place: TestPlace) {

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::store::sql::Statement;
+use crate::store::sql::database::Engine;
 use crate::store::sql::lists::Reach;
-use crate::store::sql::rows::{ENTITY, SUBMISSION};
+use crate::store::sql::rows::{ENTITY, SUBMISSION, folded};
 use crate::store::{
     ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
     SEARCHED_MAX, SubmissionFilter, SubmissionKey, SubmissionQuery,
@@ -15,13 +16,24 @@ on_both!(
     a_search_finds_the_same_among_few_and_among_many,
     hits_of_a_text_that_many_have_are_counted_to_a_limit,
     a_page_is_the_same_whichever_way_it_is_found,
+    a_page_is_what_comparing_one_by_one_finds,
     who_is_archived_stands_beside_each_submission,
+    what_is_listed_is_what_the_rows_say,
     a_submission_is_found_by_its_new_name_only,
     a_submission_is_listed_with_its_entity_as_it_stands,
     pages_of_submissions_join_to_the_list_in_every_order,
     each_filter_passes_the_entities_it_says,
     pages_of_entities_join_to_the_list_in_every_order,
 );
+
+/// How far each way goes: so that each is gone, and each ends early.
+const REACHES: [Reach; 5] = [
+    Reach { few: 0, walk: 1, hits: 0 },
+    Reach { few: 0, walk: 1, hits: 100 },
+    Reach { few: 2, walk: 3, hits: 4 },
+    Reach { few: 5, walk: 12, hits: 8 },
+    Reach { few: 9, walk: 5, hits: 100 },
+];
 
 fn query(filter: SubmissionFilter) -> SubmissionQuery {
     SubmissionQuery {
@@ -306,15 +318,14 @@ async fn a_page_is_the_same_whichever_way_it_is_found(place: TestPlace) {
                 for is_descending in [false, true] {
                     let whole = SubmissionQuery { key, is_descending, ..query(filter.clone()) };
                     let wanted = store.submissions(whole.clone()).await.expect("read");
-                    for (few, walk) in [(0, 1), (2, 3), (5, 12)] {
+                    for reach in REACHES {
                         let (mut found, mut after) = (Vec::new(), None);
                         loop {
                             let part = SubmissionQuery { limit: 4, after, ..whole.clone() };
-                            let page =
-                                store.submissions_within(part, Reach { few, walk }).await.expect("read");
+                            let page = store.submissions_within(part, reach).await.expect("read");
                             let counted = match filter.text.is_empty() {
                                 true => wanted.total,
-                                false => page.total.max(wanted.total.min(few as u64 + 1)),
+                                false => page.total.max(wanted.total.min(reach.few as u64 + 1)),
                             };
                             assert_eq!(page.total, counted, "{filter:?}");
                             assert!(page.total <= wanted.total, "{filter:?}");
@@ -324,11 +335,150 @@ async fn a_page_is_the_same_whichever_way_it_is_found(place: TestPlace) {
                                 break;
                             }
                         }
-                        assert_eq!(ids(&found), ids(&wanted.submissions), "{filter:?} {key:?} {few} {walk}");
+                        assert_eq!(ids(&found), ids(&wanted.submissions), "{filter:?} {key:?} {reach:?}");
                     }
                 }
             }
         }
+    }
+}
+
+/// Whether a filter passes a submission, by the words of the filter.
+fn passes(filter: &SubmissionFilter, one: &StoredSubmission, is_archived: bool) -> bool {
+    let texts = [&one.id, &one.name, &one.version_text, &one.description, &one.submitter];
+    one.tenant.is_empty()
+        && filter.viewer.as_ref().is_none_or(|viewer| *viewer == one.submitter)
+        && match filter.statuses.as_slice() {
+            [] => one.status != SubmissionStatus::Deleted,
+            statuses => statuses.contains(&one.status),
+        }
+        && (filter.kinds.is_empty() || filter.kinds.contains(&one.kind))
+        && (filter.submitter.is_empty() || filter.submitter == one.submitter)
+        && match filter.archived {
+            ArchivedFilter::Exclude => !is_archived,
+            ArchivedFilter::Only => is_archived,
+            ArchivedFilter::Include => true,
+        }
+        && (filter.entity_id.is_empty() || filter.entity_id == one.entity_id)
+        && texts.into_iter().any(|text| folded(text).contains(&folded(&filter.text)))
+        && filter.start.is_none_or(|start| one.created >= start)
+        && filter.end.is_none_or(|end| one.created < end)
+}
+
+fn key_of(one: &StoredSubmission, key: SubmissionKey) -> (i64, String) {
+    match key {
+        SubmissionKey::CreateTime => (one.created.as_microsecond(), String::new()),
+        SubmissionKey::UpdateTime => (one.updated.as_microsecond(), String::new()),
+        SubmissionKey::FileSize => (one.file_size as i64, String::new()),
+        SubmissionKey::Name => (0, one.name.clone()),
+        SubmissionKey::Submitter => (0, one.submitter.clone()),
+        SubmissionKey::Kind => (0, one.kind.as_str().to_owned()),
+        SubmissionKey::Status => (0, one.status.as_str().to_owned()),
+    }
+}
+
+/// Questions of all sorts, each asked to the last page, against the same answered without a database.
+async fn a_page_is_what_comparing_one_by_one_finds(place: TestPlace) {
+    use SubmissionStatus::{Approved, BlockedInline, BlockedLlm, Deleted, PendingLlm};
+    let store = place.open().await;
+    let mut seed = 41_u64;
+    // The numbers that follow each other by Knuth's multiplier: spread, and the same in every run.
+    let mut pick = |count: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % count
+    };
+    let statuses = [Approved, Approved, BlockedInline, BlockedLlm, PendingLlm, Deleted];
+    let names = ["bad", "fine", "Fine é", "Ärger 日本語", "日本", "e-4", "ｆｉｎｅ", "x"];
+    let mut all = Vec::new();
+    for n in 0..70_i64 {
+        let id = format!("s{:02}", n * 37 % 70);
+        let one = StoredSubmission {
+            name: format!("{}-{}", names[pick(names.len())], pick(12)),
+            description: ["of a part", "für Größen", "of \"each\" 100% part", ""][pick(4)].into(),
+            submitter: ["ada", "bob", "Zoë"][pick(3)].into(),
+            kind: BundleKind::ALL[pick(3)],
+            created: at(pick(9) as i64),
+            updated: at(20 + pick(9) as i64),
+            file_size: pick(4) as u64,
+            tenant: if n % 13 == 12 { "acme".into() } else { String::new() },
+            ..submission(&id, statuses[pick(statuses.len())])
+        };
+        accept(&store, one.clone()).await;
+        let is_archived = one.status == Approved && one.tenant.is_empty() && pick(2) == 0;
+        if is_archived {
+            publish(&store, &id, Visibility::Archived).await;
+        }
+        all.push((one, is_archived));
+    }
+    // Some change, and are found as they are now.
+    for (one, _) in all.iter_mut().filter(|(one, _)| one.tenant.is_empty() && one.status == PendingLlm) {
+        let before = get(&store, &one.id).await;
+        let (expect, name) = (before.version, format!("{} anew", before.name));
+        let changed = StoredSubmission { name, status: BlockedLlm, updated: at(40), ..before };
+        assert!(store.apply(change(changed.clone(), expect)).await.expect("applied"));
+        *one = changed;
+    }
+    let texts = [
+        "",
+        "fine",
+        "FINE",
+        "e",
+        "é",
+        "-1",
+        "本",
+        "日本",
+        "日本語",
+        "ärger",
+        "größe",
+        "of a part",
+        "\" 100%",
+        "4-",
+        "ad",
+        "zoë",
+        "anew",
+        "nothing",
+        "s1",
+    ];
+    for asked in 0..500 {
+        let base = SubmissionFilter { text: texts[pick(texts.len())].into(), ..SubmissionFilter::default() };
+        let mut filter = match pick(8) {
+            0 => SubmissionFilter { statuses: vec![Approved], ..base },
+            1 => SubmissionFilter { statuses: vec![BlockedLlm, Deleted], ..base },
+            2 => SubmissionFilter { kinds: vec![BundleKind::Plugin], ..base },
+            3 => SubmissionFilter { submitter: "bob".into(), ..base },
+            4 => SubmissionFilter { viewer: Some("Zoë".into()), ..base },
+            5 => SubmissionFilter { start: Some(at(2)), end: Some(at(6)), ..base },
+            6 => SubmissionFilter { entity_id: "e-s07".into(), ..base },
+            _ => base,
+        };
+        filter.archived = [ArchivedFilter::Exclude, ArchivedFilter::Only, ArchivedFilter::Include][pick(3)];
+        let (_, key) = SubmissionKey::ALL[pick(SubmissionKey::ALL.len())];
+        let (is_descending, reach, limit) =
+            (pick(2) == 0, REACHES[pick(REACHES.len())], [1, 4, 7, 200][pick(4)]);
+        let about = format!("{asked}: {filter:?} {key:?} {is_descending} {reach:?} {limit}");
+        let passing = all.iter().filter(|(one, is_archived)| passes(&filter, one, *is_archived));
+        let mut wanted: Vec<_> = passing.map(|(one, _)| (key_of(one, key), one.id.clone())).collect();
+        wanted.sort_unstable();
+        if is_descending {
+            wanted.reverse();
+        }
+        let wanted: Vec<String> = wanted.into_iter().map(|(_, id)| id).collect();
+        let whole = SubmissionQuery { key, is_descending, limit, ..query(filter.clone()) };
+        let (mut found, mut after, mut rest) = (Vec::new(), None, wanted.len());
+        loop {
+            let part = SubmissionQuery { after, ..whole.clone() };
+            let page = store.submissions_within(part, reach).await.expect("read");
+            let counted = if filter.text.is_empty() { wanted.len() } else { wanted.len().min(reach.few + 1) };
+            assert_eq!(page.total, counted as u64, "{about}");
+            assert_eq!(page.submissions.len(), rest.min(limit), "{about}");
+            rest -= page.submissions.len();
+            found.extend(page.submissions.into_iter().map(|one| one.submission.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, wanted, "{about}");
     }
 }
 
@@ -367,6 +517,65 @@ async fn who_is_archived_stands_beside_each_submission(place: TestPlace) {
     );
     store.database.write_one(Statement::new(copy)).await.expect("written");
     assert_eq!(archived().await, ["m1", "n1"]);
+}
+
+/// What lists are filtered and ordered by stands apart from the rows, and says the same after every change.
+async fn what_is_listed_is_what_the_rows_say(place: TestPlace) {
+    let store = place.open().await;
+    let columns =
+        "tenant, is_archived, status, kind, submitter, name, create_time_us, update_time_us, file_size";
+    let listed = match store.database.engine() {
+        Engine::Sqlite => "submission_listed",
+        Engine::Postgres => "submission_text",
+    };
+    let agree = || async {
+        let same: Vec<String> =
+            columns.split(", ").map(|column| format!("s.{column} = l.{column}")).collect();
+        let counts = format!(
+            "SELECT (SELECT COUNT(*) FROM submission) AS rows_kept, (SELECT COUNT(*) FROM {listed}) AS listed, \
+             (SELECT COUNT(*) FROM submission s JOIN {listed} l ON l.id = s.id WHERE {}) AS same",
+            same.join(" AND ")
+        );
+        let row = store.database.row(Statement::new(counts)).await.expect("read").expect("a row");
+        let number = |column| row.number(column).expect("a number");
+        assert_eq!((number("listed"), number("same")), (number("rows_kept"), number("rows_kept")));
+        number("rows_kept")
+    };
+    assert_eq!(agree().await, 0);
+    accept(&store, submission("s1", SubmissionStatus::PendingLlm)).await;
+    accept(
+        &store,
+        StoredSubmission { tenant: "acme".into(), ..submission("s2", SubmissionStatus::Approved) },
+    )
+    .await;
+    assert_eq!(agree().await, 2);
+    let before = get(&store, "s1").await;
+    let expect = before.version;
+    let changed = StoredSubmission {
+        status: SubmissionStatus::Approved,
+        name: "another".into(),
+        submitter: "bob".into(),
+        kind: BundleKind::Agent,
+        updated: at(7),
+        file_size: before.file_size + 1,
+        ..before
+    };
+    assert!(store.apply(change(changed, expect)).await.expect("applied"));
+    agree().await;
+    publish(&store, "s1", Visibility::Archived).await;
+    agree().await;
+    // Of an entity that is archived already.
+    add_copies(&store, "s1", "n", 3).await;
+    assert_eq!(agree().await, 5);
+    let archived = format!("SELECT COUNT(*) AS archived FROM {listed} WHERE is_archived = 1");
+    let row = store.database.row(Statement::new(archived)).await.expect("read").expect("a row");
+    assert_eq!(row.number("archived").expect("a number"), 4);
+    publish(&store, "s1", Visibility::Hidden).await;
+    agree().await;
+    // What nobody changes by the service, but by hand.
+    let by_hand = "UPDATE submission SET tenant = 'beta', create_time_us = 3 WHERE id = 's2'";
+    store.database.write_one(Statement::new(by_hand)).await.expect("written");
+    agree().await;
 }
 
 async fn a_submission_is_found_by_its_new_name_only(place: TestPlace) {
