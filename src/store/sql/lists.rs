@@ -67,12 +67,14 @@ pub(super) struct Reach {
     pub(super) hits: usize,
 }
 
-/// What a search found.
-struct Searched {
-    /// Where each that passes the filter stands in the list, in no order; up to one more than the reach says.
-    places: Vec<Place>,
-    /// Among which others are found, if that is known: the index of groups of characters is asked only where it must be.
-    among: Option<Among>,
+/// What is known of a search before the rows are walked through.
+enum Searched {
+    /// So few pass the filter; where each stands in the list, in no order.
+    Few(Vec<Place>),
+    /// More pass it.
+    Many,
+    /// It would take reading all of them to tell.
+    Unknown,
 }
 
 impl SqlStore {
@@ -95,43 +97,61 @@ impl SqlStore {
         // One transaction, so that the total is that of the moment of the rows.
         let mut read = self.database.read().await?;
         let is_text = !query.filter.text.is_empty();
-        let mut among = None;
-        let total = if is_text {
-            // A text that stands in many is not counted to its end: that would read all of them.
-            let found = self.searched(&mut read, &query, reach).await?;
-            let counted = found.places.len() as u64;
-            let total = query.count_max.map_or(counted, |most| counted.min(most.saturating_add(1)));
-            if found.places.len() <= reach.few {
-                return self.page_of_few(&mut read, &query, found.places, total).await;
-            }
-            among = found.among;
-            total
-        } else {
-            count(read.number(self.submission_count(&query), "total").await?)
+        // A text that stands in many is not counted to its end: that would read all of them.
+        let many = |found: u64| {
+            let most = query.count_max.map_or(reach.few as u64, |most| most.min(reach.few as u64));
+            found.min(most.saturating_add(1))
         };
-        if total == 0 {
-            return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
+        let mut total = None;
+        let mut among = None;
+        if is_text {
+            match self.searched(&mut read, &query, reach).await? {
+                Searched::Few(found) => {
+                    let total = many(found.len() as u64);
+                    return self.page_of_few(&mut read, &query, found, total).await;
+                }
+                Searched::Many => total = Some(many(u64::MAX)),
+                Searched::Unknown => among = Some(Among::All),
+            }
+        } else {
+            let counted = count(read.number(self.submission_count(&query), "total").await?);
+            if counted == 0 {
+                return Ok(SubmissionPage { submissions: Vec::new(), next: None, total: 0 });
+            }
+            total = Some(counted);
         }
         let end = read.row(self.walk_end_statement(&query, reach.walk)).await?;
         let end = self.read(end.map(|row| place_of(&row, query.key)).transpose())?;
         // A total of which no more was counted tells nothing.
-        let is_counted = !is_text && query.count_max.is_none_or(|most| total <= most);
-        if end.is_some() && is_counted && total <= reach.few as u64 {
+        let few = total.filter(|total| !is_text && query.count_max.is_none_or(|most| *total <= most));
+        if let Some(total) = few.filter(|total| end.is_some() && *total <= reach.few as u64) {
             let found = self.passing(&mut read, &query, Among::Counted, reach.few).await?;
             return self.page_of_few(&mut read, &query, found, total).await;
         }
         let listing = self.submission_list(&query, None, end.as_ref());
-        let mut submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
-        if end.is_some() && submissions.len() <= query.limit {
-            let among = match among {
-                Some(among) => among,
-                None => self.among(&mut read, &query, reach).await?,
+        let submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
+        if end.is_none() || submissions.len() > query.limit {
+            let total = match total {
+                Some(total) => total,
+                None => many(count(
+                    read.number(self.passing_count(&query, Among::All, reach.few), "total").await?,
+                )),
             };
-            let rows = read.rows(self.far_statement(&query, among)).await?;
-            let ids = self.read_all(&rows, |row| row.text("id"))?;
-            let listing = self.submission_list(&query, Some(&ids), None);
-            submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
+            return Ok(page(submissions, &query, total));
         }
+        let among = match among {
+            Some(among) => among,
+            None => self.among(&mut read, &query, reach).await?,
+        };
+        let rows = read.rows(self.far_statement(&query, among, total.is_none())).await?;
+        let ids = self.read_all(&rows, |row| row.text_or_none("id"))?;
+        let total = match (total, rows.first()) {
+            (Some(total), _) => total,
+            (None, Some(row)) => many(count(self.read(row.number("total"))?)),
+            (None, None) => 0,
+        };
+        let ids: Vec<String> = ids.into_iter().flatten().collect();
+        let submissions = self.of_ids(&mut read, &query, &ids).await?;
         Ok(page(submissions, &query, total))
     }
 
@@ -153,37 +173,50 @@ impl SqlStore {
         found.sort_unstable_by(order);
         // One more tells whether there is a next page.
         found.truncate(query.limit.saturating_add(1));
-        if found.is_empty() {
-            return Ok(SubmissionPage { submissions: Vec::new(), next: None, total });
-        }
         let ids: Vec<String> = found.into_iter().map(|place| place.id).collect();
-        let listing = self.submission_list(query, Some(&ids), None);
-        let submissions = self.read_all(&read.rows(listing).await?, listed_submission)?;
-        Ok(page(submissions, query, total))
+        Ok(page(self.of_ids(read, query, &ids).await?, query, total))
     }
 
-    /// Those with a text that pass the filter, up to one more than are few.
+    /// These in the order of the list.
+    async fn of_ids(
+        &self,
+        read: &mut Transaction<'_>,
+        query: &SubmissionQuery,
+        ids: &[String],
+    ) -> Result<Vec<ListedSubmission>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let listing = self.submission_list(query, Some(ids), None);
+        self.read_all(&read.rows(listing).await?, listed_submission)
+    }
+
+    /// Those with a text that pass the filter, if they are few.
     async fn searched(
         &self,
         read: &mut Transaction<'_>,
         query: &SubmissionQuery,
         reach: Reach,
     ) -> Result<Searched, StoreError> {
-        let Some(most) = self.hits_max(query, reach) else {
-            let places = self.passing(read, query, Among::All, reach.few).await?;
-            return Ok(Searched { places, among: Some(Among::All) });
+        let among = match self.hits_max(query, reach) {
+            Some(most) => Among::Hits(most),
+            // Without an index to ask, all texts are read once: when it is known that the walk does not fill the page.
+            None if self.database.engine() == Engine::Sqlite && !is_of_key(&query.filter) => {
+                return Ok(Searched::Unknown);
+            }
+            None => Among::All,
         };
-        let places = self.passing(read, query, Among::Hits(most), reach.few).await?;
-        if places.len() > reach.few {
-            return Ok(Searched { places, among: None });
+        let found = self.passing(read, query, among, reach.few).await?;
+        if found.len() > reach.few {
+            return Ok(Searched::Many);
         }
-        let among = self.among(read, query, reach).await?;
-        let places = match among {
-            // These were all.
-            Among::Hits(_) => places,
-            _ => self.passing(read, query, among, reach.few).await?,
-        };
-        Ok(Searched { places, among: Some(among) })
+        if let Among::Hits(_) = among
+            && let Among::All = self.among(read, query, reach).await?
+        {
+            // There are hits that were not looked at.
+            return Ok(Searched::Unknown);
+        }
+        Ok(Searched::Few(found))
     }
 
     /// Where all stand that pass the filter, up to one more than `most`.
@@ -226,16 +259,44 @@ impl SqlStore {
         select
     }
 
-    /// Ids of one page of submissions, found among all that can pass.
-    pub(super) fn far_statement(&self, query: &SubmissionQuery, among: Among) -> Statement {
-        let mut select = Statement::new("SELECT s.id AS id FROM ");
-        self.push_among(&mut select, query, among);
+    /// How many submissions with a text pass the filter, counted to one more than `most`.
+    pub(super) fn passing_count(&self, query: &SubmissionQuery, among: Among, most: usize) -> Statement {
+        let mut counting = Statement::new("SELECT COUNT(*) AS total FROM (SELECT 1 AS one FROM ");
+        self.push_among(&mut counting, query, among);
+        counting.push(" LIMIT ").push_value(as_number(most as u64 + 1)).push(") found");
+        counting
+    }
+
+    /// Ids of one page of submissions, found among all that can pass. Where it is to tell the total of all pages as well,
+    /// each row has that, and one row without an id stands for an empty page.
+    pub(super) fn far_statement(
+        &self,
+        query: &SubmissionQuery,
+        among: Among,
+        is_counting: bool,
+    ) -> Statement {
+        let key = submission_column(query.key);
         // Of an expression no index knows the order, so none is walked through.
-        let column = sorted(submission_column(query.key));
-        if let Some(Place { value, id }) = &query.after {
-            select.push_after(&column, "s.id", query.is_descending, value, id);
+        let (mut select, column, id, end) = if is_counting {
+            let mut select = Statement::new(format!(
+                "WITH found AS MATERIALIZED (SELECT {key} AS value, s.id AS id FROM "
+            ));
+            self.push_among(&mut select, query, among);
+            select.push(
+                ") SELECT c.total AS total, p.id AS id FROM (SELECT COUNT(*) AS total FROM found) c \
+                 LEFT JOIN (SELECT f.id AS id FROM found f WHERE 1 = 1",
+            );
+            (select, "f.value".to_owned(), "f.id", ") p ON 1 = 1")
+        } else {
+            let mut select = Statement::new("SELECT s.id AS id FROM ");
+            self.push_among(&mut select, query, among);
+            (select, sorted(key), "s.id", "")
+        };
+        if let Some(Place { value, id: after }) = &query.after {
+            select.push_after(&column, id, query.is_descending, value, after);
         }
-        select.push_order(&column, "s.id", query.is_descending, query.limit);
+        select.push_order(&column, id, query.is_descending, query.limit);
+        select.push(end);
         select
     }
 
