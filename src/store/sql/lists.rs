@@ -13,7 +13,9 @@ use crate::store::{
     SubmissionQuery,
 };
 
-const ENTITIES: &str =
+const ENTITIES: &str = "FROM entity e";
+/// Each beside its live submission.
+const ENTITIES_WITH_LIVE: &str =
     "FROM entity e LEFT JOIN submission l ON l.id = e.live_submission_id AND l.tenant = e.tenant";
 
 /// Submissions whose rows are fetched at once.
@@ -200,8 +202,8 @@ impl SqlStore {
     ) -> Result<Searched, StoreError> {
         let among = match self.hits_max(query, reach) {
             Some(most) => Among::Hits(most),
-            // Without an index to ask, all texts are read once: when it is known that the walk does not fill the page.
-            None if self.database.engine() == Engine::Sqlite && !is_of_key(&query.filter) => {
+            // No index knows such a text: all are read, and no more than once. Many have it, so the walk comes first.
+            None if groups(&query.filter.text) == 0 && !is_of_key(&query.filter) => {
                 return Ok(Searched::Unknown);
             }
             None => Among::All,
@@ -245,7 +247,7 @@ impl SqlStore {
 
     /// How many hits the index of groups of characters is asked for; `None` if it cannot tell any.
     fn hits_max(&self, query: &SubmissionQuery, reach: Reach) -> Option<usize> {
-        let groups = (folded(&query.filter.text).chars().count() + 1).checked_sub(TRIGRAM_CHARS)?;
+        let groups = groups(&query.filter.text);
         let is_asked = self.database.engine() == Engine::Sqlite && groups > 0 && !is_of_key(&query.filter);
         is_asked.then(|| reach.hits.saturating_mul(TRIGRAMS_PER_ROW + 1) / (TRIGRAMS_PER_ROW + groups))
     }
@@ -499,10 +501,13 @@ impl SqlStore {
 
     pub(super) async fn entities_now(&self, query: EntityQuery) -> Result<EntityPage, StoreError> {
         let mut read = self.database.read().await?;
-        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total {ENTITIES}"));
+        // Another row is looked up for each one only where that is asked for.
+        let counted = if query.filter.text.is_empty() { ENTITIES } else { ENTITIES_WITH_LIVE };
+        let listed = if query.key == EntityKey::FileSize { ENTITIES_WITH_LIVE } else { counted };
+        let mut counting = Statement::new(format!("SELECT COUNT(*) AS total {counted}"));
         self.push_entity_filter(&mut counting, &query);
         let total = count(read.number(counting, "total").await?);
-        let mut listing = Statement::new(format!("SELECT {} {ENTITIES}", of_table("e", ENTITY)));
+        let mut listing = Statement::new(format!("SELECT {} {listed}", of_table("e", ENTITY)));
         self.push_entity_filter(&mut listing, &query);
         let column = entity_column(query.key);
         if let Some(Place { value, id }) = &query.after {
@@ -593,6 +598,11 @@ fn only_status(query: &SubmissionQuery) -> Option<SubmissionStatus> {
 /// Whether a filter asks for what few have, and what has an index of its own.
 fn is_of_key(filter: &SubmissionFilter) -> bool {
     !filter.entity_id.is_empty() || !filter.bundle_sha256.is_empty()
+}
+
+/// How many groups of three characters a text has, by which an index finds it.
+fn groups(text: &str) -> usize {
+    (folded(text).chars().count() + 1).saturating_sub(TRIGRAM_CHARS)
 }
 
 /// Adds a search for the numbers of the first texts that hold a text of at least three characters.
