@@ -23,7 +23,7 @@ const FILLER_MAX: usize = 9;
 /// Longest text that one phrase may take, in bytes.
 const BYTES_MAX: usize = 200;
 /// Most words before an anchor at which a phrase may begin.
-const BEFORE_MAX: usize = 4;
+const BEFORE_MAX: usize = 7;
 /// Most words before an anchor that is chosen here. Words that hold marks count as several on the way back.
 const REACH_MAX: usize = 3;
 /// Length from which a literal is rare enough.
