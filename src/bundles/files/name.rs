@@ -252,6 +252,9 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
     if is_profile.contains(&lower.as_str()) || path.contains(".git/hooks/") || path.contains(".husky/") {
         return Syntax::Shell;
     }
+    if is_git_settings(path, &lower) {
+        return Syntax::Config;
+    }
     if SCRIPTS.contains(&extension) {
         return Syntax::Script(Script::Other);
     }
@@ -263,6 +266,13 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         | "prompt" | "tmpl" | "j2" | "jinja" | "hbs" | "mustache" | "example" | "template" => Syntax::Prose,
         _ => Syntax::Data,
     }
+}
+
+/// Whether a file without an extension holds settings of git, by the folder that it lies in.
+fn is_git_settings(path: &str, name: &str) -> bool {
+    let folders = path.split('/').rev().skip(1).map(str::to_ascii_lowercase);
+    matches!(name, "config" | "config.worktree")
+        && folders.into_iter().any(|folder| folder == "git" || folder.ends_with(".git"))
 }
 
 /// Extensions that promise something to look at.
@@ -359,6 +369,9 @@ mod tests {
             ("Jenkinsfile", "pipeline {\n", Syntax::Script(Script::Other)),
             ("ops/Procfile", "web: node a.js\n", Syntax::Script(Script::Other)),
             (".vimrc", "set nu\n", Syntax::Script(Script::Other)),
+            ("x/.git/config", "[core]\n", Syntax::Config),
+            ("x/.GIT/modules/a/config", "[core]\n", Syntax::Config),
+            ("x/config", "[core]\n", Syntax::Prose),
         ] {
             assert_eq!(syntax_of(path, head), wanted, "{path} {head}");
         }

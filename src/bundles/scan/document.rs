@@ -89,7 +89,7 @@ impl Block {
             }
             "json" | "jsonc" | "json5" => Self::Json,
             "yaml" | "yml" => Self::Yaml,
-            "toml" => Self::Toml,
+            "toml" | "ini" | "gitconfig" | "cfg" | "conf" | "properties" => Self::Toml,
             "powershell" | "ps1" | "pwsh" | "cmd" | "bat" | "batch" | "ruby" | "rb" | "perl" | "php"
             | "lua" | "go" | "golang" | "rust" | "applescript" | "vbscript" | "csharp" | "cs" | "java"
             | "c" | "cpp" => Self::Script,

@@ -5,6 +5,7 @@ mod code;
 mod config;
 mod context;
 mod document;
+mod git;
 mod hidden;
 mod listed;
 mod literal;
@@ -18,6 +19,7 @@ mod role;
 mod run;
 mod server;
 mod shell;
+mod told;
 mod unit;
 mod unseen;
 mod windows;
@@ -275,14 +277,19 @@ impl Scan<'_, '_> {
         if self.syntax.surface() == "script" {
             config::hook_script(self);
         }
+        if !matches!(self.syntax, Syntax::Markdown | Syntax::Prose) {
+            told::scan(self);
+        }
         match self.syntax {
             Syntax::Markdown => document::markdown(self),
             Syntax::Prose => {
+                git::settings(self);
                 document::prose(self);
                 page::scripts(self);
                 code::unnamed(self);
             }
             Syntax::Shell => {
+                git::active_hook(self);
                 self.engine("shell");
                 shell::script(self, self.text, 1, shell::Place::Script);
             }
@@ -314,6 +321,7 @@ impl Scan<'_, '_> {
             Syntax::Notebook => notebook::cells(self),
             Syntax::Config => {
                 unit::commands(self);
+                git::settings(self);
                 literal::commands(self);
             }
             Syntax::Script(kind) => {
@@ -326,6 +334,7 @@ impl Scan<'_, '_> {
                 page::scripts(self);
             }
             Syntax::Data => {
+                git::settings(self);
                 literal::commands(self);
                 code::unnamed(self);
             }

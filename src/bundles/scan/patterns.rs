@@ -190,7 +190,7 @@ fn condition_of(rule: &BundleRule) -> Option<&TextCondition> {
     }
 }
 
-impl Scan<'_, '_> {
+impl<'e> Scan<'e, '_> {
     /// Looks for the rules of this file's surface in every view of a piece of its text that begins at `start`.
     /// Answers whether it stopped because the bundle made too much work.
     pub(super) fn patterns(
@@ -232,13 +232,30 @@ impl Scan<'_, '_> {
 
     /// Looks for the rules of a surface in a part of the file that begins at `line`, as it stands.
     pub(super) fn patterns_in_block(&mut self, surface: &str, text: &str, line: u32) {
+        let mut hits = Vec::new();
+        self.patterns_in_text(surface, text, &mut hits);
+        let (mut counted, mut line) = (0, line);
+        for (at, rule) in hits {
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..at]).count() as u32;
+            counted = at;
+            self.add_pattern(rule, line);
+        }
+    }
+
+    /// Looks for the rules of a surface in a text of the file: where each holds, in the order of the text.
+    pub(super) fn patterns_in_text(
+        &mut self,
+        surface: &str,
+        text: &str,
+        hits: &mut Vec<(usize, &'e BundleRule)>,
+    ) {
         if !self.may(Task::Block, text.len()) {
             return;
         }
-        let mut hits = Vec::new();
         let cost_max = self.found.work.looks_left(text.len());
+        let rules = self.engines.rules;
         let cost = self.engines.patterns.find(
-            self.engines.rules,
+            rules,
             (surface, text),
             &|_| true,
             (&mut self.found.memory, cost_max),
@@ -251,20 +268,16 @@ impl Scan<'_, '_> {
         }
         // In the order of the text, so that its lines are counted once.
         hits.sort_by_key(|(at, _)| *at);
-        let (mut counted, mut line) = (0, line);
-        for (at, rule) in hits {
-            line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..at]).count() as u32;
-            counted = at;
-            let severity = if self.is_line_described(line) {
-                rule.severity.min(Severity::Medium)
-            } else {
-                rule.severity
-            };
-            let mut finding = finding(rule, self.path, severity);
-            finding.line = line;
-            finding.snippet = self.lines.show(line);
-            self.found.findings.add(finding);
-        }
+    }
+
+    /// Adds what a rule about text says of a line.
+    pub(super) fn add_pattern(&mut self, rule: &BundleRule, line: u32) {
+        let is_described = self.is_line_described(line);
+        let severity = if is_described { rule.severity.min(Severity::Medium) } else { rule.severity };
+        let mut finding = finding(rule, self.path, severity);
+        finding.line = line;
+        finding.snippet = self.lines.show(line);
+        self.found.findings.add(finding);
     }
 }
 

@@ -181,7 +181,7 @@ fn with_arguments(command: &str, fields: &Map<String, Value>) -> String {
 }
 
 /// Whether a command sends its input to another machine, and whether that machine is spelled out.
-fn sends_input(command: &str) -> Option<bool> {
+pub(in crate::bundles::scan) fn sends_input(command: &str) -> Option<bool> {
     let mut captures = SENDING.create_captures();
     SENDING.captures(command, &mut captures);
     captures.get_match()?;
@@ -196,7 +196,7 @@ fn sends_input(command: &str) -> Option<bool> {
 }
 
 /// Whether a host is this machine or one of a private network.
-pub(super) fn is_near(host: &str) -> bool {
+pub(in crate::bundles::scan) fn is_near(host: &str) -> bool {
     super::environment::is_local(&format!("http://{host}")) || is_private(host)
 }
 

@@ -17,7 +17,7 @@ use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
 use crate::decision::Severity;
-pub(super) use hooks::script as hook_script;
+pub(super) use hooks::{is_near, script as hook_script, sends_input};
 use names::{is_data, is_looked_at};
 pub(super) use read::parse_json;
 use read::{NotJson, commands_of_broken};
