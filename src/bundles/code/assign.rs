@@ -91,6 +91,9 @@ impl Walk<'_> {
         {
             self.record(&format!("{path}.{name}="), &[(None, value.clone())], at, Taint::NONE);
         }
+        if let Key::Name(name) = key {
+            self.shown(name, &value, at);
+        }
         if let Some(changed) = self.changed(base, key, value, false)
             && let Some(node) = node
         {

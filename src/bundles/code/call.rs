@@ -147,6 +147,7 @@ impl Walk<'_> {
             return value;
         }
         let full = format!("*.{name}");
+        self.shown_by(name, arguments, at);
         self.piped(name, base.deep_taint(), arguments, at);
         self.saved(name, base.deep_taint(), arguments, at);
         self.record_method(&full, base, arguments, at);
@@ -247,6 +248,7 @@ impl Walk<'_> {
         {
             return value;
         }
+        self.shown_by(path.rsplit('.').next().unwrap_or_default(), arguments, at);
         self.printing = super::printed::Printed::default();
         self.piped(path, callee.taint, arguments, at);
         self.saved(path, callee.taint, arguments, at);
@@ -257,6 +259,9 @@ impl Walk<'_> {
         if matches!(&**path, "builtins.sorted" | "builtins.iter") {
             self.pass_on(callee.taint, None, arguments, at);
         }
+        if let Some(value) = self.called_program(path, arguments, at) {
+            return value;
+        }
         if let Some(value) = self.looked_up(path, arguments) {
             return value;
         }
@@ -264,8 +269,9 @@ impl Walk<'_> {
             return value;
         }
         let (returns, is_clean) = library::returned(self.context.rules, path);
-        if !path.starts_with("builtins.") && self.context.rules.apis_of(path).next().is_none() {
-            self.blind_function(path, arguments, at);
+        let is_any = path.ends_with(".*");
+        if is_any || !path.starts_with("builtins.") && self.context.rules.apis_of(path).next().is_none() {
+            self.blind_function(if is_any { "" } else { path }, arguments, at);
         }
         self.record(path, arguments, at, callee.taint);
         let printed = std::mem::take(&mut self.printing);

@@ -127,6 +127,11 @@ impl Walk<'_> {
                 if let Some(value) = self.by_class(Some(*operator), &left, &right, node.at) {
                     return value;
                 }
+                if *operator == Operator::Or
+                    && let Some(value) = self.piped_programs(&left, &right, node.at)
+                {
+                    return value;
+                }
                 self.binary(*operator, &left, &right)
             }
             Kind::Not(inner) => {
@@ -167,6 +172,10 @@ impl Walk<'_> {
                 value
             }
             Kind::Await(inner) | Kind::Spread(inner) => self.value(inner, scope),
+            Kind::Entered(inner) => {
+                let value = self.value(inner, scope);
+                self.entered(&value, node.at)
+            }
             Kind::Yield(inner) => {
                 let value = inner.as_ref().map_or_else(Value::default, |inner| self.value(inner, scope));
                 let taint = value.deep_taint();
@@ -190,6 +199,26 @@ impl Walk<'_> {
                     parts.iter().fold(Taint::NONE, |all, part| all | self.value(part, scope).deep_taint());
                 Value::unknown(taint)
             }
+        }
+    }
+
+    /// What entering a context gives: what its class says, what a generator gives first, or the thing itself.
+    fn entered(&mut self, context: &Value, at: u32) -> Value {
+        match &context.shape {
+            Shape::Any(values) => {
+                let values: Vec<_> = values.iter().map(|value| self.entered(value, at)).collect();
+                values.into_iter().reduce(Value::or).unwrap_or_default()
+            }
+            Shape::List(values) => values.first().cloned().unwrap_or_default().with(context.taint),
+            Shape::Object(number) => {
+                let class = self.objects[*number].class;
+                let enter = ["__enter__", "__aenter__"].iter().find_map(|name| self.in_class(class, name, 0));
+                match enter.filter(|_| self.calls < 8) {
+                    Some(enter) => self.call_of(&enter, context, &[], at),
+                    None => context.clone(),
+                }
+            }
+            _ => context.clone(),
         }
     }
 

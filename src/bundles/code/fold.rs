@@ -135,11 +135,21 @@ pub(super) fn percent(format: &str, value: &Value) -> Value {
             None => given.next().unwrap_or_default(),
         };
         let end = rest.find(|c: char| c.is_ascii_alphabetic()).map_or(rest.len(), |end| end + 1);
-        out.push(Value::text(value.piece()).with(value.taint));
+        let is_hex = rest[..end].ends_with(['x', 'X']);
+        let piece = if is_hex { hex_of(&value).unwrap_or_else(|| value.piece()) } else { value.piece() };
+        out.push(Value::text(piece).with(value.taint));
         rest = &rest[end..];
     }
     out.push(Value::text(rest));
     concatenated(&out)
+}
+
+/// A number in hexadecimal digits.
+pub(super) fn hex_of(value: &Value) -> Option<Rc<str>> {
+    let Shape::Bytes(bytes) = super::origin::bytes_of_number(value, None, None)?.shape else { return None };
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = digits.trim_start_matches('0');
+    Some(Rc::from(if digits.is_empty() { "0" } else { digits }))
 }
 
 /// `format.format(…)`.
@@ -199,6 +209,11 @@ pub(super) fn method(language: Language, base: &Value, name: &str, arguments: &A
             "copy" => base.clone(),
             _ => return None,
         },
+        Shape::Number(_) if name == "to_bytes" && language == Language::Python => {
+            let order =
+                arguments.iter().find(|(name, _)| name.as_deref() == Some("byteorder")).map(|(_, v)| v);
+            super::origin::bytes_of_number(base, argument(0), order.or_else(|| argument(1)))?
+        }
         Shape::Number(number) if name == "toString" => {
             let radix = argument(0).and_then(Value::as_number).unwrap_or(10.0) as u32;
             if !(2..=36).contains(&radix) || *number < 0.0 || number.fract() != 0.0 {
@@ -217,7 +232,18 @@ pub(super) fn method(language: Language, base: &Value, name: &str, arguments: &A
 pub(super) fn is_growth(base: &Value, name: &str) -> bool {
     match &base.shape {
         Shape::List(_) => {
-            matches!(name, "append" | "push" | "extend" | "add" | "unshift" | "insert" | "appendleft")
+            matches!(
+                name,
+                "append"
+                    | "push"
+                    | "extend"
+                    | "add"
+                    | "unshift"
+                    | "insert"
+                    | "appendleft"
+                    | "put"
+                    | "put_nowait"
+            )
         }
         Shape::Map(_) => name == "update",
         _ => false,
@@ -340,6 +366,23 @@ fn text_method<'v>(
             _ if text.contains(HOLE) => Value::text(text.clone()),
             _ => Value::of(Shape::Bytes(Rc::from(text.as_bytes()))),
         },
+        "to_bytes" if language == Language::Python => {
+            let order =
+                arguments.iter().find(|(name, _)| name.as_deref() == Some("byteorder")).map(|(_, v)| v);
+            let number = Value::text(text.clone());
+            super::origin::bytes_of_number(&number, argument(0), order.or_else(|| argument(1)))?
+                .with(Taint::HIDDEN)
+        }
+        // Codecs of Python 2.
+        "decode" if known(0).is_some_and(|codec| is_codec(&codec)) => {
+            let codec = known(0)?.to_ascii_lowercase().replace('-', "_");
+            let bytes = match codec.as_str() {
+                "hex" | "hex_codec" => super::decode::hex(text.as_bytes())?,
+                "rot13" | "rot_13" => super::decode::rot13(text).into_bytes(),
+                _ => super::decode::base64(text.as_bytes())?,
+            };
+            Value::of(Shape::Bytes(bytes.into())).with(Taint::DECODED | Taint::HIDDEN)
+        }
         "decode" | "toString" | "valueOf" | "toLocaleString" | "normalize" | "expandtabs" | "as_posix"
         | "title" => Value::text(text.clone()),
         "concat" => {
@@ -381,6 +424,12 @@ fn text_method<'v>(
         "reverse" => return None,
         _ => return None,
     })
+}
+
+/// Whether a codec hides a text rather than writing it down.
+fn is_codec(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    matches!(name.as_str(), "hex" | "hex_codec" | "base64" | "base64_codec" | "rot13" | "rot_13")
 }
 
 fn joined(values: &[Value], by: &str) -> Option<Value> {
@@ -426,6 +475,7 @@ fn bytes_method<'v>(
         "hex" => {
             Value::text(bytes.iter().take(TEXT_BYTES_MAX / 2).map(|b| format!("{b:02x}")).collect::<String>())
         }
+        "tobytes" | "tostring" => Value::of(Shape::Bytes(bytes.clone())),
         "strip" | "rstrip" | "lstrip" | "copy" => Value::of(Shape::Bytes(bytes.clone())),
         "reverse" => Value::of(Shape::Bytes(bytes.iter().rev().copied().collect())),
         "join" => {
@@ -481,8 +531,12 @@ fn list_method<'v>(
             Value::list(out)
         }
         "flat" | "sort" | "copy" | "values" | "tolist" => Value::of(Shape::List(values.clone())),
-        "pop" | "shift" | "at" => {
-            let last = if name == "shift" { 0.0 } else { -1.0 };
+        // What comes out of a queue is any of what was put in.
+        "get" | "get_nowait" if language == Language::Python => {
+            values.iter().take(4).cloned().reduce(Value::or)?
+        }
+        "pop" | "shift" | "at" | "popleft" => {
+            let last = if matches!(name, "shift" | "popleft") { 0.0 } else { -1.0 };
             let at = argument(0).and_then(Value::as_number).unwrap_or(last);
             element(&Value::of(Shape::List(values.clone())), at)?
         }

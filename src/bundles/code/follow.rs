@@ -136,6 +136,7 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         Language::Python => python::parse(text),
         Language::JavaScript => javascript::parse(context.path, text),
     };
+    let text = parsed.rewritten.as_deref().unwrap_or(text);
     let mut walk = Walk {
         context,
         language,
@@ -187,6 +188,9 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
     // What runs the file gives it names.
     if text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("zx")) {
         walk.scopes[0].names.insert(Rc::from("$"), Value::api("zx.$"));
+    }
+    if let (Language::Python, Some(text)) = (language, first_text(&parsed.body)) {
+        walk.scopes[0].names.insert(Rc::from("__doc__"), Value::text(text));
     }
     walk.block(&parsed.body, 0);
     walk.remaining();
@@ -438,15 +442,28 @@ impl Walk<'_> {
                 let value = if matches!(value.shape, Shape::Unknown) { value.or(default) } else { value };
                 self.bind(inner, value, scope);
             }
+            Pattern::Star(inner) => self.bind(inner, value, scope),
             Pattern::List(patterns) => {
+                let star = patterns.iter().position(|pattern| matches!(pattern, Pattern::Star(_)));
                 let parts = match &value.shape {
-                    Shape::List(values) => values.iter().take(patterns.len()).cloned().collect(),
+                    Shape::List(values) if star.is_none() => {
+                        values.iter().take(patterns.len()).cloned().collect()
+                    }
                     _ => self.elements(&value).unwrap_or_default(),
                 };
                 let taint = value.deep_taint();
+                // How many elements the part with the star takes.
+                let taken = (parts.len() + 1).saturating_sub(patterns.len());
                 for (nth, pattern) in patterns.iter().enumerate() {
                     let rest = || Value::unknown(taint).about(value.about.clone());
-                    let part = parts.get(nth).cloned().unwrap_or_else(rest);
+                    let part = match star {
+                        Some(star) if nth == star && !parts.is_empty() => {
+                            let end = (nth + taken).min(parts.len());
+                            Value::list(parts.get(nth..end).unwrap_or_default().to_vec())
+                        }
+                        Some(star) if nth > star => parts.get(nth - 1 + taken).cloned().unwrap_or_else(rest),
+                        _ => parts.get(nth).cloned().unwrap_or_else(rest),
+                    };
                     self.bind(pattern, part, scope);
                 }
             }
@@ -604,5 +621,13 @@ fn named_rest(function: &Function, arguments: &[(Option<Rc<str>>, Value)]) -> Va
             Value::unknown(arguments.iter().fold(Taint::NONE, |all, (_, value)| all | value.deep_taint()))
         }
         false => Value::of(Shape::Map(Rc::new(entries))),
+    }
+}
+
+/// The text that a module, a class or a function of Python begins with.
+pub(super) fn first_text(body: &[Statement]) -> Option<Rc<str>> {
+    match body.first()? {
+        Statement::Expression(Node { kind: Kind::Text(text), .. }) => Some(text.clone()),
+        _ => None,
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn parse(path: &str, text: &str) -> Parsed {
             return parsed;
         }
     }
-    let mut best = Parsed { body: Vec::new(), is_whole: false, is_cut: false };
+    let mut best = Parsed { body: Vec::new(), is_whole: false, is_cut: false, rewritten: None };
     let mut repaired = super::template::without_braces(text);
     for _ in 0..REPAIRS_MAX {
         let dialect = dialects[0];
@@ -68,7 +68,7 @@ fn attempt(text: &str, dialect: SourceType, is_strict: bool) -> Option<Parsed> {
     let mut lower = Lower { depth: 0, is_cut: false };
     let mut body = Vec::new();
     lower.deeper(|lower| parsed.program.body.iter().for_each(|s| lower.js_statement(s, &mut body)));
-    Some(Parsed { body, is_whole: parsed.diagnostics.is_empty(), is_cut: lower.is_cut })
+    Some(Parsed { body, is_whole: parsed.diagnostics.is_empty(), is_cut: lower.is_cut, rewritten: None })
 }
 
 fn first_error(text: &str, dialect: SourceType) -> Option<usize> {
@@ -296,7 +296,22 @@ impl Lower {
                     out.push(Statement::Block(body, false));
                 }
             }
-            Declaration::TSNamespaceDeclaration(declared) => self.namespace(&declared.body, out),
+            Declaration::TSNamespaceDeclaration(declared) => {
+                let from = out.len();
+                self.namespace(&declared.body, out);
+                let at = declared.span.start;
+                let names = out[from..].iter().flat_map(|statement| match statement {
+                    Statement::Block(body, _) => body.iter().filter_map(name_of).collect::<Vec<_>>(),
+                    _ => Vec::new(),
+                });
+                let entries = names.map(|name| {
+                    let key = Node::new(Kind::Text(name.clone()), at);
+                    (Some(key), Node::new(Kind::Name(name), at))
+                });
+                let entries = entries.collect();
+                let name = Pattern::Name(Rc::from(declared.id.name.as_str()));
+                out.push(Statement::Assign(name, Node::new(Kind::Map(entries), at)));
+            }
             Declaration::TSImportEqualsDeclaration(import) => {
                 if let ast::TSModuleReference::ExternalModuleReference(module) = &import.module_reference {
                     out.push(Statement::Import {
@@ -508,5 +523,15 @@ impl Lower {
                 None => Err(Node::new(Kind::Unknown(Vec::new()), other.span().start)),
             },
         }
+    }
+}
+
+/// The name that a statement binds.
+fn name_of(statement: &Statement) -> Option<Rc<str>> {
+    match statement {
+        Statement::Assign(Pattern::Name(name), _) => Some(name.clone()),
+        Statement::Function(function) => function.name.clone(),
+        Statement::Class(class) => class.name.clone(),
+        _ => None,
     }
 }

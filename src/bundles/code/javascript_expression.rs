@@ -33,7 +33,8 @@ impl Lower {
                 // A value with methods of its own: its `exec` runs no code.
                 Kind::Pattern(Rc::from(format!("{}/{}", literal.regex.pattern.text, literal.regex.flags)))
             }
-            Expression::BigIntLiteral(_) | Expression::NewTarget(_) => Kind::Unknown(Vec::new()),
+            Expression::BigIntLiteral(number) => Kind::Text(Rc::from(number.value.as_str())),
+            Expression::NewTarget(_) => Kind::Unknown(Vec::new()),
             Expression::Super(_) => Kind::Name(Rc::from("super")),
             Expression::ThisExpression(_) => Kind::Name(Rc::from("this")),
             Expression::ImportMeta(_) => Kind::Name(Rc::from("import.meta")),
@@ -336,7 +337,9 @@ impl Lower {
                 let elements = list.elements.iter();
                 let mut out: Vec<Pattern> =
                     elements.map(|e| e.as_ref().map_or(Pattern::Nothing, |e| self.binding(e))).collect();
-                out.extend(list.rest.iter().map(|rest| self.binding(&rest.argument)));
+                out.extend(
+                    list.rest.iter().map(|rest| Pattern::Star(Box::new(self.binding(&rest.argument)))),
+                );
                 Pattern::List(out)
             }
             BindingPattern::ObjectPattern(map) => {

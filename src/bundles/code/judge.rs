@@ -58,6 +58,12 @@ impl Walk<'_> {
         if classes.contains("shell") || classes.contains("argv") {
             self.run_process(name, arguments, at);
         }
+        let is_shell = classes.contains("shell")
+            || classes.contains("argv")
+                && option(arguments, "shell").and_then(Value::is_truthy) == Some(true);
+        if is_shell && argument(arguments, 0).is_some_and(is_blind) {
+            self.record("process.unknown_command", &[], at, Taint::NONE);
+        }
         if classes.contains("evaluate") {
             for code in codes(arguments) {
                 self.look_at_code(&code, at, "text that is run as code");
@@ -312,6 +318,17 @@ fn detail(kind: &str, name: &str, arguments: &Arguments) -> String {
 pub(super) fn lines(text: &str) -> Vec<usize> {
     debug_assert_eq!(line_of(text, 0), 1);
     std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1)).collect()
+}
+
+/// Whether nothing at all is known of a command: neither a piece of it nor where it comes from.
+fn is_blind(command: &Value) -> bool {
+    match &command.shape {
+        Shape::Text(text) => text.chars().all(|c| c == HOLE) && command.taint.is_none(),
+        Shape::Unknown | Shape::Api(_) | Shape::Method(_) | Shape::Object(_) => {
+            command.deep_taint().is_none()
+        }
+        _ => false,
+    }
 }
 
 /// Whether a page asks the server that it came from: nothing goes to another machine.

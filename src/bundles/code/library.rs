@@ -247,8 +247,13 @@ impl Walk<'_> {
                 }
                 Value::of(Shape::Map(Rc::new(entries))).with(taint)
             }
+            "queue.Queue"
+            | "queue.SimpleQueue"
+            | "queue.LifoQueue"
+            | "asyncio.Queue"
+            | "multiprocessing.Queue" => Value::list(Vec::new()),
             // Its elements, which `add` puts more to.
-            "Set" | "WeakSet" => match first {
+            "Set" | "WeakSet" | "collections.deque" => match first {
                 Some(value) => self.elements(value).map_or_else(|| value.clone(), Value::list).with(taint),
                 None => Value::list(Vec::new()),
             },
@@ -392,7 +397,7 @@ impl Walk<'_> {
                 };
                 number.map_or(Value::unknown(taint), |number| Value::of(Shape::Number(number)).with(taint))
             }
-            "builtins.hex" => Value::text(format!("{:#x}", first?.as_number()? as i64)),
+            "builtins.hex" => Value::text(format!("0x{}", super::fold::hex_of(first?)?)).with(taint),
             "builtins.str.join" | "str.join" | "builtins.bytes.join" => {
                 let method = Value::of(Shape::Method(Rc::new((first?.clone(), Rc::from("join")))));
                 self.call(&method, &arguments[1..], at, false)

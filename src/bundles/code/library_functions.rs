@@ -8,6 +8,9 @@ use super::follow::Walk;
 use super::taint::Taint;
 use super::value::{Shape, Value};
 
+/// Tables of settings that are looked at in one call.
+const TABLES_MAX: usize = 200;
+
 impl Walk<'_> {
     /// What a function gives that takes functions or makes them; `None` for other functions.
     pub fn function_function(
@@ -121,6 +124,34 @@ impl Walk<'_> {
                 let given = self.elements(&arguments.get(1)?.1).unwrap_or_default();
                 let given: Vec<_> = given.into_iter().map(|value| (None, value)).collect();
                 self.call(&first?.clone(), &given, at, true)
+            }
+            // What makes a handler, a filter or a formatter is named by a text, and called with the settings beside it.
+            "logging.config.dictConfig" => {
+                let mut tables = vec![first?.clone()];
+                for _ in 0..TABLES_MAX {
+                    let Some(table) = tables.pop() else { break };
+                    let Shape::Map(entries) = &table.shape else { continue };
+                    tables.extend(entries.iter().map(|(_, value)| value.clone()));
+                    for key in ["()", "class"] {
+                        let Some(made) = table.entry(key).cloned() else { continue };
+                        let function = match made.known_text().as_deref().map(super::callback::split_name) {
+                            Some(Some((module, name))) => {
+                                let module = self.module(module, at);
+                                self.member(&module, &name, false)
+                            }
+                            _ => made,
+                        };
+                        let given = entries.iter().filter(|(name, _)| &**name != key);
+                        let given: Vec<_> =
+                            given.map(|(name, value)| (Some(name.clone()), value.clone())).collect();
+                        self.call(&function, &given, at, false);
+                    }
+                }
+                Value::default()
+            }
+            "inspect.getdoc" | "pydoc.getdoc" => {
+                let of = first?.clone();
+                self.member(&of, &Rc::from("__doc__"), false)
             }
             // Text that was compiled is still that text.
             "builtins.eval" | "eval" | "eval.indirect" | "globalThis.this.eval"

@@ -343,6 +343,9 @@ impl Walk<'_> {
                 let class = self.known_class_of(function).unwrap_or(usize::MAX);
                 self.in_class(class, name, 0).unwrap_or_default()
             }
+            Shape::Function(function, _) if &**name == "__doc__" => {
+                super::follow::first_text(&function.body).map_or_else(Value::default, Value::text)
+            }
             // The class of something that is not known.
             Shape::Method(inner) if matches!(inner.0.shape, Shape::Unknown) && &**name == "constructor" => {
                 Value::api("object.__class__").with(base.taint)
@@ -436,6 +439,12 @@ impl Walk<'_> {
         {
             return self.module(name, self.at).with(base.taint);
         }
+        if let "localStorage" | "sessionStorage" = &**path {
+            let is_method =
+                matches!(&**name, "getItem" | "setItem" | "removeItem" | "clear" | "key" | "length");
+            // All of it is what a browser keeps; one entry is what its name says.
+            return if is_method { Value::api(format!("{path}.{name}")) } else { self.kept_in_browser(name) };
+        }
         if !self.patched.is_empty()
             && let Some(value) = self.patched.get(&*format!("{path}.{name}"))
         {
@@ -447,7 +456,12 @@ impl Walk<'_> {
         }
         let full = match (&**path, &**name) {
             ("globalThis", name) if GLOBALS.contains(&name) => "globalThis".to_owned(),
-            ("globalThis", name) => name.to_owned(),
+            ("globalThis", name) => {
+                if let Some(value) = self.scopes[0].names.get(name) {
+                    return value.clone();
+                }
+                name.to_owned()
+            }
             // A module's only export is the module; a promise of a module gives it.
             (path, "default" | "exports") if self.language == Language::JavaScript => path.to_owned(),
             ("file()" | "file.reader()", "name") if base.about.is_some() => {
@@ -504,6 +518,9 @@ impl Walk<'_> {
             return parts.into_iter().reduce(Value::or).unwrap_or_default();
         }
         let taint = base.taint | (index.taint & Taint::HIDDEN);
+        if let Some(value) = self.program_with(base, index) {
+            return value;
+        }
         if self.language == Language::Python
             && let Some(value) = self.element_of_class(base, index)
         {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::call::Arguments;
 use super::decode;
 use super::follow::Walk;
+use super::large;
 use super::library::{HOME, variable_taint};
 use super::taint::Taint;
 use super::value::{Shape, TEXT_BYTES_MAX, Value};
@@ -37,6 +38,10 @@ impl Walk<'_> {
                 default => default.or(value.clone()).with(value.taint).about(about),
             });
         }
+        // What a page keeps in the browser.
+        if matches!(path, "localStorage.getItem" | "sessionStorage.getItem") {
+            return Some(name().map_or_else(Value::default, |name| self.kept_in_browser(&name)));
+        }
         let is_all = matches!(
             path,
             "os.environ.copy" | "os.environ.items" | "os.environ.values" | "Deno.env.toObject"
@@ -54,6 +59,12 @@ impl Walk<'_> {
             "TMPDIR" => Value::text("/tmp"),
             name => Value::unknown(variable_taint(name)).about(Some(Rc::from(name))),
         }
+    }
+
+    /// What a page keeps in the browser under a name.
+    pub fn kept_in_browser(&self, name: &str) -> Value {
+        let taint = variable_taint(name) & Taint::SECRET_VARIABLE;
+        Value::unknown(taint).about(Some(Rc::from(name)).filter(|_| !taint.is_none()))
     }
 
     /// Functions that decode; what they give is tainted even where it cannot be computed.
@@ -94,10 +105,22 @@ impl Walk<'_> {
                     return Some(value.with(taint | hidden));
                 }
             },
+            // A large number, whose bytes are a text for whoever decodes them.
+            "builtins.int.to_bytes" | "Crypto.Util.number.long_to_bytes" | "libnum.n2s" => {
+                let length = arguments.get(1).map(|(_, value)| value);
+                let order =
+                    argument_named(arguments, "byteorder").or(arguments.get(2).map(|(_, value)| value));
+                return Some(bytes_of_number(first, length, order)?.with(taint | Taint::HIDDEN));
+            }
             // Numbers of bytes in a row, which are a text for whoever decodes them.
-            "Uint8Array" | "Uint8Array.from" | "Uint8Array.of" | "struct.pack" => {
+            "Uint8Array" | "Uint8Array.from" | "Uint8Array.of" | "struct.pack" | "array.array" => {
                 let bytes: Option<Vec<u8>> = match path {
-                    "struct.pack" => arguments.iter().skip(1).map(|(_, value)| value.as_byte()).collect(),
+                    "struct.pack" => {
+                        let numbers: Vec<_> =
+                            arguments.iter().skip(1).map(|(_, value)| value.as_number()).collect();
+                        large::packed(&first.known_text()?, &numbers)
+                    }
+                    "array.array" => arguments.get(1)?.1.as_list()?.iter().map(Value::as_byte).collect(),
                     "Uint8Array.of" => arguments.iter().map(|(_, value)| value.as_byte()).collect(),
                     _ => first.as_list().map(|list| list.iter().map(Value::as_byte).collect())?,
                 };
@@ -158,4 +181,26 @@ impl Walk<'_> {
         };
         Some(value.with(taint | Taint::DECODED))
     }
+}
+
+/// An argument by its name.
+fn argument_named<'v>(arguments: &'v Arguments, name: &str) -> Option<&'v Value> {
+    arguments.iter().find(|(given, _)| given.as_deref() == Some(name)).map(|(_, value)| value)
+}
+
+/// The bytes of a number, in a row of a length where one is given.
+pub(super) fn bytes_of_number(
+    number: &Value,
+    length: Option<&Value>,
+    order: Option<&Value>,
+) -> Option<Value> {
+    let bytes = match &number.shape {
+        Shape::Number(number) if *number >= 0.0 => large::bytes_of(&format!("{number:.0}"))?,
+        _ => large::bytes_of(&number.known_text()?)?,
+    };
+    let is_little = order.and_then(Value::known_text).as_deref() == Some("little");
+    let length = length.and_then(Value::as_number).map(|length| length as usize);
+    // A length that is not known is the one that fits.
+    let bytes = large::padded(bytes.clone(), length.unwrap_or(bytes.len()), is_little)?;
+    Some(Value::of(Shape::Bytes(bytes.into())))
 }

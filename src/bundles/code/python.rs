@@ -19,21 +19,37 @@ pub(super) struct Parsed {
     pub is_whole: bool,
     /// Whether something was left out for its depth.
     pub is_cut: bool,
+    /// The text that was read in place of the one that was given.
+    pub rewritten: Option<String>,
 }
 
-/// Parses a module.
+/// Parses a module, if need be after its statements of Python 2 were rewritten.
 pub(super) fn parse(text: &str) -> Parsed {
     let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
+    let errors = parsed.errors().len();
+    if errors > 0
+        && let Some(rewritten) = super::python2::rewritten(text)
+    {
+        let parsed = parse_unchecked(&rewritten, ParseOptions::from(Mode::Module));
+        if parsed.errors().len() < errors {
+            let lowered = lowered(parsed);
+            return Parsed { rewritten: Some(rewritten), ..lowered };
+        }
+    }
+    lowered(parsed)
+}
+
+fn lowered(parsed: ruff_python_parser::Parsed<ast::Mod>) -> Parsed {
     let is_whole = parsed.errors().is_empty();
     let ast::Mod::Module(module) = parsed.into_syntax() else {
-        return Parsed { body: Vec::new(), is_whole: false, is_cut: false };
+        return Parsed { body: Vec::new(), is_whole: false, is_cut: false, rewritten: None };
     };
     let mut lower = Lower { depth: 0, is_cut: false };
     let mut body = Vec::new();
     // Each statement is let go as soon as it is read: two whole trees are never in memory.
     lower
         .deeper(|lower| module.body.into_iter().for_each(|statement| lower.statement(&statement, &mut body)));
-    Parsed { body, is_whole, is_cut: lower.is_cut }
+    Parsed { body, is_whole, is_cut: lower.is_cut, rewritten: None }
 }
 
 /// The state of the way down.
@@ -137,7 +153,10 @@ impl Lower {
                     let at = value.at;
                     // What `with` binds is what entering gives, which is the thing itself as a rule.
                     out.push(match &item.optional_vars {
-                        Some(target) => Statement::Assign(self.pattern(target), value),
+                        Some(target) => {
+                            let value = Node::new(Kind::Entered(Box::new(value)), at);
+                            Statement::Assign(self.pattern(target), value)
+                        }
                         None => Statement::Expression(Node::new(Kind::Await(Box::new(value)), at)),
                     });
                 }
@@ -349,7 +368,7 @@ impl Lower {
         };
         match pattern {
             ast::Pattern::MatchAs(part) => named(&part.name),
-            ast::Pattern::MatchStar(part) => named(&part.name),
+            ast::Pattern::MatchStar(part) => Pattern::Star(Box::new(named(&part.name))),
             ast::Pattern::MatchSequence(parts) => {
                 Pattern::List(parts.patterns.iter().map(|part| self.match_pattern(part)).collect())
             }
@@ -382,7 +401,8 @@ impl Lower {
             Expr::List(list) => self.pattern_list(&list.elts),
             Expr::Tuple(tuple) => self.pattern_list(&tuple.elts),
             Expr::Starred(starred) => {
-                self.deeper(|lower| lower.pattern(&starred.value)).unwrap_or(Pattern::Nothing)
+                let inner = self.deeper(|lower| lower.pattern(&starred.value)).unwrap_or(Pattern::Nothing);
+                Pattern::Star(Box::new(inner))
             }
             other => Pattern::Place(self.expression(other)),
         }

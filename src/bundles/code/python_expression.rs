@@ -47,7 +47,11 @@ impl Lower {
                 Kind::Template(pieces)
             }
             Expr::NumberLiteral(number) => match &number.value {
-                Number::Int(int) => Kind::Number(int.as_i64().map_or(f64::NAN, |int| int as f64)),
+                Number::Int(int) => match int.as_i64() {
+                    Some(int) => Kind::Number(int as f64),
+                    // Too large for a number here: its digits, of which bytes may be made.
+                    None => Kind::Text(Rc::from(int.to_string())),
+                },
                 Number::Float(float) => Kind::Number(*float),
                 Number::Complex { .. } => Kind::Unknown(Vec::new()),
             },

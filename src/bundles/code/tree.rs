@@ -53,6 +53,8 @@ pub(super) enum Kind {
     Comprehension(Box<Node>, Vec<(Pattern, Node, Vec<Node>)>),
     Assign(Box<Pattern>, Box<Node>),
     Await(Box<Node>),
+    /// What entering a context gives.
+    Entered(Box<Node>),
     /// A value that a generator gives.
     Yield(Option<Box<Node>>),
     /// All values that another generator gives, and what it returns.
@@ -100,6 +102,8 @@ pub(super) enum Pattern {
     /// A member or an element of something.
     Place(Node),
     List(Vec<Pattern>),
+    /// The elements of a list that no other part takes.
+    Star(Box<Pattern>),
     /// Keys and what they are bound to; without a key it is the rest.
     Map(Vec<(Option<Node>, Pattern)>),
     /// A parameter that takes the named arguments that no other one takes.

@@ -110,6 +110,8 @@ fn told(
         // Padding would switch the parser off otherwise: a person looks at what the engines of text alone have read.
         Some(NotParsed::TooLarge) if is_file => scan.done.cut = Some(Unscanned::TooLarge),
         Some(NotParsed::TooDeep) if is_file => scan.done.cut = Some(Unscanned::TooComplex),
+        // The parts around the errors were followed, and the rest was read as text alone: the engine is not listed.
+        Some(NotParsed::Syntax) => {}
         _ if is_file => scan.engine(language.as_str()),
         _ => {}
     }

@@ -140,28 +140,28 @@ const USUAL: &[&str] = &[
 ];
 
 const RUNS: Rule<'static> = Rule {
-    id: "settings.git-runs",
+    id: "bundle.git-runs",
     category: "persistence",
     severity: Severity::High,
     reason: "The settings of a repository of git in the bundle name a program: it runs at a later command in its folder.",
     fix: "Leave the folder `.git` out of the bundle.",
 };
 const SENDS: Rule<'static> = Rule {
-    id: "settings.git-sends",
+    id: "bundle.git-sends",
     category: "credential_access",
     severity: Severity::High,
     reason: "A program in the settings of git sends what git hands it, such as a password, to another machine.",
     fix: "Leave the setting to the user.",
 };
 const REDIRECTS: Rule<'static> = Rule {
-    id: "settings.git-redirect",
+    id: "bundle.git-redirect",
     category: "supply_chain",
     severity: Severity::High,
     reason: "Settings of git fetch from, or push to, another host than the one that the user names.",
     fix: "Leave the addresses of repositories as they are.",
 };
 const HOOKS: Rule<'static> = Rule {
-    id: "settings.git-hooks-elsewhere",
+    id: "bundle.git-hooks-elsewhere",
     category: "persistence",
     severity: Severity::High,
     reason: "Settings of git take hooks from a folder outside the repository: what lies there runs at later commands.",

@@ -6,7 +6,7 @@ use super::origin::{self, Trust};
 use super::{Rule, Scan, capability, code, context, parcel, run};
 use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
-use crate::bundles::files::is_sample;
+use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::CommandKind;
 use crate::bundles::work::Task;
 use crate::commands::GuardContext;
@@ -105,12 +105,25 @@ fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
         let analysis = analyse(&made, crate::paths::Place::default(), &Limits::default());
         report(scan, &analysis, &made, line, false, place);
     }
+    for (below, line_text) in (0..).zip(text.lines()) {
+        if let Some(command) = server_of(line_text) {
+            let analysis = analyse(command, crate::paths::Place::default(), &Limits::default());
+            report(scan, &analysis, command, line + below, true, place);
+        }
+    }
     let text = without_placeholders(&text);
     let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
     if place == Place::Script && analysis.unresolved.iter().any(|one| one.cause.is_limit()) {
         scan.done.cut = Some(Unscanned::TooComplex);
     }
     report(scan, &analysis, &text, line, false, place);
+}
+
+/// The command that a line has a client start as a server of tools: `claude mcp add name -- command`.
+fn server_of(line: &str) -> Option<&str> {
+    let (before, command) = line.split_once(" -- ")?;
+    let mut words = before.split_whitespace().rev().skip_while(|word| *word != "add").skip(1);
+    (words.next() == Some("mcp") && words.next().is_some()).then(|| command.trim())
 }
 
 /// Template placeholders stand for a value that is not known yet; as text of the shell they would be braces. Blocks that
@@ -318,6 +331,12 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
             return Some(Severity::Medium);
         }
     }
+    let is_own_hooks = id == "command.git-hooks" && text.get(effect.span.clone()).is_some_and(sets_own_hooks);
+    // What is written while an image is built is part of the image, and nothing of the machine.
+    let is_of_image = id == "command.write-system-file" && scan.syntax == Syntax::Docker;
+    if is_own_hooks || is_of_image {
+        return Some(severity.min(Severity::Medium));
+    }
     if place == Place::Script {
         let is_deliberate = scan.engines.rules.is_command(CommandKind::Deliberate, id);
         let grows = id == "command.write-profile" && is_loaded(effect, text);
@@ -341,6 +360,20 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
     let blocks =
         scan.engines.rules.is_command(CommandKind::Hostile, id) && !is_form && !scan.is_line_described(line);
     Some(if blocks { severity } else { severity.min(Severity::Medium) })
+}
+
+/// Whether a command takes the hooks of this repository from a folder of it, as its own set-up does.
+fn sets_own_hooks(command: &str) -> bool {
+    let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+    let mut is_everywhere = false;
+    let setting = words.by_ref().find(|word| {
+        is_everywhere |= matches!(*word, "--global" | "--system" | "--file" | "-f");
+        word.to_ascii_lowercase().ends_with("core.hookspath")
+    });
+    let Some(folder) = words.next().filter(|_| setting.is_some() && !is_everywhere) else { return false };
+    let leads_away =
+        folder.starts_with(['/', '~', '$', '-', '%']) || folder.contains("..") || folder.contains(':');
+    !leads_away && !folder.is_empty()
 }
 
 /// Whether an address in a document names no machine but the place for one, in capitals: `ATTACKER:4444`,
@@ -485,5 +518,39 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_of_a_repository_are_told_from_those_of_elsewhere() {
+        for (command, wanted) in [
+            ("git config core.hooksPath .githooks", true),
+            ("git config --local core.hooksPath 'scripts/hooks'", true),
+            ("git config --global core.hooksPath .githooks", false),
+            ("git config core.hooksPath /dev/null", false),
+            ("git config core.hooksPath ../hooks", false),
+            ("git config core.hooksPath ~/hooks", false),
+            ("git config core.hooksPath", false),
+            ("git -c core.hooksPath=/dev/null commit", false),
+            ("git commit --no-verify", false),
+        ] {
+            assert_eq!(sets_own_hooks(command), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn servers_that_a_client_is_told_to_start_are_found() {
+        for (line, wanted) in [
+            ("claude mcp add -s user helper -- bash -c 'x | sh'", Some("bash -c 'x | sh'")),
+            ("codex mcp add helper -- npx server", Some("npx server")),
+            ("git add -- a.txt", None),
+            ("claude mcp add helper https://h.somewhere.example", None),
+        ] {
+            assert_eq!(server_of(line), wanted, "{line}");
+        }
     }
 }

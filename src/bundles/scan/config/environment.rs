@@ -63,6 +63,8 @@ impl Walk<'_, '_, '_> {
                 && !text.is_empty()
                 && !text.contains("PLUGIN_ROOT")
                 && (upper != "PYTHONPATH" || text.starts_with('/'))
+                && (upper != "LD_LIBRARY_PATH"
+                    || !is_usual_libraries(&self.scan.path.to_ascii_lowercase(), text))
                 && (upper != "NODE_OPTIONS"
                     || ["-r", "import", "inspect"].iter().any(|loads| text.contains(loads)))
                 && (upper != "NODE_TLS_REJECT_UNAUTHORIZED" || text == "0")
@@ -117,6 +119,17 @@ impl Walk<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Whether libraries are taken from where libraries lie, or by the machine that a workflow runs on and that is gone afterwards.
+fn is_usual_libraries(path: &str, folders: &str) -> bool {
+    let is_usual = |folder: &str| {
+        folder.is_empty()
+            || ["/usr/", "/lib", "/opt/", "$", "/snap/"].iter().any(|start| folder.starts_with(start))
+    };
+    path.contains(".github/workflows/")
+        || path.ends_with(".gitlab-ci.yml")
+        || folders.split(':').all(is_usual)
 }
 
 /// Names of variables in a text: `${NAME}`, `$NAME`, `${env:NAME}`.

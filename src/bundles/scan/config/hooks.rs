@@ -127,13 +127,19 @@ impl Walk<'_, '_, '_> {
     fn program_sends(&self, command: &str) -> Option<bool> {
         let folder = self.scan.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut told = None;
-        run::named_in(command, &mut |name, _| {
-            let path = || code::above(folder).filter_map(|folder| code::joined(folder, name));
+        let mut programs: Vec<String> = Vec::new();
+        run::named_in(command, &mut |name, _| programs.push(name.to_owned()));
+        // A program that is started by its path.
+        let first = command.split_whitespace().next().unwrap_or_default();
+        let first = first.trim_matches(['"', '\'']).split_once("}/").map_or(first, |(_, rest)| rest);
+        programs.push(first.trim_matches(['"', '\'']).trim_start_matches("./").to_owned());
+        for name in programs {
+            let path = || code::above(folder).filter_map(|folder| code::joined(folder, &name));
             let siblings = self.scan.engines.siblings;
             let text = path().find_map(|path| siblings.text(&path, PROGRAM_BYTES_MAX));
             let sends = text.and_then(|text| hook_program::sends_input(&text));
             told = told.max(sends);
-        });
+        }
         told
     }
 
