@@ -3,6 +3,7 @@
 //! No time, no owner and no comment is written, and entries stand in the order in which they were added. ZIP64 is not:
 //! what does not fit without it is refused.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use flate2::Compression;
@@ -18,6 +19,8 @@ pub const REFUSED_NAME: &str = "refused-upload.zip.quarantine";
 const FILE_MODE: u32 = 0o100_644;
 /// Mode of one that may be executed.
 const EXECUTABLE_MODE: u32 = 0o100_755;
+/// Mode of a folder.
+const FOLDER_MODE: u32 = 0o040_755;
 
 /// Names are UTF-8 (APPNOTE 4.4.4, bit 11).
 const UTF8_FLAG: u16 = 1 << 11;
@@ -204,7 +207,8 @@ fn fits(number: u64, what: &'static str) -> Result<u32, PackError> {
     u32::try_from(number).ok().filter(|number| *number < u32::MAX).ok_or(PackError::TooLarge { what })
 }
 
-/// Packs the files of an archive afresh, by path; folders go, as paths name them. An archive that the gate refuses is
+/// Packs the files of an archive afresh, by path, and behind them the folders that hold nothing; other folders go, as paths
+/// name them. An archive that the gate refuses is
 /// never opened: it becomes the only file of the new one, called [`REFUSED_NAME`]. Answers with it the hash over the sorted
 /// files, hex; `None` for one that was refused.
 ///
@@ -233,11 +237,22 @@ pub fn repack<S: Source + ?Sized, W: Write + Seek>(
                 packer.add_file(&file.path, file.is_executable, &mut pieces)?;
                 all.update([0]);
             }
+            for folder in empty_folders(archive.entries()) {
+                packer.add(&format!("{folder}/"), FOLDER_MODE, &mut io::empty())?;
+            }
             hash = Some(all.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
         }
         Err(_) => packer.add_file(REFUSED_NAME, false, &mut Whole { source, at: 0 })?,
     }
     Ok((packer.finish()?, hash))
+}
+
+/// Paths of the folders in which nothing lies, in order.
+fn empty_folders(entries: &[Entry]) -> BTreeSet<&str> {
+    let filled: BTreeSet<&str> =
+        entries.iter().filter_map(|entry| entry.path.rsplit_once('/')).map(|(above, _)| above).collect();
+    let folders = entries.iter().filter(|entry| entry.is_folder).map(|entry| entry.path.as_str());
+    folders.filter(|path| !filled.contains(path)).collect()
 }
 
 /// Whether every byte of the archive can be read.
@@ -368,6 +383,22 @@ mod tests {
         }
         let wanted: String = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hash, Some(wanted));
+    }
+
+    #[test]
+    fn folders_that_hold_nothing_stay() {
+        let mut packer = Packer::new(Cursor::new(Vec::new()));
+        for folder in ["a/", "a/b/", "empty/", "empty/too/"] {
+            packer.add(folder, FOLDER_MODE, &mut io::empty()).expect("packed");
+        }
+        packer.add_file("a/b/c.txt", false, &mut &b"text"[..]).expect("packed");
+        let archive = packer.finish().expect("packed").into_inner();
+        let again = repack(archive.as_slice(), ArchiveLimits::default(), Cursor::new(Vec::new()));
+        let again = zip::ZipArchive::new(again.expect("packed").0).expect("it opens");
+        let names = again.file_names().map(|name| name.expect("a name").into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a/b/c.txt", "empty/too/"]);
     }
 
     #[test]

@@ -215,8 +215,10 @@ impl<'i> Unpack<'i> {
         if done.cut.is_some() {
             self.give_up();
         }
+        // What the engine of its language gave up on counts as not scanned, although it was read as text.
+        let is_left = matches!(done.cut, Some(Unscanned::TooComplex | Unscanned::Undecodable));
         // In bytes of the file, which other encodings than UTF-8 write differently.
-        let unread = if done.unread == text.len() { file.size } else { done.unread as u64 };
+        let unread = if is_left || done.unread == text.len() { file.size } else { done.unread as u64 };
         self.ledger.enter(file.path, file.size, file.size.saturating_sub(unread), &done.engines, done.cut);
     }
 

@@ -324,8 +324,15 @@ fn blocked_since(tenant: &str, submitter: &str, since: Timestamp) -> Statement {
         Statement::new("SELECT COUNT(*) AS found FROM submission WHERE tenant = ? AND submitter = ?");
     counting = counting.bind(tenant).bind(submitter);
     counting.push(" AND create_time_us >= ").push_value(rows::microseconds_up(since));
+    counting.push(" AND (hold_reason = ").push_value(HoldReason::None.as_str());
     counting.push_in("status", QUOTA_STATUSES.map(SubmissionStatus::as_str));
-    counting.push(" AND hold_reason = ").push_value(HoldReason::None.as_str());
+    // What was deleted since counts by the verdict of its last attempt, which stays: deleting gives nothing back.
+    counting.push(" OR status = ").push_value(SubmissionStatus::Deleted.as_str());
+    counting.push(" AND override_time_us IS NULL AND EXISTS (SELECT 1 FROM attempt");
+    counting.push(" WHERE attempt.submission_id = submission.id AND attempt.number = submission.attempt");
+    counting.push(" AND attempt.error <> 'deleted'");
+    counting.push_in("attempt.status", QUOTA_STATUSES.map(SubmissionStatus::as_str));
+    counting.push("))");
     counting
 }
 

@@ -92,19 +92,29 @@ async fn what_waits_for_a_model_counts_once_its_verdict_is_against_it(place: Pla
 async fn the_quota_counts_what_was_blocked_within_a_day(place: Place) {
     let rig = Rig::new(place, limited(3)).await;
     rig.answers([says("high", "high"), Err(Trouble::Refused)]);
+    let mut blocked = Vec::new();
     for text in ["a", "b", "BLOCK"] {
-        rig.upload(text).await.expect("taken");
+        blocked.push(rig.upload(text).await.expect("taken").submission_id);
         rig.work().await;
     }
     // Blocked inline, blocked by the model, and without a verdict.
     let full = rig.upload("fine").await;
     assert!(matches!(full, Err(SubmissionError::QuotaExceeded { found: 3, .. })), "{full:?}");
     assert!(rig.upload_to("fine", None, true).await.is_ok(), "a dry run costs nothing");
+    // What is deleted was blocked all the same.
+    for submission in &blocked {
+        rig.submissions.delete(&admin(), submission, "tidied up").await.expect("deleted");
+    }
+    let full = rig.upload("fine").await;
+    assert!(matches!(full, Err(SubmissionError::QuotaExceeded { found: 3, .. })), "{full:?}");
     rig.wait(SignedDuration::from_hours(25));
     rig.upload("fine").await.expect("a day later");
-    // What is held does not count.
+    // What is held does not count, deleted or not.
     for n in 0..5 {
-        rig.upload(&format!("PARTIAL {n}")).await.expect("held");
+        let held = rig.upload(&format!("PARTIAL {n}")).await.expect("held");
+        if n % 2 == 0 {
+            rig.submissions.delete(&admin(), &held.submission_id, "not needed").await.expect("deleted");
+        }
     }
     let off = Rig::at(rig.place, limited(0), rig.now.clone()).await;
     for n in 0..5 {
