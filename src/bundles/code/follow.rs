@@ -531,7 +531,9 @@ impl Walk<'_> {
             true => frame.returned,
             false => self.generator(frame.yielded, function, scope, arguments, this),
         };
-        self.entries.insert(key, (entered + 1, value.clone()));
+        // What was entered meanwhile counts: functions that call each other would be entered without end otherwise.
+        let entry = self.entries.entry(key).or_default();
+        entry.1 = value.clone();
         value
     }
 
