@@ -95,8 +95,7 @@ fn check_unseen(gate: &Gate, share: usize) {
 }
 
 fn check_with(gate: &Gate, share: usize, wrong_share: usize) {
-    let wrong =
-        [blocked(&gate.benign_user, Role::User), blocked(&gate.benign_tool, Role::Tool)].concat();
+    let wrong = [blocked(&gate.benign_user, Role::User), blocked(&gate.benign_tool, Role::Tool)].concat();
     let harmless = gate.benign_user.len() + gate.benign_tool.len();
     assert!(wrong.len() * 100 <= harmless * wrong_share, "blocked: {wrong:#?}");
     for (texts, role) in [(&gate.attacks_user, Role::User), (&gate.attacks_tool, Role::Tool)] {
