@@ -109,6 +109,9 @@ pub struct Match {
     pub range: Range<usize>,
 }
 
+/// Whether a place of a view may hold what another view of the text does not.
+type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
+
 /// A literal of a rule that was not asked about yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Later {
@@ -306,7 +309,7 @@ impl RuleSet {
         &self,
         text: &str,
         scope: Scope,
-        (is_new, later): (Option<&dyn Fn(Range<usize>) -> bool>, Option<&mut Vec<Later>>),
+        (is_new, later): (Option<IsNew<'_>>, Option<&mut Vec<Later>>),
         scratch: &mut Scratch,
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,

@@ -28,7 +28,9 @@ fn statement(line: &str) -> Option<String> {
     // A statement behind the head of a block, or behind another one.
     for sign in [": ", "; ", ";", ":"] {
         let found = ["exec ", "print "].iter().filter_map(|word| line.find(&format!("{sign}{word}"))).min();
-        if let Some(found) = found.filter(|found| line[..*found].matches(['"', '\'']).count() % 2 == 0) {
+        if let Some(found) =
+            found.filter(|found| line[..*found].matches(['"', '\'']).count().is_multiple_of(2))
+        {
             at = found + sign.len();
             break;
         }
