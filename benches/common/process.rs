@@ -17,6 +17,10 @@ pub struct Process {
 impl Process {
     /// Starts it and waits until it says where it listens.
     pub fn start(command: &mut Command) -> Self {
+        // Those of the tests are no settings, and an unknown one is an error.
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PORTCULLIS_TEST_")) {
+            command.env_remove(name);
+        }
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let (address, http) = loop {
