@@ -8,10 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use regex_automata::meta::Cache;
 
-/// Most bytes that the caches of one user hold together; one search may go beyond it by the bound of its regex.
-const BYTES_MAX: usize = 32 << 20;
+/// Most bytes that the caches of one user hold together; one search may go beyond it by the bound of its regex. A text that
+/// touches all built-in rules needs as much; with half of it, each rule of such a text begins anew.
+const BYTES_MAX: usize = 64 << 20;
 /// Most bytes that caches which nobody uses hold together, over all users.
-const AT_REST_BYTES_MAX: usize = 32 << 20;
+const AT_REST_BYTES_MAX: usize = 64 << 20;
 /// Kept for reuse. More users than this at once make new ones and drop them afterwards.
 const AT_REST_MAX: usize = 8;
 

@@ -14,6 +14,7 @@ use super::country::CountrySet;
 use super::gate::{self, TOKEN_MIN};
 use super::lazy::LazyRegex;
 use super::load::LoadedRule;
+use super::needs::Needs;
 use super::problem::RuleProblem;
 use super::relax::FirstLook;
 use super::schema::{OneOrMany, Role, RuleDef, Surface, Trigger};
@@ -92,6 +93,8 @@ pub struct CompiledRule {
     pub def: RuleDef,
     pub(super) regex: LazyRegex,
     pub(super) first_look: FirstLook,
+    /// Read from the pattern together with the shape.
+    pub(super) needs: Needs,
     /// Known when it is first needed, as the regex is; see [`super::lazy`].
     shape: OnceLock<Shape>,
     pub(super) validators: Vec<Validator>,
@@ -119,6 +122,7 @@ impl CompiledRule {
             // A rule with a literal is asked for its shape where that stands, and for its first look next.
             if self.def.trigger.is_none() {
                 self.first_look.make(&hir);
+                self.needs.make(&hir, &self.def.literals);
             }
             shape
         })
@@ -234,11 +238,16 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
             problems.push(problem_at(rule, "countries", error.to_string()));
         }
     }
-    let shape = OnceLock::new();
+    let (shape, needs) = (OnceLock::new(), Needs::default());
     // Reading every pattern takes most of a start, and those of built-in rules are known to be in order.
     if !rule.is_builtin && main.is_some() && def.phrases.is_none() {
         match Shape::of(def) {
-            Ok((known, _)) => shape.get_or_init(|| known),
+            Ok((known, hir)) => {
+                if def.trigger.is_none() {
+                    needs.make(&hir, &def.literals);
+                }
+                shape.get_or_init(|| known)
+            }
             Err((field, message)) => {
                 problems.push(problem_at(rule, field, message));
                 return Err(problems);
@@ -263,6 +272,7 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
             line: rule.line,
         }),
         first_look: FirstLook::default(),
+        needs,
         shape,
         validators,
         exclude,

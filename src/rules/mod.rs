@@ -18,6 +18,7 @@ pub(crate) mod lazy;
 mod literals;
 mod load;
 mod model;
+mod needs;
 mod phrase_rule;
 mod phrases;
 mod problem;

@@ -30,7 +30,7 @@ const REACH_MAX: usize = 3;
 const RARE_LEN: usize = 7;
 /// The commonest English words of four letters and more, and those of three that are not short for it. They are poor
 /// anchors: each place where one stands costs a look.
-const COMMONEST: [&str; 64] = [
+pub(super) const COMMONEST: [&str; 64] = [
     "the", "and", "for", "are", "but", "not", "you", "all", "any", "can", "had", "her", "was", "one", "our",
     "out", "has", "his", "how", "its", "may", "new", "now", "see", "use", "who", "this", "that", "with",
     "have", "from", "they", "will", "what", "when", "your", "which", "their", "there", "about", "would",
@@ -57,8 +57,8 @@ const GAP_MAX: usize = 6;
 #[derive(Debug)]
 pub(super) struct Phrases {
     phrases: Vec<Phrase>,
-    /// Byte with which the anchor of a phrase may begin, and the index of the phrase; sorted.
-    by_byte: Vec<(u8, u32)>,
+    /// Which phrases each literal anchors, made when a text first holds one.
+    anchored: OnceLock<Anchored>,
     is_spaced: bool,
     /// What the gate looks for, and whether it is a whole word.
     anchors: Vec<(String, Bounds)>,
@@ -124,6 +124,134 @@ fn edge_of(byte: u8) -> u8 {
     }
 }
 
+/// Which phrases may match around which literal.
+#[derive(Debug)]
+struct Anchored {
+    /// In lower case, sorted, each with the bounds of its lists in `of_literals`.
+    literals: Box<[(Box<str>, u32, u32)]>,
+    of_literals: Box<[u32]>,
+    lists: Box<[AnchorList]>,
+}
+
+/// The phrases that have the same words for an anchor.
+#[derive(Debug)]
+struct AnchorList {
+    words: Arc<Words>,
+    /// Indices of those that begin with the anchor.
+    begun: Vec<u32>,
+    /// Indices of the others, each with the index in `firsts` of what it begins with.
+    amid: Vec<(u32, u8)>,
+    /// What phrases begin with that do not begin with the anchor, as far as that must be there.
+    firsts: Vec<Arc<Words>>,
+}
+
+/// Most beginnings of phrases around one anchor that are looked for once for all of them.
+const FIRSTS_MAX: usize = 32;
+/// Stands for a beginning that is looked for phrase by phrase.
+const NO_FIRST: u8 = u8::MAX;
+
+impl Anchored {
+    fn new(phrases: &[Phrase]) -> Self {
+        let mut lists: Vec<AnchorList> = Vec::new();
+        let mut known: HashMap<*const Words, usize> = HashMap::new();
+        for (index, phrase) in (0..).zip(phrases) {
+            let words = &phrase.elements[phrase.anchor].words;
+            let nth = *known.entry(Arc::as_ptr(words)).or_insert_with(|| {
+                lists.push(AnchorList::new(words.clone()));
+                lists.len() - 1
+            });
+            lists[nth].add(index, phrase);
+        }
+        let mut pairs: Vec<(Box<str>, u32)> = Vec::new();
+        for (nth, list) in (0..).zip(&lists) {
+            let literals = list.words.alternatives().filter_map(|alternative| literal_of(alternative).ok());
+            pairs.extend(literals.map(|literal| (literal.to_ascii_lowercase().into(), nth)));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let (mut literals, mut of_literals) = (Vec::new(), Vec::with_capacity(pairs.len()));
+        for alike in pairs.chunk_by(|(one, _), (other, _)| one == other) {
+            let from = of_literals.len() as u32;
+            of_literals.extend(alike.iter().map(|(_, nth)| *nth));
+            literals.push((alike[0].0.clone(), from, of_literals.len() as u32));
+        }
+        Self { literals: literals.into(), of_literals: of_literals.into(), lists: lists.into() }
+    }
+
+    /// The lists that hold a literal, as it stands in a text.
+    fn lists_of(&self, literal: &[u8]) -> impl Iterator<Item = &AnchorList> {
+        let lower = || literal.iter().map(u8::to_ascii_lowercase);
+        let found = self.literals.binary_search_by(|(one, ..)| one.bytes().cmp(lower()));
+        let (from, to) = found.map_or((0, 0), |at| (self.literals[at].1, self.literals[at].2));
+        self.of_literals[from as usize..to as usize].iter().map(|nth| &self.lists[*nth as usize])
+    }
+}
+
+impl AnchorList {
+    fn new(words: Arc<Words>) -> Self {
+        Self { words, begun: Vec::new(), amid: Vec::new(), firsts: Vec::new() }
+    }
+
+    fn add(&mut self, index: u32, phrase: &Phrase) {
+        if phrase.anchor == 0 {
+            self.begun.push(index);
+            return;
+        }
+        let first = &phrase.elements[0];
+        let known = self.firsts.iter().position(|words| Arc::ptr_eq(words, &first.words));
+        let nth = match known {
+            _ if first.is_optional => NO_FIRST,
+            Some(nth) => nth as u8,
+            None if self.firsts.len() < FIRSTS_MAX => {
+                self.firsts.push(first.words.clone());
+                (self.firsts.len() - 1) as u8
+            }
+            None => NO_FIRST,
+        };
+        self.amid.push((index, nth));
+    }
+}
+
+/// The beginnings of the words before an anchor, from the nearest on, found as they are asked for.
+struct Starts<'t> {
+    text: &'t [u8],
+    is_spaced: bool,
+    /// The anchor, and those that are known.
+    known: [usize; BEFORE_MAX + 1],
+    count: usize,
+    is_over: bool,
+}
+
+impl<'t> Starts<'t> {
+    fn new(text: &'t [u8], anchor: usize, is_spaced: bool) -> Self {
+        Self { text, is_spaced, known: [anchor; BEFORE_MAX + 1], count: 0, is_over: false }
+    }
+
+    /// Where the word `nth` before the anchor begins.
+    fn nth(&mut self, nth: usize) -> Option<usize> {
+        while self.count <= nth {
+            let next = (!self.is_over).then(|| before(self.text, self.known[self.count], self.is_spaced));
+            let Some(start) = next.flatten() else {
+                self.is_over = true;
+                return None;
+            };
+            self.count += 1;
+            self.known[self.count] = start;
+        }
+        Some(self.known[nth + 1])
+    }
+
+    /// Those of which `is_held` holds, as bits.
+    fn holding(&mut self, is_held: impl Fn(usize) -> bool) -> u8 {
+        let mut bits = 0;
+        for nth in 0..BEFORE_MAX {
+            let Some(start) = self.nth(nth) else { break };
+            bits |= u8::from(is_held(start)) << nth;
+        }
+        bits
+    }
+}
+
 /// Reads phrases; answers them and the literals of which each match holds one.
 ///
 /// # Errors
@@ -146,13 +274,7 @@ pub(super) fn compile(
     // A word that may go on comes first, and covers the same word that ends there.
     anchors.dedup_by(|(one, _), (before, _)| one == before);
     let literals = anchors.iter().map(|(literal, _)| literal.clone()).collect();
-    let mut by_byte = Vec::new();
-    for (index, phrase) in (0..).zip(&all) {
-        let first = &phrase.elements[phrase.anchor].words;
-        by_byte.extend((0..=u8::MAX).filter(|byte| first.may_begin(*byte)).map(|byte| (byte, index)));
-    }
-    by_byte.sort_unstable();
-    Ok((Phrases { by_byte, phrases: all, is_spaced, anchors }, literals))
+    Ok((Phrases { phrases: all, anchored: OnceLock::new(), is_spaced, anchors }, literals))
 }
 
 /// What reads the phrases of one concept.
@@ -438,10 +560,19 @@ impl Node {
 }
 
 fn is_gap(byte: u8) -> bool {
-    byte.is_ascii_whitespace()
-        || matches!(byte, b'*' | b'_' | b'~' | b'`' | b'"' | b'\'' | b'>' | b'#' | b'|' | b',' | b':')
-        || matches!(byte, b'(' | b')' | b'[' | b']' | b'/' | b'-')
+    GAPS[usize::from(byte)]
 }
+
+const GAPS: [bool; 256] = {
+    let mut table = [false; 256];
+    let gaps = b" \t\n\r\x0c*_~`\"'>#|,:()[]/-";
+    let mut at = 0;
+    while at < gaps.len() {
+        table[gaps[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// Where the gap at `at` ends; none if there must be one and is none, or it is too long.
 fn skip_gap(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
@@ -470,24 +601,35 @@ impl Phrases {
 
     /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
     pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
-        let byte = text.get(literal.start)?.to_ascii_lowercase();
-        let from = self.by_byte.partition_point(|(of, _)| *of < byte);
-        let of_byte = self.by_byte[from..].iter().take_while(|(of, _)| *of == byte);
-        of_byte.map(|(_, index)| &self.phrases[*index as usize]).find_map(|phrase| {
-            if phrase.anchor == 0 {
-                return self.end_of(phrase, text, literal.start).map(|end| literal.start..end);
+        let anchored = self.anchored.get_or_init(|| Anchored::new(&self.phrases));
+        let mut starts = Starts::new(text, literal.start, self.is_spaced);
+        anchored.lists_of(&text[literal.clone()]).find_map(|list| {
+            let end = list.words.end_of(text, literal.start, self.is_spaced)?;
+            let near = &text[..text.len().min(literal.start + BYTES_MAX)];
+            let at_anchor =
+                |index: &u32| self.follow(&self.phrases[*index as usize].elements[1..], near, end, false);
+            if let Some(end) = list.begun.iter().find_map(at_anchor) {
+                return Some(literal.start..end);
             }
-            // The literal may be that of another phrase; this one is tried at its own.
-            phrase.elements[phrase.anchor].words.end_of(text, literal.start, self.is_spaced)?;
-            let mut start = literal.start;
-            for _ in 0..BEFORE_MAX {
-                start = before(text, start, self.is_spaced)?;
-                let end = self.end_of(phrase, text, start).filter(|end| *end >= literal.end);
-                if let Some(end) = end {
-                    return Some(start..end);
+            // Bit `n`: whether what the phrases begin with stands at the start `n`.
+            let mut seen = [None; FIRSTS_MAX];
+            list.amid.iter().find_map(|(index, first)| {
+                let phrase = &self.phrases[*index as usize];
+                let may_begin = match list.firsts.get(usize::from(*first)) {
+                    Some(words) => *seen[usize::from(*first)].get_or_insert_with(|| {
+                        starts.holding(|at| words.end_of(text, at, self.is_spaced).is_some())
+                    }),
+                    None => u8::MAX,
+                };
+                if may_begin == 0 {
+                    return None;
                 }
-            }
-            None
+                (0..BEFORE_MAX).filter(|nth| may_begin >> nth & 1 != 0).find_map(|nth| {
+                    let start = starts.nth(nth)?;
+                    let end = self.end_of(phrase, text, start).filter(|end| *end >= literal.end)?;
+                    Some(start..end)
+                })
+            })
         })
     }
 

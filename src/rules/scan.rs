@@ -37,10 +37,14 @@ const RETRIES_MIN: usize = 64;
 const RETRY_EVERY_BYTES: usize = 64;
 /// Bytes of rejected matches that are looked at again, of one rule: so many in any text, and so many times the bytes of it.
 /// What is rejected may be 16 KiB long, begin at every word, and be read by every check of the rule.
-const RETRIED_BYTES_MIN: usize = 16 * 1024;
-const RETRIED_FACTOR_MAX: usize = 4;
+const RETRIED_BYTES_MIN: usize = 8 * 1024;
+const RETRIED_FACTOR_MAX: usize = 2;
 /// Bytes after a value that its pattern may read to see where it ends, and that the next match may begin with.
 const DELIMITER_BYTES_MAX: usize = 4;
+/// Searches of one rule between two looks at the clock.
+const SEARCHES_UNTIMED: u32 = 32;
+/// Bytes that are kept for texts in lower case from one text to the next.
+const LOWER_BYTES_KEPT: usize = 256 * 1024;
 /// What work costs, in nanoseconds of one processor, about; measured without link-time optimisation. Counted rather than
 /// timed, so that a text always costs the same: for each byte of a window that a pattern is asked about, for each byte that
 /// its exact form reads after the relaxed one said yes, more by a byte for so many bytes of the pattern; for each byte of the
@@ -51,6 +55,8 @@ const EXACT_SIZE: u64 = 32;
 const POINT_COST: u64 = 10;
 const POINT_BYTES: usize = 64;
 const LOOK_COST: u64 = 300;
+/// The same for each byte of a window in which only literals are looked for.
+const NEED_COST: u64 = 1;
 /// The same for a match and what is asked about it, and for each byte of it.
 const MATCH_COST: u64 = 2_000;
 const MATCH_BYTE_COST: u64 = 20;
@@ -147,6 +153,8 @@ pub struct Scratch {
     caches: Caches,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
+    /// The text in lower case, where rules ask for it.
+    lower: Vec<u8>,
     /// Most bytes that the windows of a rule may have together to be tried one by one.
     points_bytes_max: usize,
     /// What regexes cost since it was last taken.
@@ -180,6 +188,16 @@ impl Scratch {
 
     pub(super) fn check(&self, budget: &Budget<'_>) -> Result<(), ScanStop> {
         if self.is_spent() { Err(ScanStop) } else { budget.check() }
+    }
+
+    /// Writes the text in lower case, if a rule is to be asked about it.
+    fn read_lower(&mut self, text: &str) {
+        self.lower.clear();
+        self.lower.shrink_to(LOWER_BYTES_KEPT);
+        if !self.touched.is_empty() {
+            self.lower.extend_from_slice(text.as_bytes());
+            self.lower.make_ascii_lowercase();
+        }
     }
 
     fn forget_candidates(&mut self) {
@@ -235,6 +253,7 @@ impl RuleSet {
             caches: Caches::new(CACHES_OF_RULE * self.rules.len()),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
+            lower: Vec::new(),
             points_bytes_max: 0,
             cost: 0,
             cost_max: u64::MAX,
@@ -345,6 +364,7 @@ impl RuleSet {
         matches: &mut Vec<Match>,
     ) -> Result<(), ScanStop> {
         scratch.touched.sort_unstable();
+        scratch.read_lower(text);
         for index in &scratch.touched {
             if scratch.cost >= scratch.cost_max {
                 return Err(ScanStop);
@@ -359,6 +379,7 @@ impl RuleSet {
                     rule,
                     index: index as u32,
                     text,
+                    lower: &scratch.lower,
                     first_look,
                     cache,
                     budget,
@@ -366,6 +387,7 @@ impl RuleSet {
                     retried_bytes: RETRIED_BYTES_MIN + text.len().saturating_mul(RETRIED_FACTOR_MAX),
                     cost: 0,
                     cost_max: scratch.cost_max - scratch.cost,
+                    searches: 0,
                 };
                 let result = match candidates.anchored {
                     true => search.at_points(&candidates.windows, matches),
@@ -496,6 +518,8 @@ struct Search<'s, 't> {
     rule: &'s CompiledRule,
     index: u32,
     text: &'t str,
+    /// The text in lower case.
+    lower: &'t [u8],
     /// Those of the relaxed pattern and of the pattern, made when they are first needed.
     first_look: &'s mut Option<Box<Cache>>,
     cache: &'s mut Option<Box<Cache>>,
@@ -507,6 +531,8 @@ struct Search<'s, 't> {
     /// What it cost so far, and how much it may.
     cost: u64,
     cost_max: u64,
+    /// Searches until now.
+    searches: u32,
 }
 
 impl Search<'_, '_> {
@@ -543,15 +569,17 @@ impl Search<'_, '_> {
                     self.retries -= 1;
                     at = found.start + 1;
                 }
-                if matches.len() % 256 == 255 {
-                    self.budget.check()?;
-                }
             }
         }
         Ok(())
     }
 
-    fn check_cost(&self) -> Result<(), ScanStop> {
+    /// Whether another search may be made; asks the clock now and then.
+    fn check_cost(&mut self) -> Result<(), ScanStop> {
+        self.searches += 1;
+        if self.searches.is_multiple_of(SEARCHES_UNTIMED) {
+            self.budget.check()?;
+        }
         if self.cost >= self.cost_max { Err(ScanStop) } else { Ok(()) }
     }
 
@@ -572,6 +600,10 @@ impl Search<'_, '_> {
         let read = |to: usize, cost: u64| cost * (to - from) as u64;
         let size = self.rule.def.pattern.len() as u64;
         self.cost += LOOK_COST;
+        if !self.rule.needs.may_match(&self.lower[from..edge]) {
+            self.cost += read(edge, NEED_COST);
+            return None;
+        }
         let parse = || compile::parse(&self.rule.def.pattern).ok();
         if !self.rule.first_look.may_match(parse, &input, self.first_look) {
             self.cost += read(edge, WINDOW_COST);
@@ -598,13 +630,7 @@ impl Search<'_, '_> {
     /// Pushes the match unless the rule's own conditions reject it.
     fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
         self.cost += MATCH_COST + MATCH_BYTE_COST * whole.len() as u64;
-        let Some((value, span)) = self.value_of(whole) else { return false };
-        let value = on_boundaries(self.text, value);
         let rule = self.rule;
-        let text = &self.text[value.clone()];
-        if rule.exclude.iter().any(|r| r.is_match(text)) {
-            return false;
-        }
         let is_in = |regexes: &[LazyRegex], text: &str| regexes.iter().any(|regex| regex.is_match(text));
         if is_in(&rule.exclude_match, &self.text[on_boundaries(self.text, whole.clone())])
             || (!rule.exclude_line.is_empty()
@@ -624,6 +650,13 @@ impl Search<'_, '_> {
             if ![left, right, within].into_iter().any(|side| near.words.is_match(side)) {
                 return false;
             }
+        }
+        // Finding the value takes longer than all that is asked about the whole.
+        let Some((value, span)) = self.value_of(whole) else { return false };
+        let value = on_boundaries(self.text, value);
+        let text = &self.text[value.clone()];
+        if rule.exclude.iter().any(|r| r.is_match(text)) {
+            return false;
         }
         if !rule.validators.is_empty() {
             let (before, after) = context(self.text, &value, CONTEXT_BYTES);
