@@ -5,13 +5,15 @@
 
 mod audit;
 mod database;
+mod entity_lists;
 mod incidents;
 mod interceptors;
-mod lists;
 mod open;
 mod rows;
 mod rule_counts;
 mod statement;
+mod submission_lists;
+mod submission_selects;
 mod submissions;
 #[cfg(test)]
 mod tests;

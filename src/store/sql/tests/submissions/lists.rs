@@ -3,8 +3,8 @@
 use super::*;
 use crate::store::sql::Statement;
 use crate::store::sql::database::Engine;
-use crate::store::sql::lists::Reach;
 use crate::store::sql::rows::{ENTITY, SUBMISSION, folded};
+use crate::store::sql::submission_lists::Reach;
 use crate::store::{
     ArchivedFilter, EntityFilter, EntityKey, EntityQuery, KeyValue, ListedEntity, ListedSubmission, Place,
     SEARCHED_MAX, SubmissionFilter, SubmissionKey, SubmissionQuery,
@@ -127,6 +127,7 @@ async fn a_search_takes_every_character_as_it_is_and_no_letter_case(place: TestP
         ("s4", "snakeXcase", "it's \"quoted\""),
         ("s5", "Straße", "ΟΔΟΣ в Москве"),
         ("s6", "Ärger", "İstanbul ﬁle"),
+        ("s7", "glob", "[a-z]* as in a*b?"),
     ] {
         let one = submission(id, SubmissionStatus::Approved);
         let one = StoredSubmission { name: name.into(), description: description.into(), ..one };
@@ -134,7 +135,7 @@ async fn a_search_takes_every_character_as_it_is_and_no_letter_case(place: TestP
             .await;
         publish(&store, id, Visibility::Approved).await;
     }
-    let all = ["s1", "s2", "s3", "s4", "s5", "s6"];
+    let all = ["s1", "s2", "s3", "s4", "s5", "s6", "s7"];
     for (text, wanted) in [
         ("100%", vec!["s1"]),
         ("%", vec!["s1"]),
@@ -152,6 +153,14 @@ async fn a_search_takes_every_character_as_it_is_and_no_letter_case(place: TestP
         ("A\u{308}RG", vec!["s6"]),
         ("FILE", vec!["s6"]),
         ("percent grows", vec![]),
+        ("*", vec!["s7"]),
+        ("?", vec!["s7"]),
+        ("[", vec!["s7"]),
+        ("[A-Z]*", vec!["s7"]),
+        ("a*b", vec!["s7"]),
+        ("per*nt", vec![]),
+        ("[p]ercent", vec![]),
+        ("p?rcent", vec![]),
         ("S4", vec!["s4"]),
         ("BETA", all.to_vec()),
         ("ZOË", all.to_vec()),
@@ -590,6 +599,25 @@ async fn what_is_listed_is_what_the_rows_say(place: TestPlace) {
     agree().await;
 }
 
+/// A text that is longer than any pattern may be is searched as well, and found nowhere.
+#[tokio::test]
+async fn a_search_for_a_very_long_text_finds_nothing() {
+    let place = TestPlace::sqlite();
+    let store = place.open().await;
+    accept(&store, submission("s1", SubmissionStatus::Approved)).await;
+    for text in ["s".repeat(9_000), "*".repeat(9_000), "s1".repeat(60_000)] {
+        for entity_id in ["", "e-s1"] {
+            let filter = SubmissionFilter {
+                text: text.clone(),
+                entity_id: entity_id.into(),
+                ..SubmissionFilter::default()
+            };
+            let page = store.submissions(query(filter)).await.expect("read");
+            assert_eq!((page.submissions.len(), page.total), (0, 0));
+        }
+    }
+}
+
 /// A file of the release before has its rows listed when it is opened.
 #[tokio::test]
 async fn what_was_kept_before_there_was_a_list_is_listed() {
@@ -616,6 +644,27 @@ async fn what_was_kept_before_there_was_a_list_is_listed() {
     assert_eq!(count_listed(&store).await, 2);
     let filter =
         SubmissionFilter { text: "s1".into(), archived: ArchivedFilter::Only, ..SubmissionFilter::default() };
+    let page = store.submissions(query(filter)).await.expect("read");
+    assert_eq!(ids(&page.submissions), ["s1"]);
+}
+
+/// A database of the release before gets the index of classes when it is opened.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_kept_before_there_were_classes_has_its_index() {
+    let Some(place) = TestPlace::postgres().await else { return };
+    let store = place.open().await;
+    accept(&store, submission("s1", SubmissionStatus::Approved)).await;
+    for step_back in
+        ["DROP INDEX submission_text_by_class", "DELETE FROM _sqlx_migrations WHERE version = 11"]
+    {
+        store.database.write_one(Statement::new(step_back)).await.expect("written");
+    }
+    drop(store);
+    let store = place.open().await;
+    let indexes = "SELECT COUNT(*) AS indexes FROM pg_indexes WHERE indexname = 'submission_text_by_class'";
+    let row = store.database.row(Statement::new(indexes)).await.expect("read").expect("a row");
+    assert_eq!(row.number("indexes").expect("a number"), 1);
+    let filter = SubmissionFilter { text: "s1".into(), ..SubmissionFilter::default() };
     let page = store.submissions(query(filter)).await.expect("read");
     assert_eq!(ids(&page.submissions), ["s1"]);
 }
