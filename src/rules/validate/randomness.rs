@@ -81,16 +81,43 @@ pub(super) fn looks_random(value: &str) -> bool {
     unexplained * 10 >= length * 4 || (length < 20 && changes_of_class(value) >= 4)
 }
 
-/// Whether `value` could be a password somebody chose: a digit or a symbol among letters, and no identifier or path.
+/// Fewest letters of a password that has neither digit nor symbol.
+const LETTERS_MIN: usize = 10;
+
+/// Whether `value` could be a password somebody chose: a digit or a symbol among letters, or letters of both cases in no
+/// order of words, and no identifier or path.
 pub(super) fn is_password_like(value: &str) -> bool {
     let has_letter = value.chars().any(char::is_alphabetic);
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let symbols = value.bytes().filter(|byte| b"!@#$%^&*?~+=".contains(byte)).count();
     let separators = value.bytes().filter(|byte| b"_-./:\\".contains(byte)).count();
-    let is_word_list = separators > 0 && symbols == 0 && !looks_random(value);
+    if !has_digit && symbols == 0 {
+        return is_drawn_of_letters(value);
+    }
+    let is_word_list = separators > 0 && symbols == 0 && !looks_random(value) && !is_made_of_words(value);
     let is_version =
         has_digit && value.trim_start_matches(['v', 'V']).bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    has_letter && (has_digit || symbols > 0) && !is_word_list && !is_version
+    has_letter && !is_word_list && !is_version
+}
+
+/// Whether `value` is letters alone, of both cases, that follow each other as no words do.
+fn is_drawn_of_letters(value: &str) -> bool {
+    value.len() >= LETTERS_MIN
+        && value.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && changes_of_class(value) >= 2
+        && looks_random(value)
+}
+
+/// Whether `value` is words of both cases and a number, joined by hyphens and underscores as people join them in a
+/// password, and no code does: one kind of joint is an identifier, two are none in any language.
+fn is_made_of_words(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
+    has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit)
+        && value.contains('-')
+        && value.contains('_')
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
 /// Cuts `value` into runs of one class; an upper-case letter followed by lower-case ones opens a run.

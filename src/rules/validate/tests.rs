@@ -262,8 +262,17 @@ fn randomness() {
     );
     check(
         "password-like",
-        &["hunter2Xk9!vQ", "mycoin!1", "Tr0ub4dor&3"],
-        &["Passwort", "reset_password_1", "v1.2.3", "user/login", "12345678"],
+        &["hunter2Xk9!vQ", "mycoin!1", "Tr0ub4dor&3", "TuzJheIslXijcUO", "River-stone_42Lamp"],
+        &[
+            "Passwort",
+            "reset_password_1",
+            "Content-Type2",
+            "getUserPassword",
+            "XMLHttpRequest",
+            "v1.2.3",
+            "user/login",
+            "12345678",
+        ],
     );
     check(
         "not-hash",

@@ -7,6 +7,7 @@
 //!
 //! - `found`: injection and code block; of credentials and personal data a finding from MEDIUM on (or `least`) covers the value that
 //!   was made, or stands anywhere in a text written by hand, within `category` where the table has one.
+//! - `exact`: as `found`, and the finding has the bounds of the value: not a byte is left, and none too many taken.
 //! - `quiet`: injection and code do not block; no credential or personal datum is found from MEDIUM on.
 
 mod values;
@@ -70,6 +71,7 @@ enum Speaker {
 #[serde(rename_all = "snake_case")]
 enum Want {
     Found,
+    Exact,
     Quiet,
 }
 
@@ -146,11 +148,11 @@ impl Table {
         });
         match self.want {
             Want::Quiet => counted.next().is_none(),
-            Want::Found => counted.any(|one| {
-                let is_there = case
-                    .made
-                    .as_ref()
-                    .is_none_or(|made| one.range.start < made.end && made.start < one.range.end);
+            Want::Found | Want::Exact => counted.any(|one| {
+                let is_there = case.made.as_ref().is_none_or(|made| match self.want {
+                    Want::Exact => one.range == *made,
+                    _ => one.range.start < made.end && made.start < one.range.end,
+                });
                 let category = one.info.category.as_str();
                 let is_right = self.category.as_ref().is_none_or(|wanted| {
                     category
@@ -293,6 +295,7 @@ fn judge(plugin: &str) {
         if right * 100 < cases.len() * table.floor {
             let not = match table.want {
                 Want::Found => "not found",
+                Want::Exact => "not found to the byte",
                 Want::Quiet => "flagged",
             };
             failures.push(format!(
