@@ -29,10 +29,20 @@ impl<'a, S: Source + ?Sized> ArchiveTexts<'a, S> {
     }
 }
 
-impl<S: Source + ?Sized> Siblings for ArchiveTexts<'_, S> {
-    fn text(&self, path: &str, bytes_max: usize) -> Option<String> {
+impl<S: Source + ?Sized> ArchiveTexts<'_, S> {
+    fn entry(&self, path: &str) -> Option<&Entry> {
         let at = self.files.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()?;
-        let entry = self.files[at];
+        self.files.get(at).copied()
+    }
+}
+
+impl<S: Source + ?Sized> Siblings for ArchiveTexts<'_, S> {
+    fn is_file(&self, path: &str) -> bool {
+        self.entry(path).is_some()
+    }
+
+    fn text(&self, path: &str, bytes_max: usize) -> Option<String> {
+        let entry = self.entry(path)?;
         let bytes = usize::try_from(entry.size).ok().filter(|bytes| *bytes <= bytes_max)?;
         if self.read.fetch_add(bytes, Ordering::Relaxed) > BYTES_MAX {
             return None;

@@ -122,6 +122,8 @@ pub(super) struct Walk<'a> {
     /// Other files of the bundle that were read, and their bytes.
     pub sibling_files: usize,
     pub sibling_bytes: usize,
+    /// Whether a module of the bundle was not followed.
+    pub is_unread: bool,
     /// Options of the command line that may be given several times.
     pub listed: HashSet<Rc<str>>,
     /// Findings of text that is run as code.
@@ -181,6 +183,7 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         opened: HashMap::new(),
         sibling_files: 0,
         sibling_bytes: 0,
+        is_unread: false,
         listed: HashSet::new(),
         inner: Vec::new(),
         looked_at: HashSet::new(),
@@ -202,9 +205,11 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         (false, false) => Some(NotParsed::Syntax),
         (true, false) => None,
     };
-    let siblings_bytes = walk.sibling_bytes;
+    let (siblings_bytes, is_unread) = (walk.sibling_bytes, walk.is_unread);
     let (findings, capabilities) = walk.report();
-    Report { findings, capabilities, not_parsed, siblings_bytes, is_starved }
+    // What such a module is handed, or gives, matters to a file that does something with it.
+    let is_unread = is_unread && !(findings.is_empty() && capabilities.is_empty());
+    Report { findings, capabilities, not_parsed, siblings_bytes, is_starved, is_unread }
 }
 
 impl Walk<'_> {

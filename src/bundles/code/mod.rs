@@ -172,6 +172,9 @@ pub struct Report {
     pub siblings_bytes: usize,
     /// Whether more [`Effort`] may tell more.
     pub is_starved: bool,
+    /// Whether the file does something and a module of the bundle that it imports was not followed: one beyond the limits of
+    /// size, number or depth.
+    pub is_unread: bool,
 }
 
 /// How many steps a file may take to be followed.

@@ -2,7 +2,11 @@
 //!
 //! A module is walked once, apart: what its names stand for is known afterwards, and what it does by itself is told where
 //! it is scanned as a file of its own. Its functions are entered when they are called, and what they do then is told at the
-//! import. Number, size and steps are bounded; a module beyond them is a library of which nothing is known.
+//! import. Number, size, depth and steps are bounded; that a module of the bundle is beyond them is told, since what is handed
+//! to it, or comes from it, is then not known.
+//!
+//! A file of the bundle comes before a library of its name, as the languages have it; what the library does stays possible,
+//! since a file that is never found where the program runs must not hide it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -12,18 +16,44 @@ use super::value::{HOLE, Shape, Value};
 use super::{Language, javascript, python, worker};
 
 /// Files of one file that are read.
-const FILES_MAX: usize = 24;
+const FILES_MAX: usize = 96;
 /// Bytes of such a file, and of all of them.
-const FILE_BYTES_MAX: usize = 64 << 10;
-const BYTES_MAX: usize = 192 << 10;
+const FILE_BYTES_MAX: usize = 256 << 10;
+const BYTES_MAX: usize = 768 << 10;
 /// Bytes of a file whose text is a value.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Modules that import one another.
-const DEPTH_MAX: usize = 3;
+const DEPTH_MAX: usize = 10;
 /// Steps of a module.
 const STEPS: usize = 4_000;
 /// Folders beside the importing file, and above it, in which programs look for their modules.
 const PYTHON_FOLDERS: &[&str] = &["", "lib/", "src/", "scripts/"];
+/// Modules that are part of the interpreter: no file is looked for (Python documentation, `sys.builtin_module_names`).
+const PYTHON_BUILT_IN: &[&str] = &[
+    "sys",
+    "builtins",
+    "time",
+    "marshal",
+    "posix",
+    "itertools",
+    "gc",
+    "errno",
+    "atexit",
+    "_thread",
+    "_io",
+    "_imp",
+    "_signal",
+    "_weakref",
+    "_codecs",
+    "_operator",
+    "_functools",
+    "_collections",
+    "_string",
+    "_symtable",
+    "_warnings",
+    "faulthandler",
+    "pwd",
+];
 /// What `require` and `import` put behind a name (Node.js, "File modules"; TypeScript, "Module resolution").
 const JAVASCRIPT_ENDS: &[&str] =
     &["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".json", "/index.js", "/index.ts"];
@@ -36,6 +66,9 @@ const OWN: &str = "\0.py";
 pub trait Siblings: Sync {
     /// The text of a file of at most `bytes_max` bytes; `None` where there is none, or it is no text.
     fn text(&self, path: &str, bytes_max: usize) -> Option<String>;
+
+    /// Whether there is a file of that path, whatever it holds.
+    fn is_file(&self, path: &str) -> bool;
 }
 
 /// No other files.
@@ -45,6 +78,10 @@ pub struct Alone;
 impl Siblings for Alone {
     fn text(&self, _: &str, _: usize) -> Option<String> {
         None
+    }
+
+    fn is_file(&self, _: &str) -> bool {
+        false
     }
 }
 
@@ -60,8 +97,19 @@ pub(super) enum Module {
 }
 
 impl Walk<'_> {
-    /// A module of the bundle as a value; `None` where the name is that of a library.
+    /// A module of the bundle as a value; `None` where the name is that of a library. The library stays possible where both
+    /// go by one name.
     pub fn sibling(&mut self, name: &str, at: u32) -> Option<Value> {
+        let own = self.own_module(name, at)?;
+        Some(if self.is_library(name) { own.or(self.module(name, at)) } else { own })
+    }
+
+    /// Whether a library that something is known of goes by the name.
+    fn is_library(&self, name: &str) -> bool {
+        self.language == Language::Python && self.context.rules.is_module(head_of(name))
+    }
+
+    fn own_module(&mut self, name: &str, at: u32) -> Option<Value> {
         match self.sibling_module(name, at) {
             Module::Names(scope) => {
                 let class = super::classes::ClassInfo { scope, ..Default::default() };
@@ -80,6 +128,15 @@ impl Walk<'_> {
 
     /// What a module of the bundle calls by a name; `None` where it does not, or is no file of the bundle.
     pub fn sibling_name(&mut self, module: &str, name: &Rc<str>, at: u32) -> Option<Value> {
+        let own = self.own_name(module, name, at)?;
+        if !self.is_library(module) {
+            return Some(own);
+        }
+        let library = self.module(module, at);
+        Some(own.or(self.member(&library, name, false)))
+    }
+
+    fn own_name(&mut self, module: &str, name: &Rc<str>, at: u32) -> Option<Value> {
         match self.sibling_module(module, at) {
             Module::Names(scope) => match self.scopes[scope].names.get(name) {
                 Some(value) => Some(value.clone()),
@@ -95,7 +152,7 @@ impl Walk<'_> {
     /// `from . import name`, `from package import name`.
     fn submodule(&mut self, module: &str, name: &str, at: u32) -> Option<Value> {
         let dot = if module.ends_with('.') { "" } else { "." };
-        self.sibling(&format!("{module}{dot}{name}"), at)
+        self.own_module(&format!("{module}{dot}{name}"), at)
     }
 
     /// All names of a module of the bundle.
@@ -104,13 +161,15 @@ impl Walk<'_> {
         let names = self.scopes[scope].names.iter();
         let mut names: Vec<_> = names.map(|(name, value)| (name.clone(), value.clone())).collect();
         names.sort_by(|a, b| a.0.cmp(&b.0));
+        if self.is_library(module) {
+            self.stars.push(Rc::from(module));
+        }
         Some(names)
     }
 
     fn sibling_module(&mut self, name: &str, at: u32) -> Module {
         let is_local = match self.language {
-            // The libraries of the language are there first.
-            Language::Python => name.starts_with('.') || !self.context.rules.is_module(name),
+            Language::Python => name.starts_with('.') || !PYTHON_BUILT_IN.contains(&head_of(name)),
             Language::JavaScript => name.starts_with("./") || name.starts_with("../") || name == ".",
         };
         if !is_local || name.is_empty() || name.contains(HOLE) {
@@ -121,20 +180,26 @@ impl Walk<'_> {
         if let Some(known) = self.modules.get(&key) {
             return known.clone();
         }
-        // A module that imports itself, by way of others.
-        self.modules.insert(key.clone(), Module::Unknown);
-        if self.module_path.len() >= DEPTH_MAX {
-            return Module::Unknown;
-        }
         let candidates = match self.language {
             Language::Python => python_files(&from, name),
             Language::JavaScript => javascript_files(&from, name),
         };
-        let found = candidates.into_iter().find_map(|path| {
-            let text = self.sibling_text(&path, FILE_BYTES_MAX)?;
-            Some((path, text))
-        });
-        let module = found.map_or(Module::Unknown, |(path, text)| self.walk_module(&path, &text, at));
+        let siblings = self.context.siblings;
+        let found = candidates.into_iter().find(|path| path != self.context.path && siblings.is_file(path));
+        // A module that imports itself, by way of others.
+        self.modules.insert(key.clone(), Module::Unknown);
+        let Some(path) = found else { return Module::Unknown };
+        if self.module_path.len() >= DEPTH_MAX {
+            self.is_unread |= is_code(&path);
+            // From a module nearer to the file it may still be read.
+            self.modules.remove(&key);
+            return Module::Unknown;
+        }
+        let Some(text) = self.sibling_text(&path, FILE_BYTES_MAX) else {
+            self.is_unread |= is_code(&path);
+            return Module::Unknown;
+        };
+        let module = self.walk_module(&path, &text, at);
         self.modules.insert(key, module.clone());
         module
     }
@@ -158,6 +223,7 @@ impl Walk<'_> {
             return self.value_of_text(&code, at).map_or(Module::Unknown, Module::Value);
         }
         if !worker::may_parse(self.language, text) {
+            self.is_unread = true;
             return Module::Unknown;
         }
         let parsed = match self.language {
@@ -269,6 +335,16 @@ struct Apart {
     patched: std::collections::BTreeMap<Rc<str>, Value>,
     seen: BTreeSet<String>,
     capabilities: BTreeSet<crate::decision::Capability>,
+}
+
+/// The package of a module: the module that an import looks for first.
+fn head_of(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// Whether a file that is imported is a program, not data.
+fn is_code(path: &str) -> bool {
+    !path.ends_with(".json")
 }
 
 /// The folder that a file lies in; empty for the top.

@@ -115,6 +115,9 @@ fn told(
         _ if is_file => scan.engine(language.as_str()),
         _ => {}
     }
+    if report.is_unread {
+        scan.done.cut = scan.done.cut.or(Some(Unscanned::TooComplex));
+    }
     let acts = |kind: &str| report.capabilities.iter().any(|capability| capability.kind == kind);
     if is_file && report.not_parsed.is_none() && !ACTS.iter().any(|kind| acts(kind)) {
         scan.found.findings.soften(scan.path, "script.");
