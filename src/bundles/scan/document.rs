@@ -6,6 +6,8 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::{Scan, code, config, page, run, shell, unit, unseen};
+
+mod front;
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
@@ -108,8 +110,10 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
     scan.engine("markdown");
     let mut body = 0;
     if let Ok(Some(front)) = manifest::front_matter(scan.text) {
-        config::front_matter(scan, &serde_json::Value::Object(front.fields));
         body = front.body;
+        let fields = serde_json::Value::Object(front.fields);
+        config::front_matter(scan, &fields);
+        front::texts(scan, &fields, body);
     }
     loaded_commands(scan);
     unseen::scan(scan);
@@ -119,13 +123,18 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
     }
     page::commands(scan);
     let text = scan.text;
+    structure(scan, &text[body..], &|scan, at| scan.lines.line_of(body + at));
+}
+
+/// The blocks, the pieces of code and the lines of a text of the document. `line_of` tells in which line of the file a place
+/// of the text stands.
+fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>, usize) -> u32) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut open: Option<(Block, Range<usize>, String)> = None;
     let mut blocks = Vec::new();
     let mut inline = Vec::new();
     let mut plain: Vec<Range<usize>> = Vec::new();
-    for (event, range) in Parser::new_ext(&text[body..], options).into_offset_iter() {
-        let range = range.start + body..range.end + body;
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
             Event::Start(Tag::CodeBlock(kind)) => {
                 let block = match &kind {
@@ -153,7 +162,7 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
         }
     }
     for (block, start, content) in blocks {
-        let line = scan.lines.line_of(start);
+        let line = line_of(scan, start);
         self::block(scan, &block, &content, line);
     }
     for (start, content) in inline {
@@ -162,31 +171,29 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
         let scheduled = unit::scheduled(&content).filter(|command| is_command(command));
         let content = scheduled.unwrap_or(&content);
         if content.trim().contains(' ') && is_command(content) {
-            let line = scan.lines.line_of(start);
+            let line = line_of(scan, start);
             shell::script(scan, content, line, shell::Place::Prose);
         }
     }
     let mut last = u32::MAX;
     for range in plain {
-        let line = scan.lines.line_of(range.start);
+        let line = line_of(scan, range.start);
         if std::mem::replace(&mut last, line) != line {
-            plain_line(scan, range.start, line);
+            plain_line(scan, &text[range.start..], line);
         }
     }
 }
 
 /// A text of another form: its lines.
 pub(super) fn prose(scan: &mut Scan<'_, '_>) {
-    let mut at = 0;
     for (line, content) in (1..).zip(scan.text.split_inclusive('\n')) {
-        plain_line(scan, at, line);
-        at += content.len();
+        plain_line(scan, content, line);
     }
 }
 
-/// A line of text that is a command as a whole.
-fn plain_line(scan: &mut Scan<'_, '_>, start: usize, line: u32) {
-    let rest = scan.text[start..].split('\n').next().unwrap_or_default().trim();
+/// The first line of a text, where it is a command as a whole.
+fn plain_line(scan: &mut Scan<'_, '_>, text: &str, line: u32) {
+    let rest = text.split('\n').next().unwrap_or_default().trim();
     let rest = rest.trim_start_matches(['$', '>', '%', '-', '*', ' ']);
     // Only what could be dangerous is worth following.
     let has_sign = || {
