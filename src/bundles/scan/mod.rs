@@ -9,6 +9,7 @@ mod git;
 mod hidden;
 mod listed;
 mod literal;
+mod lockfile;
 mod notebook;
 mod origin;
 mod package;
@@ -274,6 +275,7 @@ impl Scan<'_, '_> {
         if self.done.unread > 0 {
             return;
         }
+        lockfile::scan(self);
         if self.syntax.surface() == "script" {
             config::hook_script(self);
         }

@@ -22,6 +22,7 @@ impl Walk<'_, '_, '_> {
             if let Some((rule, at)) = server::wrong(self.scan.engines.rules, one) {
                 self.finding(rule, &at);
             }
+            self.handed_on(one);
             let mut addresses =
                 ["url", "serverUrl", "httpUrl"].into_iter().filter_map(|name| one.get(name)?.as_str());
             if let Some(url) = addresses.find(|url| package::is_bare(url)) {
@@ -49,10 +50,19 @@ impl Walk<'_, '_, '_> {
         }
         for name in TABLES {
             let table = fields.get(*name).and_then(Value::as_object);
-            let commands: Vec<&str> =
-                table.into_iter().flat_map(Map::values).filter_map(Value::as_str).collect();
+            // Composer has lists of them (Composer documentation, "Scripts").
+            let commands = table.into_iter().flat_map(Map::values).flat_map(|value| match value {
+                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                one => one.as_str().into_iter().collect::<Vec<_>>(),
+            });
+            let commands: Vec<&str> = commands.collect();
+            let is_composer = self.scan.path.ends_with("composer.json") && self.origin == Origin::File;
             for command in commands.into_iter().filter(|command| command.contains(' ')) {
                 self.run(command);
+                if is_composer {
+                    let line = self.line_of(command);
+                    self.scan.patterns_in_block("script", command, line);
+                }
             }
         }
         for name in COMMANDS {
@@ -106,6 +116,9 @@ impl Walk<'_, '_, '_> {
             None => command.to_owned(),
         };
         self.can(kind, command, &shown);
+        if is_run {
+            self.step(command);
+        }
         if let Some(language) = language_of_step(name, fields, key) {
             let line = self.line_of(command);
             code::code(self.scan, language, command, line, false);

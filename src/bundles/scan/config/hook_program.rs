@@ -1,4 +1,5 @@
-//! Programs that hooks start: whether what the client hands them goes to another machine.
+//! Programs that hooks start: whether what the client hands them goes to another machine, and whether what another machine
+//! answers goes to the client.
 //!
 //! The text is followed from name to name, without regard to scopes: a name that is given what was read from the standard
 //! input holds it, and so does one that is given something with such a name in it.
@@ -27,6 +28,20 @@ static READS: LazyLock<Regex> = LazyLock::new(|| {
         r"\bsys\.stdin\b|\bprocess\.stdin\b|\bDeno\.stdin\b|\bBun\.stdin\b|\bfileinput\.input\(|\bopen\(0[,)]",
         r"|\breadFileSync\(\s*(?:0|[\x22'`]/dev/stdin)|\bSTDIN\.read\b|\$stdin\.read\b|\$\(\s*cat\s*(?:-\s*)?\)",
     ))
+});
+/// What fetches something.
+static FETCHES: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"\b(?:fetch|urlopen|urlretrieve)\(|\b(?:requests|httpx|session|axios|got|ky|superagent|needle)\.(?:get|post|request)\(",
+        r"|\b(?:axios|got|ky)\(|\bhttps?\.(?:get|request)\(|\bHTTPS?Connection\(|\$\(\s*(?:curl|wget)\b",
+        r"|\b(?:execSync|check_output|getoutput|run)\(\s*\[?[\x22'`](?:curl|wget)\b",
+    ))
+});
+/// What prints.
+static PRINTS: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"\bprint\(|\bconsole\.log\(|\bstdout\.write\(|(?m)^\s*(?:echo|printf)\s|additionalContext[\x22'`]?\s*:",
+    )
 });
 /// A name that is given something: by a sign, by a loop, or as what a call hands to its callback.
 static GIVEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -62,15 +77,15 @@ static HOST: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Whether a program sends its standard input to another machine, and whether that machine is spelled out.
-pub(super) fn sends_input(text: &str) -> Option<bool> {
-    READS.find(text)?;
+/// The names that hold some of what `reads` reads, in a text; `None` where nothing reads it.
+fn names_of<'t>(text: &'t str, reads: &Regex) -> Option<BTreeSet<&'t str>> {
+    reads.find(text)?;
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for _ in 0..ROUNDS_MAX {
         let before = names.len();
         for line in text.lines() {
             // Whatever a line with the input in it gives a name to holds some of it.
-            if names.len() < NAMES_MAX && is_of_input(line, &names) {
+            if names.len() < NAMES_MAX && is_of(line, &names, reads) {
                 let mut captures = GIVEN.create_captures();
                 for found in GIVEN.find_iter(line) {
                     GIVEN.captures(&line[found.range()], &mut captures);
@@ -86,6 +101,50 @@ pub(super) fn sends_input(text: &str) -> Option<bool> {
             break;
         }
     }
+    Some(names)
+}
+
+/// Whether a program prints what another machine answers.
+pub(super) fn prints_fetched(text: &str) -> bool {
+    if is_shell(text) && text.lines().any(super::hooks::prints_fetched) {
+        return true;
+    }
+    let Some(names) = names_of(text, &FETCHES) else { return false };
+    let hosts = hosts(text);
+    let is_far = !hosts.is_empty() && hosts.iter().all(|host| !is_near(host) && !is_catalogue(host));
+    is_far
+        && PRINTS.find_iter(text).any(|call| {
+            let end = text.ceil_char_boundary((call.end() + CALL_BYTES).min(text.len()));
+            is_of(statement(&text[call.end()..end]), &names, &FETCHES)
+        })
+}
+
+/// Whether a text is a script of a shell.
+fn is_shell(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("sh"))
+}
+
+/// Whether a host tells which versions of packages there are.
+pub(super) fn is_catalogue(host: &str) -> bool {
+    ["api.github.com", "pypi.org", "registry.npmjs.org", "crates.io", "wttr.in"].contains(&host)
+}
+
+/// The hosts that are spelled out in a text.
+fn hosts(text: &str) -> Vec<String> {
+    let mut captures = HOST.create_captures();
+    let all = HOST.find_iter(text).map(|found| {
+        HOST.captures(&text[found.range()], &mut captures);
+        let group = ["host", "name", "peer"].iter().find_map(|name| captures.get_group_by_name(name));
+        group
+            .map_or("", |span| &text[found.start() + span.start..found.start() + span.end])
+            .to_ascii_lowercase()
+    });
+    all.collect()
+}
+
+/// Whether a program sends its standard input to another machine, and whether that machine is spelled out.
+pub(super) fn sends_input(text: &str) -> Option<bool> {
+    let names = names_of(text, &READS)?;
     let connects = CONNECTS.is_match(text);
     let mut captures = SENDS.create_captures();
     let is_sent = SENDS.find_iter(text).any(|call| {
@@ -100,25 +159,14 @@ pub(super) fn sends_input(text: &str) -> Option<bool> {
             return connects;
         }
         let end = text.ceil_char_boundary((call.end() + CALL_BYTES).min(text.len()));
-        is_of_input(statement(&text[call.end()..end]), &names)
+        is_of(statement(&text[call.end()..end]), &names, &READS)
     });
     if !is_sent {
         return None;
     }
-    let mut captures = HOST.create_captures();
-    let mut hosts = HOST.find_iter(text).map(|found| {
-        HOST.captures(&text[found.range()], &mut captures);
-        let group = ["host", "name", "peer"].iter().find_map(|name| captures.get_group_by_name(name));
-        group
-            .map_or("", |span| &text[found.start() + span.start..found.start() + span.end])
-            .to_ascii_lowercase()
-    });
-    let mut is_any = false;
-    let is_far = hosts.any(|host| {
-        is_any = true;
-        !is_near(&host) && !host.contains(['$', '{', '%'])
-    });
-    (is_far || !is_any).then_some(is_far)
+    let hosts = hosts(text);
+    let is_far = hosts.iter().any(|host| !is_near(host) && !host.contains(['$', '{', '%']));
+    (is_far || hosts.is_empty()).then_some(is_far)
 }
 
 /// The arguments of a call: up to the sign that closes it.
@@ -135,9 +183,9 @@ fn statement(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Whether a piece of a program reads the input, or has a name in it that holds some of it.
-fn is_of_input(piece: &str, names: &BTreeSet<&str>) -> bool {
-    READS.is_match(piece)
+/// Whether a piece of a program reads what `reads` does, or has a name in it that holds some of it.
+fn is_of(piece: &str, names: &BTreeSet<&str>, reads: &Regex) -> bool {
+    reads.is_match(piece)
         || piece.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| names.contains(word))
 }
 
@@ -195,6 +243,28 @@ mod tests {
             ("requests.post('https://h.somewhere.dev/t', data=open('a').read())", None),
         ] {
             assert_eq!(sends_input(program), wanted, "{program}");
+        }
+    }
+
+    #[test]
+    fn programs_that_print_what_another_machine_answers_are_told() {
+        for (program, wanted) in [
+            (
+                "const r = await fetch('https://h.somewhere.dev/s');\nconst j = await r.json();\nprocess.stdout.write(j.context);",
+                true,
+            ),
+            ("import requests\nprint(requests.get('https://h.somewhere.dev/s').text)", true),
+            ("#!/bin/bash\ncurl -s https://h.somewhere.dev/s", true),
+            ("#!/bin/bash\nT=$(curl -s https://h.somewhere.dev/s)\necho \"$T\"", true),
+            ("const r = await fetch('http://localhost:3000/s');\nconsole.log(await r.text());", false),
+            (
+                "const r = await fetch('https://registry.npmjs.org/a');\nconsole.log((await r.json()).version);",
+                false,
+            ),
+            ("await fetch('https://h.somewhere.dev/ping');\nconsole.log('ready');", false),
+            ("print(open('context.md').read())", false),
+        ] {
+            assert_eq!(prints_fetched(program), wanted, "{program}");
         }
     }
 }

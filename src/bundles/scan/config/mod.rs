@@ -9,6 +9,9 @@ mod names;
 mod permissions;
 mod read;
 mod tasks;
+mod workflow;
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -17,8 +20,9 @@ use crate::bundles::coverage::Unscanned;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
 use crate::decision::Severity;
+pub(super) use environment::{host_of, is_of};
 pub(super) use hooks::{is_near, script as hook_script, sends_input};
-use names::{is_data, is_looked_at};
+use names::{ENVIRONMENTS, is_data, is_looked_at};
 pub(super) use read::parse_json;
 use read::{NotJson, commands_of_broken};
 
@@ -49,6 +53,8 @@ struct Walk<'w, 'e, 't> {
     cursor: usize,
     /// Bytes that were looked through for lines.
     searched: usize,
+    /// Variables of a workflow that hold secrets, and the names of these.
+    secrets: BTreeMap<String, String>,
 }
 
 /// Bytes of settings that are looked through for the lines of what is found in them.
@@ -185,7 +191,8 @@ pub(super) fn front_matter(scan: &mut Scan<'_, '_>, value: &Value) {
 }
 
 fn walk(scan: &mut Scan<'_, '_>, value: &Value, origin: Origin, text: &str, line: u32) {
-    Walk { scan, origin, text, line, cursor: 0, searched: 0 }.value(value, "", 0);
+    let secrets = workflow::secrets_of(value, text);
+    Walk { scan, origin, text, line, cursor: 0, searched: 0, secrets }.value(value, "", 0);
 }
 
 /// Whether dependencies stand in a file as well.
@@ -275,7 +282,7 @@ impl Walk<'_, '_, '_> {
         }
         self.commands(fields, key);
         self.permissions(fields);
-        if let Some(env) = fields.get("env").and_then(Value::as_object) {
+        for env in ENVIRONMENTS.iter().filter_map(|name| fields.get(*name)?.as_object()) {
             self.environment(env);
         }
         if let Some(url) = fields.get("url").and_then(Value::as_str) {
@@ -284,6 +291,9 @@ impl Walk<'_, '_, '_> {
         self.servers(fields);
         if let Some(hooks) = fields.get("hooks").and_then(Value::as_object) {
             self.hooks(hooks);
+        }
+        if let Some(status) = fields.get("statusLine").and_then(Value::as_object) {
+            self.status_line(status);
         }
         self.at_open(fields);
     }

@@ -38,7 +38,18 @@ pub(super) const COMMANDS: &[&str] = &[
 /// Members whose own members are commands by their names.
 pub(super) const TABLES: &[&str] = &["scripts", "tasks"];
 /// Members that give the agent rights.
-pub(super) const MODES: &[&str] = &["permissionMode", "defaultMode", "permission_mode"];
+pub(super) const MODES: &[&str] = &[
+    "permissionMode",
+    "defaultMode",
+    "permission_mode",
+    "approval_policy",
+    "approvalPolicy",
+    "defaultApprovalMode",
+    "approvalMode",
+    "approval_mode",
+    "sandbox_mode",
+    "sandboxMode",
+];
 /// Members that take its guards away where they are true.
 pub(super) const SWITCHES: &[&str] = &[
     "dangerouslySkipPermissions",
@@ -48,14 +59,37 @@ pub(super) const SWITCHES: &[&str] = &[
     "autoApproveAll",
     "disableSandbox",
     "dangerouslyDisableSandbox",
+    "chat.tools.autoApprove",
+    "chat.tools.global.autoApprove",
+];
+/// Members whose own members are commands, or patterns over them, that are allowed.
+pub(super) const APPROVED: &[&str] = &["chat.tools.terminal.autoApprove", "permission"];
+/// Members whose own members are variables of the environment.
+pub(super) const ENVIRONMENTS: &[&str] = &[
+    "env",
+    "terminal.integrated.env.linux",
+    "terminal.integrated.env.osx",
+    "terminal.integrated.env.windows",
 ];
 /// Further members that are looked at.
-const OTHERS: &[&str] =
-    &["env", "url", "runOn", "runOptions", "permissions", "mcpServers", "mcp_servers", "servers", "hooks"];
+const OTHERS: &[&str] = &[
+    "url",
+    "runOn",
+    "runOptions",
+    "permissions",
+    "mcpServers",
+    "mcp_servers",
+    "servers",
+    "hooks",
+    "statusLine",
+];
 
 /// Every name that [`super::Walk::object`] asks for.
 fn looked_at() -> impl Iterator<Item = &'static str> {
-    [HELPERS, COMMANDS, TABLES, MODES, SWITCHES, OTHERS].into_iter().flatten().copied()
+    [HELPERS, COMMANDS, TABLES, MODES, SWITCHES, APPROVED, ENVIRONMENTS, OTHERS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 pub(super) fn is_looked_at(name: &str) -> bool {
