@@ -72,6 +72,12 @@ fn is_signatures(path: &str) -> bool {
     matches!(extension.as_str(), "yar" | "yara" | "sigma" | "snort" | "kql" | "spl")
 }
 
+/// Whether a file of data is one that a model reads line by line: an order in it reaches the model as it stands.
+fn is_read_as_text(path: &str) -> bool {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(extension.as_str(), "log" | "csv" | "tsv" | "out" | "err")
+}
+
 impl Scan<'_, '_> {
     /// Whether what stands at `offset` is shown rather than asked for.
     pub(super) fn is_described(&mut self, offset: usize) -> bool {
@@ -98,7 +104,9 @@ impl Scan<'_, '_> {
                 }
             }
             // Code is parsed: a pattern over its text finds what it only names, in a test, a list of signatures or a rule.
-            Syntax::Code(_) | Syntax::Data if is_sample(self.path) || is_signatures(self.path) => {
+            Syntax::Code(_) | Syntax::Data
+                if is_sample(self.path) && !is_read_as_text(self.path) || is_signatures(self.path) =>
+            {
                 return true;
             }
             Syntax::Code(_) | Syntax::Data
