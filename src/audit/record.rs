@@ -166,7 +166,7 @@ pub struct Caller<'a> {
     pub roles: &'a [&'a str],
     /// Tenant.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
-    pub tenant: &'a str,
+    pub tenant: Cow<'a, str>,
     /// Which agent.
     #[serde(serialize_with = "cut", skip_serializing_if = "str::is_empty")]
     pub agent_id: Cow<'a, str>,

@@ -118,7 +118,7 @@ fn verify_records(
         None => context.settings()?.audit_path(),
     };
     let report = verify_chain(&file, known)
-        .map_err(|error| Failure::usage(format_args!("`{}` cannot be read: {error}", file.display())))?;
+        .map_err(|error| Failure::data(format_args!("`{}` cannot be read: {error}", file.display())))?;
     if report.records == 0 && report.broken.is_none() {
         return Err(Failure::data(format_args!(
             "`{}` has no chain; it begins with the first record after `audit.chain: true`",

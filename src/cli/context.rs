@@ -104,7 +104,8 @@ impl Context {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             _ => None,
         };
-        Ok(Reach { token, authorities: read(client.ca_file)?, identity })
+        let is_encrypted_elsewhere = client.insecure_allow_plaintext;
+        Ok(Reach { token, authorities: read(client.ca_file)?, identity, is_encrypted_elsewhere })
     }
 
     /// The token of `client.token_file`, where the settings name one.

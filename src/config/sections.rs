@@ -157,6 +157,8 @@ pub struct ClientConfig {
     pub certificate: Option<PathBuf>,
     /// Private key of the certificate, PEM.
     pub key: Option<PathBuf>,
+    /// Sends tokens to other machines without TLS too, where something else encrypts what goes there, such as a mesh.
+    pub insecure_allow_plaintext: bool,
 }
 
 impl ClientConfig {

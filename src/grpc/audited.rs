@@ -18,7 +18,7 @@ pub(super) fn audited<'a>(
     };
     let Some(context) = context else { return caller };
     Caller {
-        tenant: &context.tenant,
+        tenant: masked_name(scanner, &context.tenant),
         agent_id: masked_name(scanner, &context.agent_id),
         session_key: masked_name(scanner, &context.session_key),
         request_id: masked_name(scanner, &context.request_id),

@@ -3,8 +3,8 @@
 //! A watched path is looked at again and again (twice a second is cheap), because looking sees every kind of change the
 //! same way: links that Kubernetes swaps, files that editors replace, network file systems that send no notice.
 //!
-//! What is compared: which visible files there are, where their links lead, and size, time of change and identity of
-//! each. The watch is made *before* the first load; then a change during a load shows at the next look.
+//! What is compared: which visible files there are, where their links lead, and size, time of change, identity, owner and
+//! permissions of each, as a file may have been refused for these alone. The watch is made *before* the first load; then a change during a load shows at the next look.
 //!
 //! Bounds: depth and number of entries; what lies beyond is not seen. No clock is read, and errors are only "not there":
 //! a file may vanish between listing and looking. Not caught: a change in place that keeps the size and happens within
@@ -108,17 +108,17 @@ fn changed_ns(metadata: &Metadata) -> Option<u128> {
     metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
 }
 
-/// What stays the same only for the same file.
+/// What stays the same only for the same file, in the same hands.
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> (u64, u64) {
+fn identity(metadata: &Metadata) -> impl Hash {
     use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
+    (metadata.dev(), metadata.ino(), metadata.mode(), metadata.uid(), metadata.gid())
 }
 
-/// What stays the same only for the same file.
+/// What stays the same only for the same file, in the same hands.
 #[cfg(not(unix))]
-fn identity(_: &Metadata) -> (u64, u64) {
-    (0, 0)
+fn identity(metadata: &Metadata) -> impl Hash {
+    metadata.permissions().readonly()
 }
 
 #[cfg(all(test, unix))]
@@ -190,6 +190,13 @@ mod tests {
         fs::write(&other, "seven").unwrap();
         fs::rename(&other, &file).unwrap();
         assert!(watch.changed(), "same size, another file");
+        let allow = |mode| {
+            fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        };
+        allow(0o640);
+        watch.changed();
+        allow(0o600);
+        assert!(watch.changed(), "same content, other permissions");
         fs::remove_file(&file).unwrap();
         assert!(watch.changed());
         assert!(!watch.changed());

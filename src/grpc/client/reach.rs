@@ -1,5 +1,7 @@
 //! How a server is reached: in clear or over TLS, with which token and certificate.
 
+use std::net::IpAddr;
+
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -20,6 +22,8 @@ pub struct Reach {
     pub authorities: Option<Vec<u8>>,
     /// Certificate and key of the caller, PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether something else encrypts what goes to other machines, so that tokens may be sent without TLS.
+    pub is_encrypted_elsewhere: bool,
 }
 
 impl Reach {
@@ -57,7 +61,8 @@ impl Reach {
         Ok((url, endpoint))
     }
 
-    /// The connection with the token of the caller.
+    /// The connection with the token of the caller. Calls that would take a token to another machine in clear are refused
+    /// before anything is sent.
     pub(in crate::grpc) fn wire(&self, url: &str, channel: Channel) -> Result<Wire, ClientError> {
         let value = |token: &String| {
             let mut value: MetadataValue<Ascii> = format!("Bearer {token}").parse().map_err(|_| {
@@ -68,21 +73,73 @@ impl Reach {
             Ok::<_, ClientError>(value)
         };
         let token = self.token.as_ref().map(value).transpose()?;
-        Ok(InterceptedService::new(channel, Bearer(token)))
+        let is_private = url.starts_with("https://") || is_this_machine(url) || self.is_encrypted_elsewhere;
+        Ok(InterceptedService::new(channel, Bearer { token, is_private }))
     }
+}
+
+/// Whether a URL leads to the machine it is asked on.
+fn is_this_machine(url: &str) -> bool {
+    let Ok(uri) = url.parse::<http::Uri>() else { return false };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Puts the token into calls that bring none of their own.
 #[derive(Clone)]
-pub(in crate::grpc) struct Bearer(Option<MetadataValue<Ascii>>);
+pub(in crate::grpc) struct Bearer {
+    token: Option<MetadataValue<Ascii>>,
+    /// Whether nobody on the way can read it.
+    is_private: bool,
+}
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(token) = &self.0
+        if let Some(token) = &self.token
             && !request.metadata().contains_key("authorization")
         {
             request.metadata_mut().insert("authorization", token.clone());
         }
+        if !self.is_private && request.metadata().contains_key("authorization") {
+            return Err(Status::unauthenticated(
+                "the token was not sent: it would cross the network in clear; use https://, or set \
+                 client.insecure_allow_plaintext where something else encrypts",
+            ));
+        }
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_in_clear_to_this_machine_only() {
+        for (url, is_encrypted_elsewhere, is_sent) in [
+            ("http://127.0.0.1:50051", false, true),
+            ("http://127.8.0.1:50051", false, true),
+            ("http://[::1]:50051", false, true),
+            ("http://LocalHost:50051", false, true),
+            ("https://pdp.example:50051", false, true),
+            ("http://pdp.example:50051", false, false),
+            ("http://localhost.example:50051", false, false),
+            ("http://10.0.0.1:50051", false, false),
+            ("http://10.0.0.1:50051", true, true),
+        ] {
+            let is_private = url.starts_with("https://") || is_this_machine(url) || is_encrypted_elsewhere;
+            for has_own in [true, false] {
+                let mut bearer =
+                    Bearer { token: has_own.then(|| MetadataValue::from_static("Bearer t")), is_private };
+                let mut request = Request::new(());
+                if !has_own {
+                    request.metadata_mut().insert("authorization", MetadataValue::from_static("Bearer t"));
+                }
+                assert_eq!(bearer.call(request).is_ok(), is_sent, "{url}");
+            }
+            let mut anonymous = Bearer { token: None, is_private };
+            assert!(anonymous.call(Request::new(())).is_ok(), "{url}");
+        }
     }
 }
