@@ -21,7 +21,7 @@ use super::literals::Bounds;
 /// Most words that a filler may stand for.
 const FILLER_MAX: usize = 9;
 /// Longest text that one phrase may take, in bytes.
-const BYTES_MAX: usize = 200;
+pub(super) const BYTES_MAX: usize = 200;
 /// Most words before an anchor at which a phrase may begin.
 const BEFORE_MAX: usize = 7;
 /// Most words before an anchor that is chosen here. Words that hold marks count as several on the way back.

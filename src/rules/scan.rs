@@ -12,6 +12,7 @@ use super::caches::{Caches, Forgetful};
 use super::compile::{self, CompiledRule, Shape};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
+use super::phrases;
 use super::schema::{Role, Surface};
 use super::set::RuleSet;
 use super::shapes::{Memory, Place};
@@ -116,7 +117,7 @@ pub struct Match {
 }
 
 /// Whether a place of a view may hold what another view of the text does not.
-type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
+pub(super) type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
 
 /// A literal of a rule that was not asked about yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -349,7 +350,7 @@ impl RuleSet {
         let on_text = |found: Match| Match { range: on_boundaries(text, found.range), ..found };
         matches.extend(collect.phrases.into_iter().map(on_text));
         let result = gated
-            .and_then(|()| self.places(text, scope, scratch, budget))
+            .and_then(|()| self.places(text, scope, is_new, scratch, budget))
             .and_then(|()| self.confirm(text, scratch, budget, matches));
         scratch.places.clear();
         scratch.forget_candidates();
@@ -460,6 +461,11 @@ impl Sink for Collect<'_, '_> {
         }
         self.scratch.cost += LITERAL_COST;
         if let Some(phrases) = &rule.def.phrases {
+            let around = at.end.saturating_sub(phrases::BYTES_MAX)
+                ..(at.start + phrases::BYTES_MAX).min(self.text.len());
+            if self.is_new.is_some_and(|is_new| !is_new(around)) {
+                return;
+            }
             self.scratch.cost += PHRASE_COST;
             let found = phrases.find(self.text, &at);
             self.phrases.extend(found.map(|range| Match { rule: index, range }));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::compile::CompiledRule;
-use super::scan::{Budget, ScanStop, Scope, Scratch};
+use super::scan::{Budget, IsNew, ScanStop, Scope, Scratch};
 use super::schema::Trigger;
 use super::set::RuleSet;
 use super::shapes::{Kind, Memory, Place, ShapeSet, Spot};
@@ -148,15 +148,19 @@ impl Group {
         }
     }
 
-    /// The text around the places that start a rule, joined where it overlaps.
-    fn windows(&self, places: &Places, text_len: usize) -> Vec<Range<usize>> {
+    /// The text around the places that start a rule, joined where it overlaps; without those where no match can be new.
+    fn windows(&self, places: &Places, is_new: Option<IsNew<'_>>, text_len: usize) -> Vec<Range<usize>> {
         let mut windows = Vec::new();
         for list in places.lists() {
             for place in list {
                 let Some(Look { before, after, .. }) = self.look_at(place.kind) else { continue };
+                let start = place.at.start.saturating_sub(before);
+                let reach = start..(place.at.end + after.max(self.bytes_max)).min(text_len);
+                if is_new.is_some_and(|is_new| !is_new(reach)) {
+                    continue;
+                }
                 let after = if self.is_anchored { 0 } else { after };
-                let window = place.at.start.saturating_sub(before)..(place.at.end + after).min(text_len);
-                join(&mut windows, window);
+                join(&mut windows, start..(place.at.end + after).min(text_len));
             }
         }
         // Each list is in order; what they cover together is few windows.
@@ -178,11 +182,13 @@ fn join(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
 }
 
 impl RuleSet {
-    /// Turns places into candidates of rules without a literal: those of which a match begins or ends near a place.
+    /// Turns places into candidates of rules without a literal: those of which a match begins or ends near a place, and may
+    /// be new where `is_new` says what is.
     pub(super) fn places(
         &self,
         text: &str,
         scope: Scope,
+        is_new: Option<IsNew<'_>>,
         scratch: &mut Scratch,
         budget: &Budget<'_>,
     ) -> Result<(), ScanStop> {
@@ -195,10 +201,11 @@ impl RuleSet {
         let mut result = Ok(());
         for (at, group) in groups.iter().enumerate() {
             if result.is_ok() && group.rules.iter().any(|index| scope.admits(&self.rules[*index as usize])) {
-                let windows = group.windows(&places, text.len());
+                let windows = group.windows(&places, is_new, text.len());
                 if !windows.is_empty() {
                     let mut memory = scratch.shapes[at].take();
-                    let mut look = Looking { set: self, group, places: &places, text, scope, scratch };
+                    let mut look =
+                        Looking { set: self, group, places: &places, text, scope, is_new, scratch };
                     result = look.at_windows(&mut memory, windows, budget);
                     scratch.shapes[at] = memory;
                 }
@@ -216,6 +223,7 @@ struct Looking<'s, 't> {
     places: &'t Places,
     text: &'t str,
     scope: Scope,
+    is_new: Option<IsNew<'t>>,
     scratch: &'t mut Scratch,
 }
 
@@ -261,7 +269,8 @@ impl Looking<'_, '_> {
             Spot::Begin(at) => at..(at + shape.after).min(len),
             Spot::End(at) => at.saturating_sub(shape.after)..(at + shape.after).min(len),
         };
-        if self.places.of(rule).any(|places| is_started(rule, places, &around)) {
+        let may_be_new = self.is_new.is_none_or(|is_new| is_new(around.clone()));
+        if may_be_new && self.places.of(rule).any(|places| is_started(rule, places, &around)) {
             self.scratch.add(index, matches!(spot, Spot::Begin(_)), around);
         }
     }
