@@ -73,7 +73,7 @@ fn is_signatures(path: &str) -> bool {
 }
 
 /// Whether a file of data is one that a model reads line by line: an order in it reaches the model as it stands.
-fn is_read_as_text(path: &str) -> bool {
+pub(super) fn is_read_as_text(path: &str) -> bool {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     matches!(extension.as_str(), "log" | "csv" | "tsv" | "out" | "err")
 }

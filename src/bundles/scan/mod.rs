@@ -336,6 +336,9 @@ impl Scan<'_, '_> {
                 page::scripts(self);
             }
             Syntax::Data => {
+                if context::is_read_as_text(self.path) {
+                    unseen::spoken(self);
+                }
                 git::settings(self);
                 literal::commands(self);
                 code::unnamed(self);

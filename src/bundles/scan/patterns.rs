@@ -308,6 +308,29 @@ const IMAGE: &str = "injection.exfil-image";
 /// The rule about forged ends of parts of a prompt.
 const DELIMITER: &str = "injection.spoof-delimiter";
 
+/// The rule about orders to set earlier ones aside.
+const OVERRIDE: &str = "injection.override-instructions";
+
+/// A sentence that has the newer of two orders of the user hold.
+static CHANGE_OF_MIND: LazyLock<Regex> = LazyLock::new(|| {
+    short_pattern(concat!(
+        r"(?i)\b(?:users?|they|customers?|people)\b[^.\n]{0,16}\bchange[sd]? (?:their|his|her|its|the) minds?\b",
+        r"|\binstructions? (?:of|from|by) the user (?:that|which|if|when)\b[^.\n]{0,60}\b(?:conflict|contradict|supersed|replac|outdated)",
+        r"|\bconflict\w*\b[^\n]{0,100}\b(?:latest|newest|newer|most recent|last)\b[^.\n]{0,30}\b(?:from|of|by) the user\b",
+    ))
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Whether the line of a place says that the user takes back what the user said.
+fn is_change_of_mind(text: &str, at: usize) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |start| start + 1);
+    let start = text.floor_char_boundary(start.max(at.saturating_sub(AROUND)));
+    let line = &text[start..text.ceil_char_boundary((at + AROUND).min(text.len()))];
+    let head = &line[..(at - start).min(line.len())];
+    let rest = line[head.len()..].split('\n').next().unwrap_or_default();
+    CHANGE_OF_MIND.is_match(&line[..head.len() + rest.len()])
+}
+
 /// How bad a finding of the detector core is in a bundle; `None` when it says nothing there.
 pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start: usize) -> Option<Severity> {
     let info = &detected.info;
@@ -341,7 +364,9 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     let is_weak_rule = WEAK.contains(&&*info.id) || is_remark;
     let is_weak = is_image || is_weak_rule && !scan.asks_for_harm(at, reach);
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
-    let excused = is_weak || is_shown() || scan.is_described(at);
+    let is_changed =
+        || &*info.id == OVERRIDE && is_change_of_mind(scan.text, at) && !scan.asks_for_harm(at, AROUND);
+    let excused = is_weak || is_shown() || is_changed() || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
 }
 

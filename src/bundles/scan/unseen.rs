@@ -56,6 +56,28 @@ pub(super) fn scan(scan: &mut Scan<'_, '_>) {
     }
 }
 
+/// A line of a log or a table that speaks to a model in the name of whoever rules it.
+static SPOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    short_pattern(
+        r"(?i)\b(?:assistant|agent|ai|llm|system|model)s?\b\]?\s{0,2}:[^\n]{0,40}\b(?:ignore|disregard|forget|override)\b",
+    )
+    .unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+});
+
+/// Looks for the same rules in the lines of data that speak to a model.
+pub(super) fn spoken(scan: &mut Scan<'_, '_>) {
+    let text = scan.text;
+    let mut last = 0;
+    for found in SPOKEN.find_iter(text).take(PARTS_MAX) {
+        let line = scan.lines.line_of(found.start());
+        if std::mem::replace(&mut last, line) != line {
+            let start = scan.lines.start_of(line);
+            let rest = &text[start..text.floor_char_boundary(start + PART_BYTES_MAX)];
+            scan.patterns_in_block(SURFACE, rest.split('\n').next().unwrap_or_default(), line);
+        }
+    }
+}
+
 /// The parts out of sight, in the order of the text.
 fn parts(text: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();

@@ -143,14 +143,17 @@ impl Walk<'_, '_, '_> {
 
     /// A server that hands on what it is asked to a remote one, as its command line says: the headers that it gives it.
     pub(super) fn handed_on(&mut self, server: &Map<String, Value>) {
-        let words = server.get("args").and_then(Value::as_array).into_iter().flatten();
-        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        let command = server.get("command").and_then(Value::as_str).unwrap_or_default();
+        let given = server.get("args").and_then(Value::as_array).into_iter().flatten();
+        let words: Vec<&str> = command.split_whitespace().chain(given.filter_map(Value::as_str)).collect();
         let is_address = |word: &&&str| word.starts_with("https://") || word.starts_with("http://");
         let Some(url) = words.iter().find(is_address).map(|url| (*url).to_owned()) else { return };
         let behind = words.iter().zip(words.iter().skip(1));
         let behind = behind.filter(|(option, _)| HEADER_OPTIONS.contains(*option)).map(|(_, header)| *header);
         let joined = words.iter().filter_map(|word| word.strip_prefix("--header="));
-        let mut texts: Vec<String> = behind.chain(joined).map(str::to_owned).collect();
+        // Quotes hold a header together where all of it is one text.
+        let whole = HEADER_OPTIONS.iter().any(|option| command.contains(option)).then_some(command);
+        let mut texts: Vec<String> = behind.chain(joined).chain(whole).map(str::to_owned).collect();
         // A header may name a variable that only the server has.
         let env = server.get("env").and_then(Value::as_object);
         let own: Vec<String> = texts
@@ -188,8 +191,15 @@ fn is_redirected(name: &str, text: &str) -> bool {
 }
 
 /// Whether a variable, in upper case, is that of a provider whose host this is not.
-pub(super) fn is_foreign_to(name: &str, host: &str) -> bool {
-    PROVIDERS.iter().any(|(prefix, own)| name.starts_with(prefix) && !own.iter().any(|own| is_of(host, own)))
+fn is_foreign_to(name: &str, host: &str) -> bool {
+    is_own_of(name, host) == Some(false)
+}
+
+/// Whether a host is one of the provider that a variable, in upper case, belongs to; `None` where it is nobody's that is known.
+pub(super) fn is_own_of(name: &str, host: &str) -> Option<bool> {
+    let mut all = PROVIDERS.iter().filter(|(prefix, _)| name.starts_with(prefix)).peekable();
+    all.peek()?;
+    Some(all.all(|(_, own)| own.iter().any(|own| is_of(host, own))))
 }
 
 /// Whether a variable, in upper case, begins with the name of the service whose host this is: `CODECOV_TOKEN`, `codecov.io`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::environment::{is_foreign_to, is_named_after};
+use super::environment::{is_named_after, is_own_of};
 use super::hooks::far_host;
 use super::{Rule, Severity, Walk};
 
@@ -88,8 +88,8 @@ fn severity(line: &str, host: &str, variable: &str, secret: &str) -> Option<Seve
     if !is_named || ADDRESSES.iter().any(|end| secret.ends_with(end)) {
         return None;
     }
-    if is_foreign_to(&secret, host) {
-        return Some(SENT.severity);
+    if let Some(is_own) = is_own_of(&secret, host) {
+        return (!is_own).then_some(SENT.severity);
     }
     // As a header or a name and a password it is how a service knows who asks.
     let lower = line.to_ascii_lowercase();
