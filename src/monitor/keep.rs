@@ -187,7 +187,7 @@ impl Keeper {
         let Some(context) = incident.context.as_deref() else { return caller };
         // Masked when the session began.
         Caller {
-            tenant: &context.tenant,
+            tenant: (&*context.tenant).into(),
             agent_id: (&*context.agent_id).into(),
             session_key: (&*context.session_key).into(),
             request_id: (&*context.request_id).into(),

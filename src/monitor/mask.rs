@@ -238,7 +238,7 @@ pub(super) fn mask_work(scanner: &Scanner, work: &WorkContext) -> WorkContext {
         acceptance_criteria: work.acceptance_criteria.iter().map(&mut masked).collect(),
         non_goals: work.non_goals.iter().map(&mut masked).collect(),
         scope: masked(&work.scope),
-        labels: work.labels.iter().map(|(name, value)| (name.clone(), masked(value))).collect(),
+        labels: work.labels.iter().map(|(name, value)| (masked(name), masked(value))).collect(),
     }
 }
 

@@ -94,12 +94,22 @@ pub(super) fn begin(
 
 /// Who asks, as incidents keep it: without the credentials and personal data that it holds.
 fn masked_caller(scanner: &Scanner, mut context: v1::CallContext) -> Arc<Caller> {
-    let texts = [&mut context.agent_id, &mut context.session_key, &mut context.request_id];
-    for text in texts.into_iter().chain(context.labels.values_mut()) {
+    let mask = |text: &mut String| {
         if let Cow::Owned(masked) = masked_name(scanner, text) {
             *text = masked;
         }
-    }
+    };
+    let v1::CallContext { agent_id, session_key, tenant, request_id, labels } = &mut context;
+    [agent_id, session_key, tenant, request_id].into_iter().for_each(mask);
+    // Names too: people put keys into any field.
+    *labels = std::mem::take(labels)
+        .into_iter()
+        .map(|(mut name, mut value)| {
+            mask(&mut name);
+            mask(&mut value);
+            (name, value)
+        })
+        .collect();
     caller(context)
 }
 
