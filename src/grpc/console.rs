@@ -8,6 +8,7 @@ use super::bundle_convert::standing_of;
 use super::list_rules::with_coded;
 use super::{Identity, RequestError};
 use crate::audit::Remembered;
+use crate::bundles::life::Bytes;
 use crate::bundles::rules::BUNDLES;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
@@ -60,9 +61,9 @@ impl LocalCalls {
     /// What an administrator could do with a submission as it stands.
     pub fn choices(&self, submission: &v1::Submission) -> Vec<Choice> {
         let standing = standing_of(submission);
-        let has_bytes = submission.bundle_purge_time.is_none();
+        let bytes = Bytes::of(submission.bundle_purge_time.is_some(), &submission.bundle_sha256);
         standing
-            .map(|(status, hold)| self.shared().submissions.choices(status, hold, has_bytes))
+            .map(|(status, hold)| self.shared().submissions.choices(status, hold, bytes))
             .unwrap_or_default()
     }
 

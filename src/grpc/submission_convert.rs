@@ -145,6 +145,9 @@ impl From<SubmissionError> for RequestError {
             SubmissionError::Purged { id } => {
                 Self::State { kind: "BUNDLE_PURGED", subject: format!("submission/{id}"), message }
             }
+            SubmissionError::Unopened { id, .. } => {
+                Self::State { kind: "ARCHIVE_REFUSED", subject: format!("submission/{id}"), message }
+            }
             SubmissionError::NotApproved { id } => {
                 Self::State { kind: "ENTITY_NOT_APPROVED", subject: format!("entity/{id}"), message }
             }

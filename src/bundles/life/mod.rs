@@ -157,6 +157,47 @@ impl Event {
     pub const fn needs_bytes(self) -> bool {
         !matches!(self, Self::Delete | Self::CheckFailed | Self::ReviewFailed | Self::ReviewHeld)
     }
+
+    /// Whether it publishes, or leads to a review that may, and so cannot happen where the archive did not open: there is
+    /// nothing that could be handed out.
+    pub const fn needs_files(self) -> bool {
+        matches!(
+            self,
+            Self::CheckQueued
+                | Self::CheckHeldNoKey
+                | Self::CheckHeldCoverage
+                | Self::CheckPassed
+                | Self::ReviewPassed
+                | Self::Override
+                | Self::Retry
+                | Self::RetryHeld
+        )
+    }
+}
+
+/// What became of the bytes of a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bytes {
+    /// They are kept, and the checks could open them.
+    Opened,
+    /// They are kept, and no check could open them: the archive was refused.
+    Unopened,
+    /// They are removed.
+    Gone,
+}
+
+impl Bytes {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Opened, Self::Unopened, Self::Gone];
+
+    /// Of a submission whose bytes were removed or not, and whose files have this hash; only what was opened has one.
+    pub const fn of(is_purged: bool, bundle_sha256: &str) -> Self {
+        match (is_purged, bundle_sha256.is_empty()) {
+            (true, _) => Self::Gone,
+            (false, true) => Self::Unopened,
+            (false, false) => Self::Opened,
+        }
+    }
 }
 
 /// What a transition does to the live version of the entity.
@@ -260,19 +301,22 @@ pub enum Refused {
     Illegal,
     /// The bytes are gone.
     Purged,
+    /// The archive could not be opened.
+    Unopened,
 }
 
-/// What happens to a submission that stands at `from` and whose bytes are there or not.
+/// What happens to a submission that stands at `from` with such bytes. For the end of the inline checks: as these found them.
 ///
 /// # Errors
 /// It cannot happen.
-pub fn next(from: Standing, has_bytes: bool, event: Event) -> Result<Transition, Refused> {
+pub fn next(from: Standing, bytes: Bytes, event: Event) -> Result<Transition, Refused> {
     let found = TABLE.iter().find(|row| row.from == from && row.event == event);
     let transition = *found.ok_or(Refused::Illegal)?;
-    if event.needs_bytes() && !has_bytes {
-        return Err(Refused::Purged);
+    match bytes {
+        Bytes::Gone if event.needs_bytes() => Err(Refused::Purged),
+        Bytes::Unopened if event.needs_files() => Err(Refused::Unopened),
+        _ => Ok(transition),
     }
-    Ok(transition)
 }
 
 /// The live version after a transition. `this` and `live` are whatever orders submissions by when they were received.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What the contract allows, said once more and without the table.
-fn promised(standing: Standing, has_bytes: bool, event: Event) -> Result<Standing, Refused> {
+fn promised(standing: Standing, bytes: Bytes, event: Event) -> Result<Standing, Refused> {
     use Standing as S;
     let is_held = matches!(standing, S::HeldNoKey | S::HeldCoverage);
     let is_blocked = matches!(standing, S::BlockedInline | S::BlockedLlm);
@@ -33,10 +33,15 @@ fn promised(standing: Standing, has_bytes: bool, event: Event) -> Result<Standin
     };
     let may_lack_bytes =
         matches!(event, Event::Delete | Event::CheckFailed | Event::ReviewFailed | Event::ReviewHeld);
-    match (is_allowed, has_bytes || may_lack_bytes) {
+    // "There is nothing that could be published": of what was not opened, no verdict but a blocking one, and no way around it.
+    let may_lack_files =
+        matches!(event, Event::CheckBlocked | Event::ReviewBlocked | Event::Rescan | Event::Purge)
+            || may_lack_bytes;
+    match (is_allowed, bytes) {
         (false, _) => Err(Refused::Illegal),
-        (true, false) => Err(Refused::Purged),
-        (true, true) => Ok(to),
+        (true, Bytes::Gone) if !may_lack_bytes => Err(Refused::Purged),
+        (true, Bytes::Unopened) if !may_lack_files => Err(Refused::Unopened),
+        (true, _) => Ok(to),
     }
 }
 
@@ -44,14 +49,10 @@ fn promised(standing: Standing, has_bytes: bool, event: Event) -> Result<Standin
 fn the_table_is_what_the_contract_promises_and_nothing_else() {
     for from in Standing::ALL {
         for event in Event::ALL {
-            for has_bytes in [true, false] {
-                let found = next(from, has_bytes, event);
-                let wanted = promised(from, has_bytes, event);
-                assert_eq!(
-                    found.map(|transition| transition.to),
-                    wanted,
-                    "{from:?} {event:?} bytes: {has_bytes}"
-                );
+            for bytes in Bytes::ALL {
+                let found = next(from, bytes, event);
+                let wanted = promised(from, bytes, event);
+                assert_eq!(found.map(|transition| transition.to), wanted, "{from:?} {event:?} {bytes:?}");
             }
         }
     }
@@ -136,7 +137,7 @@ type Attempt = (Standing, bool);
 #[derive(Clone, Debug)]
 struct Submission {
     standing: Standing,
-    has_bytes: bool,
+    bytes: Bytes,
     attempts: Vec<Attempt>,
     version: u32,
     /// What the last verdict or decision of a person said of publishing it.
@@ -159,23 +160,43 @@ struct Plan {
     entity_version: u32,
     transition: Transition,
     live: Option<usize>,
+    /// As the checks found them, or as they were.
+    bytes: Bytes,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Submit,
-    /// Actor, submission and event.
-    Look(usize, usize, Event),
+    /// Actor, submission, event, and whether an inline check that ends could open the archive.
+    Look(usize, usize, Event, bool),
     Write(usize),
 }
 
 impl World {
-    fn plan(&self, at: usize, event: Event) -> Result<Plan, Refused> {
+    /// The bytes that an event goes by.
+    fn bytes(&self, at: usize, event: Event, is_opened: bool) -> Bytes {
+        let kept = self.submissions[at].bytes;
+        let is_check = matches!(
+            event,
+            Event::CheckBlocked
+                | Event::CheckQueued
+                | Event::CheckHeldNoKey
+                | Event::CheckHeldCoverage
+                | Event::CheckPassed
+        );
+        match (is_check && kept != Bytes::Gone, is_opened) {
+            (false, _) => kept,
+            (true, true) => Bytes::Opened,
+            (true, false) => Bytes::Unopened,
+        }
+    }
+
+    fn plan(&self, at: usize, event: Event, bytes: Bytes) -> Result<Plan, Refused> {
         let submission = &self.submissions[at];
-        let transition = next(submission.standing, submission.has_bytes, event)?;
+        let transition = next(submission.standing, bytes, event)?;
         let live = live_after(transition.live, &at, self.live.as_ref());
         let (version, entity_version) = (submission.version, self.entity_version);
-        Ok(Plan { at, version, entity_version, transition, live })
+        Ok(Plan { at, version, entity_version, transition, live, bytes })
     }
 
     /// The compare-and-swap; answers whether it was made.
@@ -205,7 +226,10 @@ impl World {
             Event::CheckBlocked | Event::ReviewBlocked | Event::Delete => submission.is_cleared = false,
             _ => {}
         }
-        submission.has_bytes &= !matches!(plan.transition.event, Event::Purge | Event::Delete);
+        submission.bytes = match plan.transition.event {
+            Event::Purge | Event::Delete => Bytes::Gone,
+            _ => plan.bytes,
+        };
         submission.standing = to;
         submission.version += 1;
         self.live = plan.live;
@@ -217,7 +241,8 @@ impl World {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         1 => Just(Step::Submit),
-        8 => (0..3_usize, 0..3_usize, prop::sample::select(&Event::ALL[..])).prop_map(|(a, s, e)| Step::Look(a, s, e)),
+        8 => (0..3_usize, 0..3_usize, prop::sample::select(&Event::ALL[..]), any::<bool>())
+            .prop_map(|(a, s, e, opened)| Step::Look(a, s, e, opened)),
         8 => (0..3_usize).prop_map(Step::Write),
     ]
 }
@@ -237,7 +262,7 @@ proptest! {
                     if world.submissions.len() < 3 {
                         world.submissions.push(Submission {
                             standing: Standing::PendingInline,
-                            has_bytes: true,
+                            bytes: Bytes::Unopened,
                             attempts: vec![(Standing::PendingInline, false)],
                             version: 1,
                             is_cleared: false,
@@ -245,11 +270,12 @@ proptest! {
                         ended.push(Vec::new());
                     }
                 }
-                Step::Look(actor, at, event) => {
+                Step::Look(actor, at, event, is_opened) => {
                     if at < world.submissions.len() {
                         let submission = &world.submissions[at];
-                        let plan = world.plan(at, event);
-                        let wanted = promised(submission.standing, submission.has_bytes, event);
+                        let bytes = world.bytes(at, event, is_opened);
+                        let plan = world.plan(at, event, bytes);
+                        let wanted = promised(submission.standing, bytes, event);
                         prop_assert_eq!(plan.as_ref().map(|plan| plan.transition.to).map_err(|e| *e), wanted);
                         plans[actor] = plan.ok();
                     }
@@ -296,7 +322,8 @@ proptest! {
             }
             if let Some(live) = world.live {
                 let live = &world.submissions[live];
-                prop_assert!(live.has_bytes, "what is live has its bytes");
+                // What is live may be checked again meanwhile; whatever ends that takes it down or finds it whole.
+                prop_assert!(live.bytes == Bytes::Opened, "what is live has its files");
                 prop_assert!(live.is_cleared, "nothing blocked is live");
             }
         }

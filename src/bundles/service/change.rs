@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::types::attempt_of;
-use crate::bundles::life::{self, Attempts, Event, Live, Refused, Standing};
+use crate::bundles::life::{self, Attempts, Bytes, Event, Live, Refused, Standing};
 use crate::decision::{
     BundleChecks, Capability, FailMode, FileCoverage, LlmReview, Reason, SubmissionStatus, Unjudged,
 };
@@ -46,6 +46,8 @@ pub(super) struct Brought {
     pub(super) checked: Option<Checked>,
     /// What the model said, or why it said nothing.
     pub(super) review: Option<LlmReview>,
+    /// What the model was not shown, as a sentence; empty when it saw all there is.
+    pub(super) unseen: String,
     /// Why there is no verdict.
     pub(super) error: String,
     /// Who publishes against the verdict, and why.
@@ -67,6 +69,12 @@ impl Ground {
         Standing::of(self.submission.status, self.submission.hold_reason).ok_or(Refused::Illegal)
     }
 
+    /// What became of its bytes; `checked` is the hash over its files that checks worked out just now.
+    fn bytes(&self, checked: Option<&str>) -> Bytes {
+        let hash = checked.unwrap_or(&self.submission.bundle_sha256);
+        Bytes::of(self.submission.purged.is_some(), hash)
+    }
+
     /// The rows after `event`, with the events to record.
     ///
     /// # Errors
@@ -78,7 +86,8 @@ impl Ground {
         now: Timestamp,
         events: Vec<NewAuditEvent>,
     ) -> Result<Change, Refused> {
-        let transition = life::next(self.standing()?, self.submission.purged.is_none(), event)?;
+        let checked = brought.checked.as_ref().map(|checked| checked.bundle_sha256.as_str());
+        let transition = life::next(self.standing()?, self.bytes(checked), event)?;
         let submission = self.submission_after(transition.to, transition.attempts, event, &brought, now);
         let attempts = self.attempts_after(transition.to, transition.attempts, &brought, &submission, now);
         let entity = self.entity_after(transition.live, &submission, now);
@@ -163,6 +172,9 @@ impl Ground {
                 attempt.checks.llm_review = Some(review.clone());
             }
             tell_no_key(&mut attempt.unjudged, to);
+            if !brought.unseen.is_empty() {
+                attempt.unjudged.push(unseen(&brought.unseen));
+            }
             attempt.decision_id.clone_from(&row.decision_id);
             attempt.policy_revision.clone_from(&row.policy_revision);
         };
@@ -264,7 +276,7 @@ impl Ground {
         let is_live =
             self.entity.as_ref().is_some_and(|e| e.live_submission_id.as_ref() == Some(&self.submission.id));
         if is_live || others().next().is_none() {
-            life::next(self.standing()?, self.submission.purged.is_none(), Event::Delete)?;
+            life::next(self.standing()?, self.bytes(None), Event::Delete)?;
             return deletion_of_entity(self.entity.as_ref(), &self.siblings, attempts, now, events);
         }
         let mut change = self.change(Event::Delete, deleted(), now, events)?;
@@ -300,6 +312,17 @@ pub(super) fn tell_no_key(unjudged: &mut Vec<Unjudged>, standing: Standing) {
             fail_mode: FailMode::Ask,
             shadow: false,
         });
+    }
+}
+
+/// That a model did not see everything: told, and no reason to hold what was scanned by other means.
+fn unseen(detail: &str) -> Unjudged {
+    Unjudged {
+        plugin: REVIEW.into(),
+        reason: Reason::Limit,
+        detail: detail.to_owned(),
+        fail_mode: FailMode::Open,
+        shadow: false,
     }
 }
 

@@ -63,6 +63,17 @@ pub enum SubmissionError {
         /// Its id.
         id: String,
     },
+    /// The archive check refused the bytes, so that there are no files that could be published.
+    #[error(
+        "submission `{id}` cannot be {action}: its archive could not be opened, so there is nothing to publish; fix what \
+         the archive check found and upload it again"
+    )]
+    Unopened {
+        /// Its id.
+        id: String,
+        /// What was asked for, as a participle: `overridden`, `retried`.
+        action: &'static str,
+    },
     /// The entity has no version that passed.
     #[error("entity `{id}` has no approved version")]
     NotApproved {

@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 use super::{RACES_MAX, SubmissionError, Submissions};
 use crate::bundles::Inspection;
 use crate::bundles::archive::FileSource;
-use crate::bundles::life::{self, Event, Standing};
+use crate::bundles::life::{self, Bytes, Event, Standing};
 use crate::decision::{HoldReason, LlmReview, SubmissionStatus};
 use crate::store::{
     BytesError, Change, NewAuditEvent, StoreError, StoredSubmission, SubmissionWrite, VerdictEntry,
@@ -187,16 +187,17 @@ impl Submissions {
         self.land(row, event, brought).await
     }
 
-    /// Writes the verdict of a model.
+    /// Writes the verdict of a model, and what it was not shown.
     pub(in crate::bundles) async fn land_verdict(
         &self,
         row: &StoredSubmission,
         review: LlmReview,
-        is_passed: bool,
+        (is_passed, unseen): (bool, String),
         remembered: Option<VerdictEntry>,
     ) -> Result<Landed, StoreError> {
         let brought = Brought {
             review: Some(review),
+            unseen,
             decision_id: Some(Uuid::now_v7().to_string()),
             policy_revision: Some(self.parts().inspect.revision()),
             verdict: remembered,
@@ -295,7 +296,7 @@ impl Submissions {
 
 fn to_of(row: &StoredSubmission, event: Event) -> Option<SubmissionStatus> {
     let standing = Standing::of(row.status, row.hold_reason)?;
-    Some(life::next(standing, true, event).ok()?.to.status())
+    Some(life::next(standing, Bytes::Opened, event).ok()?.to.status())
 }
 
 /// What is recorded of a result: the new verdict, or that it is held. A step further in the queue is no event.

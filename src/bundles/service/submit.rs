@@ -13,7 +13,7 @@ use super::{
     Actor, Asked, RACES_MAX, Reviewed, Reviewing, SubmissionError, Submissions, Upload, decision_of,
 };
 use crate::bundles::archive::FileSource;
-use crate::bundles::life::{self, Event, Live, Standing};
+use crate::bundles::life::{self, Bytes, Event, Live, Standing};
 use crate::bundles::{InlineVerdict, Inspection};
 use crate::decision::{BundleKind, CheckStatus, LlmReview, SubmissionStatus};
 use crate::store::{AcceptError, AcceptedEntity, NewSubmission, Quota, StoredEntity, StoredSubmission};
@@ -81,7 +81,8 @@ impl Submissions {
         let would_block = std::mem::take(&mut inspection.would_block);
         let event = self.after_check(&inspection);
         // The first attempt begins and goes through its checks in one step.
-        let transition = life::next(Standing::PendingInline, true, event)
+        let bytes = Bytes::of(false, &inspection.bundle_sha256);
+        let transition = life::next(Standing::PendingInline, bytes, event)
             .map_err(|_| SubmissionError::Unchecked("the life cycle has no such step".to_owned()))?;
         let (checked, manifest) = checked(inspection);
         let id = if upload.dry_run { String::new() } else { Uuid::now_v7().to_string() };

@@ -387,6 +387,7 @@ fn not_allowed(row: &StoredSubmission, action: &'static str, advice: &'static st
 fn refusal(refused: Refused, row: &StoredSubmission, action: &'static str) -> SubmissionError {
     match refused {
         Refused::Purged => SubmissionError::Purged { id: row.id.clone() },
+        Refused::Unopened => SubmissionError::Unopened { id: row.id.clone(), action },
         Refused::Illegal => not_allowed(row, action, advice(row.status, row.hold_reason, action)),
     }
 }

@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 
 use super::on_both;
 use super::rig::{Place, Rig, Setup, admin, owner, says, stranger};
+use crate::bundles::life::Bytes;
 use crate::bundles::service::SubmissionError;
 use crate::bundles::{GuardrailsConfig, WithoutKey};
 use crate::decision::{CheckStatus, Decision, HoldReason, SubmissionStatus as S, Visibility};
@@ -18,6 +19,7 @@ on_both!(
     uploads_end_as_checks_settings_and_model_say,
     questions_without_an_answer_are_errors_or_asked_again,
     administrators_publish_against_a_verdict_with_a_reason,
+    refused_archives_are_published_by_nobody,
     a_new_version_stands_beside_the_live_one_until_it_passed,
     a_rescan_that_blocks_takes_the_live_version_down,
     others_see_only_what_is_approved,
@@ -363,6 +365,38 @@ async fn administrators_publish_against_a_verdict_with_a_reason(place: Place) {
     assert!(matches!(approved, Err(SubmissionError::NotAllowed { found: S::Approved, .. })));
     let unknown = rig.submissions.publish(&admin(), "nobody", "for certain").await;
     assert!(matches!(unknown, Err(SubmissionError::NotFound { what: "submission", .. })));
+}
+
+/// Nothing can be handed out of an archive that did not open: no administrator publishes it, and what is live stays.
+async fn refused_archives_are_published_by_nobody(place: Place) {
+    let rig = Rig::new(place, Setup::default()).await;
+    let first = rig.upload("REFUSED").await.expect("taken");
+    let good = rig.upload("fine").await.expect("taken");
+    rig.work().await;
+    let entity = good.entity_id.as_str();
+    let next = rig.upload_to("REFUSED again", Some(entity), false).await.expect("taken");
+    for id in [&first.submission_id, &next.submission_id] {
+        let row = rig.row(id).await;
+        assert_eq!((row.status, row.bundle_sha256.as_str()), (S::BlockedInline, ""));
+        let refused = rig.submissions.publish(&admin(), id, "known and good").await;
+        assert!(
+            matches!(refused, Err(SubmissionError::Unopened { action: "overridden", .. })),
+            "{refused:?}"
+        );
+        let choices = rig.submissions.choices(row.status, row.hold_reason, Bytes::of(false, ""));
+        let told = choices.iter().find(|one| one.action == "override").expect("listed");
+        assert!(told.refused.as_ref().is_some_and(|why| why.contains("could not be opened")), "{told:?}");
+        // Checked again it is what it was; that its checks ran is no way around it either.
+        rig.submissions.rescan(&admin(), id).await.expect("rescanned");
+        assert_eq!(rig.row(id).await.status, S::BlockedInline);
+        let refused = rig.submissions.publish(&admin(), id, "known and good").await;
+        assert!(matches!(refused, Err(SubmissionError::Unopened { .. })), "{refused:?}");
+    }
+    let stands = rig.submissions.entity(&stranger(), entity).await.expect("it is published");
+    assert_eq!(stands.live_submission_id.as_deref(), Some(&*good.submission_id));
+    let hidden = rig.submissions.entity(&owner(), &first.entity_id).await.expect("its own");
+    assert_eq!((hidden.visibility, hidden.live_submission_id), (Visibility::Hidden, None));
+    assert!(rig.submissions.download_entity(&stranger(), entity).await.is_ok());
 }
 
 async fn a_new_version_stands_beside_the_live_one_until_it_passed(place: Place) {

@@ -127,7 +127,7 @@ pub struct Gate {
     pub go: Notify,
 }
 
-/// Checks that read the outcome from the bytes: `BLOCK`, `PARTIAL`, `UNJUDGED`, `PANIC` or anything else. `WAIT` makes them
+/// Checks that read the outcome from the bytes: `BLOCK`, `REFUSED`, `PARTIAL`, `UNJUDGED`, `PANIC` or anything else. `WAIT` makes them
 /// wait at the gate first.
 struct Scripted(Arc<Mutex<Vec<Asked>>>, Arc<Gate>);
 
@@ -170,6 +170,11 @@ impl Inspect for Scripted {
                 fail_mode: FailMode::Ask,
                 shadow: false,
             }];
+        }
+        if has("REFUSED") {
+            // As checks answer about an archive that does not open.
+            inspection = Inspection::default();
+            inspection.checks.archive.status = CheckStatus::Fail;
         }
         if has("BLOCK") {
             let finding = CheckFinding {
