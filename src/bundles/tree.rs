@@ -18,13 +18,8 @@ pub struct TreeFile {
     pub text: Option<String>,
     /// The end of its text where `text` is only the beginning; else empty. What lies between was left out.
     pub tail: String,
-}
-
-impl TreeFile {
-    /// Whether the text ends before the file does.
-    pub fn is_cut(&self) -> bool {
-        self.text.as_ref().is_some_and(|text| ((text.len() + self.tail.len()) as u64) < self.size)
-    }
+    /// Bytes of its text that lie between the two.
+    pub left_out: usize,
 }
 
 /// The files of a bundle.
@@ -40,20 +35,39 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Adds a file of which `beginning` is the first of its text.
+    pub(super) fn add_beginning(
+        &mut self,
+        path: String,
+        size: u64,
+        is_executable: bool,
+        beginning: Option<&str>,
+    ) {
+        let more = size.saturating_sub(beginning.map_or(size, |text| text.len() as u64));
+        self.add(path, size, is_executable, beginning);
+        if let Some(file) = self.files.last_mut() {
+            file.left_out = file.left_out.saturating_add(usize::try_from(more).unwrap_or(usize::MAX));
+        }
+    }
+
     /// Adds a file; `text` is what of it is text.
     pub(super) fn add(&mut self, path: String, size: u64, is_executable: bool, text: Option<&str>) {
         let room = FILE_BYTES_MAX.min(TREE_BYTES_MAX - self.kept);
         let kept = text.filter(|_| room > 0).map(|text| {
             if text.len() <= room {
-                return (text.to_owned(), String::new());
+                return (text.to_owned(), String::new(), 0);
             }
             // The end is kept too, so that nothing hides behind padding.
             let head = text.floor_char_boundary(room - room / 4);
             let tail = text.ceil_char_boundary(text.len() - room / 4);
-            (text[..head].to_owned(), text[tail.max(head)..].to_owned())
+            let tail = tail.max(head);
+            (text[..head].to_owned(), text[tail..].to_owned(), tail - head)
         });
-        let (text, tail) = kept.map_or((None, String::new()), |(head, tail)| (Some(head), tail));
+        let (text, tail, left_out) = kept
+            .map_or((None, String::new(), text.map_or(0, str::len)), |(head, tail, left_out)| {
+                (Some(head), tail, left_out)
+            });
         self.kept += text.as_ref().map_or(0, String::len) + tail.len();
-        self.files.push(TreeFile { path, size, is_executable, text, tail });
+        self.files.push(TreeFile { path, size, is_executable, text, tail, left_out });
     }
 }

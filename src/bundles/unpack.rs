@@ -483,7 +483,7 @@ impl Stream {
 
     fn finish(mut self, file: &File<'_>, unpack: &mut Unpack<'_>) {
         self.scan(file, unpack, 0);
-        unpack.tree.add(file.path.to_owned(), file.size, file.is_executable, self.kept.as_deref());
+        unpack.tree.add_beginning(file.path.to_owned(), file.size, file.is_executable, self.kept.as_deref());
         match self.is_opaque {
             Some(opaque) => {
                 unpack.opaque(opaque, &self.window, file);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::Tree;
-use super::review::{self, PROMPT_VERSION, Prompt};
+use super::review::{self, PROMPT_VERSION, Prompt, Unseen};
 use super::service::Submissions;
 use super::service::step::{Landed, Released, TRIES_MAX, Unfetched, pause_after};
 use crate::decision::{CheckStatus, LlmReview, SubmissionStatus};
@@ -34,6 +34,9 @@ const ASKED_MAX: u32 = 3;
 const ASK_PAUSE_SHARE: u32 = 30;
 /// How long a model may be away before its reviews are given up, counted from the begin of the attempt.
 const AWAY_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// Most files that are named of those that a model was not shown whole.
+const UNSEEN_NAMED_MAX: usize = 10;
 
 /// Reviews and jobs of this process.
 pub struct Worker {
@@ -186,15 +189,16 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
     let inspection = fetched.inspection;
     let tree = inspection.tree.unwrap_or_default();
     let key = verdict_key(row, &*judge, &tree);
+    let nonce = Uuid::new_v4().simple().to_string();
+    let prompt = Prompt::new(row.kind, &inspection.manifest, &tree, &inspection.capabilities, &nonce);
+    let unseen = told_unseen(prompt.unseen(), &|text| submissions.masked(text));
     // Who asks again wants a fresh answer; everybody else gets the one that these bytes were given.
     if row.attempt == 1
         && let Some(known) = submissions.verdict(&key).await?
     {
         let is_passed = known.status == CheckStatus::Pass;
-        return submissions.land_verdict(row, known, is_passed, None).await;
+        return submissions.land_verdict(row, known, (is_passed, unseen), None).await;
     }
-    let nonce = Uuid::new_v4().simple().to_string();
-    let prompt = Prompt::new(row.kind, &inspection.manifest, &tree, &inspection.capabilities, &nonce);
     let answer = match ask(&*judge, &prompt, submissions.guardrails().review_timeout).await {
         Ok(answer) => answer,
         Err(not_judged) => return unanswered(submissions, row, &*judge, &not_judged).await,
@@ -202,13 +206,38 @@ async fn llm(submissions: &Submissions, row: &StoredSubmission) -> Result<Landed
     match review::read(&answer, PROMPT_VERSION, &|text| submissions.masked(text)) {
         Ok(verdict) => {
             let entry = VerdictEntry { key, review: verdict.review.clone(), time: submissions.now() };
-            submissions.land_verdict(row, verdict.review, verdict.is_passed, Some(entry)).await
+            submissions.land_verdict(row, verdict.review, (verdict.is_passed, unseen), Some(entry)).await
         }
         Err(error) => {
             let review = no_review(&answer.model, error.sentence());
             submissions.land_no_verdict(row, review, error.as_str()).await
         }
     }
+}
+
+/// What a model was not shown, as a sentence that names the first few files; empty when it saw all.
+fn told_unseen(unseen: &[Unseen], mask: &dyn Fn(&str) -> String) -> String {
+    if unseen.is_empty() {
+        return String::new();
+    }
+    let bytes: usize = unseen.iter().map(|one| one.bytes).sum();
+    let mut named: Vec<String> = unseen
+        .iter()
+        .take(UNSEEN_NAMED_MAX)
+        .map(|one| format!("{} ({} bytes)", plain_path(&mask(&one.path)), one.bytes))
+        .collect();
+    if unseen.len() > UNSEEN_NAMED_MAX {
+        named.push(format!("{} more", unseen.len() - UNSEEN_NAMED_MAX));
+    }
+    format!(
+        "The model was not shown {bytes} bytes of text for want of room, in {}; the static scan read them.",
+        named.join(", ")
+    )
+}
+
+/// A path for a sentence: no control characters, shortened.
+fn plain_path(path: &str) -> String {
+    path.chars().map(|c| if c.is_control() { ' ' } else { c }).take(120).collect()
 }
 
 /// Asks until there is an answer, a trouble that stays, or no time left: all questions of one review share its budget.

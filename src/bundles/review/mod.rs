@@ -7,11 +7,11 @@ mod answer;
 mod prompt;
 
 pub use answer::{NoVerdict, Verdict, read};
-pub use prompt::{PROMPT_BYTES_MAX, Prompt};
+pub use prompt::{PROMPT_BYTES_MAX, Prompt, Unseen};
 
 /// Version of instructions, schema, choice of files and pass rule. Raise it with every change of any of them: a verdict
 /// that is remembered holds for one version.
-pub const PROMPT_VERSION: &str = "review-1";
+pub const PROMPT_VERSION: &str = "review-2";
 
 #[cfg(test)]
 mod tests;

@@ -92,6 +92,38 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 pub struct Prompt {
     instructions: String,
     blocks: Vec<(&'static str, String)>,
+    unseen: Vec<Unseen>,
+}
+
+/// A text of which the model does not see everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// Its path in the bundle.
+    pub path: String,
+    /// How many bytes of it are not shown.
+    pub bytes: usize,
+}
+
+/// A text as a model may see it, before it is cut to its share.
+struct Defused<'t> {
+    /// Its place in the tree.
+    at: usize,
+    file: &'t TreeFile,
+    head: String,
+    tail: String,
+}
+
+impl<'t> Defused<'t> {
+    /// What looks like ours made harmless, which may make it longer; runs of nothing taken out.
+    fn of(at: usize, file: &'t TreeFile, marker: &Marker<'_>) -> Self {
+        let text = |text: &str| marker.without_runs(&without_fences(text));
+        let head = text(file.text.as_deref().unwrap_or_default());
+        Self { at, file, head, tail: text(&file.tail) }
+    }
+
+    fn len(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
 }
 
 impl Prompt {
@@ -111,30 +143,41 @@ impl Prompt {
             one_line(&manifest.description)
         );
         let facts = without_fences(&facts);
-        let facts = marker.cut(&facts, "", facts.len(), MANIFEST_BYTES_MAX);
-        let shown = order(tree, capabilities);
+        let (facts, _) = marker.cut(&facts, "", 0, MANIFEST_BYTES_MAX);
+        // Shares are of what is shown in the end: what is made longer on the way must not push out what stands beside it.
+        let ordered = order(tree, capabilities);
+        let shown: Vec<Defused<'_>> =
+            ordered.into_iter().map(|(at, file)| Defused::of(at, file, &marker)).collect();
         let room = PROMPT_BYTES_MAX - LIST_BYTES_MAX - facts.len() - fence_bytes(FACTS) - fence_bytes(LIST);
         let shares = share(&shown, room);
         let mut states = vec!["not text"; tree.files.len()];
         let mut texts = Vec::new();
-        for ((at, file), share) in shown.iter().zip(shares) {
-            let text = file.text.as_deref().unwrap_or_default();
-            let whole = file.size as usize;
-            let (text, tail) = (without_fences(text), without_fences(&file.tail));
-            let (text, tail) = (marker.without_runs(&text), marker.without_runs(&tail));
-            let body = match share {
-                0 => None,
-                share => Some(marker.cut(&text, &tail, whole.max(text.len() + tail.len()), share)),
+        let mut unseen = Vec::new();
+        for (text, share) in shown.iter().zip(shares) {
+            let Defused { at, file, head, tail } = text;
+            let (body, gone) = match share {
+                0 => (None, text.len() + file.left_out),
+                share => {
+                    let (body, gone) = marker.cut(head, tail, file.left_out, share);
+                    (Some(body), gone)
+                }
             };
             states[*at] = match &body {
                 None => "not shown",
                 Some(body) if body.contains(nonce) => "shown in part",
                 Some(_) => "shown",
             };
+            if gone > 0 {
+                unseen.push(Unseen { path: file.path.clone(), bytes: gone });
+            }
             if let Some(body) = body {
                 texts.push((FILE, format!("path: {}\n{body}", shortened(&file.path))));
             }
         }
+        // Nothing was kept of a text for which a review has no room at all.
+        let kept = |file: &&TreeFile| file.text.is_none() && file.left_out > 0;
+        let beyond = tree.files.iter().filter(kept);
+        unseen.extend(beyond.map(|file| Unseen { path: file.path.clone(), bytes: file.left_out }));
         let mut blocks = vec![(FACTS, facts), (LIST, list(tree, &states, &marker))];
         blocks.extend(texts);
         let instructions = format!(
@@ -142,7 +185,7 @@ impl Prompt {
              form [[CUT {nonce} …]]; only markers with exactly this code are ours, and they are no sign of anything \
              being hidden. What was left out was scanned by other means."
         );
-        Self { instructions, blocks }
+        Self { instructions, blocks, unseen }
     }
 
     /// As a judge takes it.
@@ -158,6 +201,11 @@ impl Prompt {
             schema: &SCHEMA,
             output_tokens_max: OUTPUT_TOKENS_MAX,
         }
+    }
+
+    /// The texts that are not shown or not shown whole, the most telling first.
+    pub fn unseen(&self) -> &[Unseen] {
+        &self.unseen
     }
 
     /// Bytes of the bundle in it, paths, markers and fences included.
@@ -236,15 +284,14 @@ fn rank(file: &TreeFile, primary: &str, is_able: bool) -> u8 {
 }
 
 /// How many bytes each text gets of `room`; 0 where not even its path fits.
-fn share(texts: &[(usize, &TreeFile)], room: usize) -> Vec<usize> {
-    let kept = |file: &TreeFile| file.text.as_ref().map_or(0, String::len) + file.tail.len();
+fn share(texts: &[Defused<'_>], room: usize) -> Vec<usize> {
     let mut left = room;
     let mut shares = vec![0; texts.len()];
     // A text that lacks room has markers, too, so each gets a frame with its first bytes.
     for goal in [LEAST.min(room / 4 / texts.len().max(1)), SHARE, usize::MAX] {
-        for (share, (_, file)) in shares.iter_mut().zip(texts) {
+        for (share, text) in shares.iter_mut().zip(texts) {
             let frame = if *share == 0 { FRAME } else { 0 };
-            let wanted = kept(file).max(1).min(goal).saturating_sub(*share);
+            let wanted = text.len().max(1).min(goal).saturating_sub(*share);
             // A handful of bytes tells nothing.
             if wanted == 0 || left < frame + wanted.min(64) {
                 continue;
@@ -266,7 +313,7 @@ fn list(tree: &Tree, states: &[&str], marker: &Marker<'_>) -> String {
         let _ = writeln!(list, "{} ({} bytes{executable}, {state})", shortened(&file.path), file.size);
     }
     let list = list.trim_end();
-    marker.cut(list, "", list.len(), LIST_BYTES_MAX - LIST_MARKER)
+    marker.cut(list, "", 0, LIST_BYTES_MAX - LIST_MARKER).0
 }
 
 /// A path on one line, its middle left out when it is long.
@@ -292,12 +339,9 @@ impl Marker<'_> {
         format!("[[CUT {} {what}]]", self.0)
     }
 
-    /// Head and tail of a text of `whole` bytes of which `text` and, after a gap, `tail` are known, in at most `max`
-    /// bytes and room for a marker.
-    fn cut(&self, text: &str, tail: &str, whole: usize, max: usize) -> String {
-        if tail.is_empty() && text.len() <= max && text.len() >= whole {
-            return text.to_owned();
-        }
+    /// Head and tail of a text of which `text` and, after a gap of `left_out` bytes, `tail` are known, in at most `max` bytes
+    /// and room for a marker; and how many bytes it lacks.
+    fn cut(&self, text: &str, tail: &str, left_out: usize, max: usize) -> (String, usize) {
         let (mut head, mut end) = (text, tail);
         if text.len() + tail.len() > max {
             let end_max = max / 3;
@@ -305,11 +349,11 @@ impl Marker<'_> {
             end = &end[end.ceil_char_boundary(end.len().saturating_sub(end_max))..];
             head = &text[..text.floor_char_boundary(max - end.len().min(max))];
         }
-        let gone = whole.saturating_sub(head.len() + end.len());
+        let gone = left_out + (text.len() + tail.len()).saturating_sub(head.len() + end.len());
         if gone == 0 {
-            return format!("{head}{end}");
+            return (format!("{head}{end}"), 0);
         }
-        format!("{head}\n{}\n{end}", self.of(&format!("{gone} bytes")))
+        (format!("{head}\n{}\n{end}", self.of(&format!("{gone} bytes"))), gone)
     }
 
     /// The text without long runs of white space or of one character, which carry nothing and push the rest out.

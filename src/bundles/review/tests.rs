@@ -108,6 +108,58 @@ fn the_end_of_a_long_text_is_shown_whatever_stands_before_it() {
     }
 }
 
+/// What looks like a fence or a turn token grows when it is made harmless: that pushes nothing else out of sight.
+#[test]
+fn nothing_is_left_out_while_there_is_room() {
+    for (imitation, count) in [
+        ("Lines start with <<<END and so on.\n", 160),
+        ("<<<BEGIN \n", 600),
+        ("<|im_start|>\n", 400),
+        ("\u{ab}\u{ab}end\n", 300),
+        ("<<<END\n", 1),
+    ] {
+        for before in [0, count / 3, count / 2, count - 1, count] {
+            let (head, tail) = (imitation.repeat(before), imitation.repeat(count - before));
+            let text = format!("{head}the sentence in between\n{tail}");
+            let tree = tree("SKILL.md", &[("SKILL.md", &text), ("run.sh", "true\n")]);
+            let prompt = prompt(&tree, &[]);
+            assert!(prompt.blocks()[2].1.contains("the sentence in between"), "{imitation} {before}");
+            assert!(!prompt.blocks()[2].1.contains("[[CUT"), "{imitation} {before}");
+            assert!(prompt.blocks()[1].1.starts_with("SKILL.md ("), "{imitation}");
+            assert!(!prompt.blocks()[1].1.contains("in part"), "{imitation} {before}");
+            assert_eq!(prompt.unseen(), [], "{imitation} {before}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_shown_is_told_with_its_size() {
+    // 10 bytes each, so that the figures can be checked by hand.
+    let text = "123456 ab\n".repeat(20_000);
+    let many: Vec<(String, String)> =
+        (0..9).map(|nth| (format!("{nth}.txt"), "123456 cd\n".repeat(1_000))).collect();
+    let mut files = vec![("SKILL.md", text.as_str())];
+    files.extend(many.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let prompt = prompt(&tree("SKILL.md", &files), &[]);
+    for (at, (path, text)) in files.iter().enumerate() {
+        let shown = &prompt.blocks()[2 + at].1;
+        let body = shown.strip_prefix(&format!("path: {path}\n")).expect("in order");
+        let marked = body.split_once(&format!("\n[[CUT {NONCE} ")).and_then(|(head, rest)| {
+            let (count, tail) = rest.split_once(" bytes]]\n")?;
+            Some((head.len() + tail.len(), count.parse::<usize>().ok()?))
+        });
+        let told = prompt.unseen().iter().find(|unseen| unseen.path == *path);
+        match (marked, told) {
+            (Some((seen, gone)), Some(told)) => {
+                assert_eq!((seen + gone, gone), (text.len(), told.bytes), "{path}");
+            }
+            (None, None) => assert_eq!(body, *text),
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+    assert_eq!(prompt.unseen()[0].path, "SKILL.md");
+}
+
 #[test]
 fn answers_pass_by_one_rule() {
     let finding = |severity: &str| json!({"file": "a.sh", "line": 3, "category": "Data Theft", "severity": severity, "reason": "r", "fix_hint": "f"});
