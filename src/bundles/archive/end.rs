@@ -133,7 +133,8 @@ fn read_end64<S: Source + ?Sized>(
     end_at: u64,
 ) -> Result<Found, Refusal> {
     let broken = |message: &str| Refusal::new(Rule::Zip64, message);
-    if u32_at(locator, 4) != 0 || u32_at(locator, 16) > 1 {
+    // Where there are none, some readers look for the record elsewhere, and find nothing.
+    if u32_at(locator, 4) != 0 || u32_at(locator, 16) != 1 {
         return Err(Refusal::new(Rule::MultiDisk, "is one part of several"));
     }
     let at = end_at.checked_sub(LOCATOR_BYTES + END64_BYTES);

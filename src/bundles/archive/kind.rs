@@ -14,6 +14,7 @@ const STICKY: u32 = 0o1_000;
 const SET_ID: u32 = 0o6_000;
 const EXECUTABLE: u32 = 0o111;
 /// DOS attributes (Microsoft, File Attribute Constants).
+const DOS_VOLUME: u32 = 0x08;
 const DOS_FOLDER: u32 = 0x10;
 const DOS_DEVICE: u32 = 0x40;
 const DOS_REPARSE_POINT: u32 = 0x400;
@@ -33,6 +34,10 @@ pub(super) fn of(record: &Record, is_folder: bool) -> Result<Kind, Refusal> {
     }
     if !matches!(kind, 0 | FILE | FOLDER) || dos & DOS_DEVICE != 0 {
         return Err(Refusal::new(Rule::SpecialFile, "is a device, a pipe or a socket"));
+    }
+    // Some unpackers pass over the name of a disk, others write a file.
+    if dos & DOS_VOLUME != 0 {
+        return Err(Refusal::new(Rule::SpecialFile, "is the label of a disk"));
     }
     if mode & SET_ID != 0 {
         return Err(Refusal::new(Rule::SpecialFile, "runs with the rights of its owner"));

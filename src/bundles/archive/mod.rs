@@ -146,7 +146,7 @@ fn entry(
 ) -> Result<Entry, Refusal> {
     let path = name::read(record, limits.depth_max)?;
     let kind = kind::of(record, path.is_folder)?;
-    names.add(&path.path, path.is_folder)?;
+    names.add(&path.written, path.is_folder)?;
     Ok(Entry {
         path: path.path,
         is_folder: path.is_folder,

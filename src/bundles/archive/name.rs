@@ -21,6 +21,8 @@ const WINDOWS_DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conou
 pub(super) struct CleanPath {
     /// In NFC, without a slash at the end.
     pub path: String,
+    /// The same as it is written.
+    pub written: String,
     pub is_folder: bool,
 }
 
@@ -69,7 +71,7 @@ pub(super) fn read(record: &Record, depth_max: usize) -> Result<CleanPath, Refus
     if is_folder && last.eq_ignore_ascii_case("skill.md") {
         return refuse(Rule::KindConflict, "is a folder with the name of a document");
     }
-    Ok(CleanPath { path: path.nfc().collect(), is_folder })
+    Ok(CleanPath { path: path.nfc().collect(), written: path.to_owned(), is_folder })
 }
 
 /// A path begins in the folder it is unpacked to, not at a root, a drive, a share or a home folder.
@@ -131,12 +133,18 @@ fn unsafe_character(c: char) -> Option<(Rule, &'static str)> {
         '*' | '?' | '"' | '<' | '>' | '|' => {
             Some((Rule::ReservedName, "its path has a character that some systems refuse"))
         }
+        c if u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}') => {
+            Some((Rule::ReservedName, "its path has a character that no text may hold"))
+        }
         c if c.is_control() => Some((Rule::ControlCharacter, "its path has a control character")),
         // Formatting characters are not seen: two names look the same, or read in another direction.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => invisible,
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => {
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => {
             invisible
         }
+        // Letters that are drawn as nothing: fillers, joiners of letters, and the blank of Braille.
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{17b4}' | '\u{17b5}' => invisible,
+        '\u{2800}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => invisible,
         _ => None,
     }
 }
@@ -160,6 +168,13 @@ fn unsafe_name(name: &str) -> Option<(Rule, &'static str)> {
     if plain.ends_with(['.', ' ']) {
         let what = "a name in its path ends with a dot or a space, which some systems drop";
         return Some((Rule::ReservedName, what));
+    }
+    // The short name that Windows gives to `.git`: whoever opens the folder there runs what its settings say.
+    let is_git = |name: &str| {
+        name.strip_prefix("git~").is_some_and(|n| n.len() == 1 && n.as_bytes()[0].is_ascii_digit())
+    };
+    if is_git(&plain.to_ascii_lowercase()) {
+        return Some((Rule::ReservedName, "a name in its path is that of `.git` on Windows"));
     }
     let stem = plain.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
     let is_port = |prefix: &str| {
@@ -217,7 +232,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds a path, which must not be there yet.
+    /// Adds a path as it is written, which must not be there yet in any spelling.
     pub(super) fn add(&mut self, path: &str, is_folder: bool) -> Result<(), Refusal> {
         match self.paths.insert(fold(path), (path.to_owned(), is_folder)) {
             None => Ok(()),
@@ -232,7 +247,7 @@ impl Names {
     /// Whether no file stands where others need a folder, and no folder is spelt in two ways.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         let mut folders: HashMap<&str, &str> = HashMap::new();
-        for (folded, (path, _)) in &self.paths {
+        for (folded, (path, is_folder)) in &self.paths {
             // Reports name what lies in an archive of the bundle like that.
             let is_archive =
                 |at: usize| self.paths.get(&folded[..at]).is_some_and(|(_, is_folder)| !is_folder);
@@ -248,9 +263,11 @@ impl Names {
                 }
             }
             // Folding keeps the number of slashes, so names pair up.
-            for ((at, _), (folded_at, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
-                let written = &path[..at];
-                if let Some(other) = folders.insert(&folded[..folded_at], written)
+            let above = path.match_indices('/').zip(folded.match_indices('/'));
+            let above = above.map(|((at, _), (folded_at, _))| (&path[..at], &folded[..folded_at]));
+            let itself = is_folder.then_some((path.as_str(), folded.as_str()));
+            for (written, folded) in above.chain(itself) {
+                if let Some(other) = folders.insert(folded, written)
                     && other != written
                 {
                     let message = "lies in a folder that is spelt in two ways";
@@ -264,8 +281,8 @@ impl Names {
 
 /// One spelling for all paths that some system takes for the same: compatibility forms, letters without case.
 fn fold(path: &str) -> String {
-    // Upper case first: ß and ſ have only that in common with ss and s.
-    let upper: String = path.nfkc().flat_map(char::to_uppercase).collect();
+    // Upper case first: ß and ſ have only that in common with ss and s. Before it lower case, which alone makes ß of ẞ.
+    let upper: String = path.nfkc().flat_map(char::to_lowercase).flat_map(char::to_uppercase).collect();
     let lower: String = upper.chars().flat_map(char::to_lowercase).collect();
     lower.nfkc().collect()
 }

@@ -109,8 +109,42 @@ fn paths_that_lead_astray_are_refused() {
         (Rule::DrivePath, &["C:x", "c:/x", "C:\\x", "a:b", "ab:c", "\u{ff23}:/x", "C%3a/a"]),
         (Rule::Backslash, &["a\\b", "..\\x"]),
         (Rule::ControlCharacter, &["a\nb", "a\u{7f}", "a\0.md", "a%00.md"]),
-        (Rule::InvisibleCharacter, &["a\u{202e}b", "a\u{200b}"]),
-        (Rule::ReservedName, &["a//b", "a.", "a /b", "NUL", "a/con.txt", "Lpt1", "a*b"]),
+        (
+            Rule::InvisibleCharacter,
+            &[
+                "a\u{202e}b",
+                "a\u{200b}",
+                "a\u{3164}b",
+                "a\u{115f}b",
+                "a\u{1160}b",
+                "a\u{ffa0}b",
+                "a\u{34f}b",
+                "a\u{17b4}b",
+                "a\u{2800}b",
+                "a\u{e0100}b",
+                "a\u{1d173}b",
+                "a\u{1bca0}b",
+            ],
+        ),
+        (
+            Rule::ReservedName,
+            &[
+                "a//b",
+                "a.",
+                "a /b",
+                "NUL",
+                "a/con.txt",
+                "Lpt1",
+                "a*b",
+                "a\u{fffe}b",
+                "a\u{ffff}b",
+                "a\u{fdd0}b",
+                "a\u{1fffe}b",
+                "git~1/config",
+                "a/GIT~1/config",
+                "Git~2",
+            ],
+        ),
         (Rule::KindConflict, &["sub/SKILL.md/"]),
     ] {
         for name in names {
@@ -137,6 +171,11 @@ fn paths_that_are_the_same_somewhere_are_refused() {
         ("a/", "a", Rule::DuplicatePath),
         ("a", "a/b", Rule::KindConflict),
         ("A/x", "a/y", Rule::DuplicatePath),
+        ("ss", "\u{1e9e}", Rule::DuplicatePath),
+        ("\u{df}", "\u{1e9e}", Rule::DuplicatePath),
+        ("e\u{301}/x", "\u{e9}/y", Rule::DuplicatePath),
+        ("e\u{301}/", "\u{e9}/y", Rule::DuplicatePath),
+        ("A/", "a/y", Rule::DuplicatePath),
     ] {
         let part = |name: &str| if name.ends_with('/') { folder(name) } else { file(name, b"x") };
         assert_eq!(rule_of(&with([part(first), part(second)])), Some(rule), "{first} and {second}");
@@ -155,6 +194,8 @@ fn kinds_other_than_file_and_folder_are_refused() {
         (0o101_644 << 16, Rule::SpecialFile),
         (0o040_755 << 16, Rule::KindConflict),
         (0x10, Rule::KindConflict),
+        (0x08, Rule::SpecialFile),
+        (0o100_644 << 16 | 0x28, Rule::SpecialFile),
     ] {
         let part = Part { attributes, ..file("x", b"y") };
         assert_eq!(rule_of(&with([part])), Some(rule), "{attributes:#o}");
@@ -238,6 +279,12 @@ fn nothing_stands_around_the_entries() {
         let refused = rule_of(&zip);
         assert_eq!(refused, Some(rule), "{about}");
     }
+    // A locator that speaks of no disk at all.
+    let mut none = build(&Zip { is_64: true, ..with([]) });
+    let disks = none.len() - 22 - 20 + 16;
+    assert_eq!(none[disks], 1);
+    none[disks] = 0;
+    assert_eq!(read(&none, ArchiveLimits::default()).expect_err("no disk").rule, Rule::MultiDisk);
     for len in 0..inner.len() {
         assert!(read(&inner[..len], ArchiveLimits::default()).is_err(), "cut after {len} bytes");
     }
