@@ -187,7 +187,10 @@ fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>
 /// A text of another form: its lines.
 pub(super) fn prose(scan: &mut Scan<'_, '_>) {
     for (line, content) in (1..).zip(scan.text.split_inclusive('\n')) {
-        plain_line(scan, content, line);
+        // A text may be hardly more than ends of lines.
+        if content != "\n" {
+            plain_line(scan, content, line);
+        }
     }
 }
 
