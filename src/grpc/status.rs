@@ -21,6 +21,8 @@ pub(super) const DOMAIN: &str = "portcullis";
 
 /// When a caller that was shed may try again: a few requests later.
 const OVERLOAD_RETRY: Duration = Duration::from_millis(100);
+/// When a call is worth repeating whose store did not answer.
+const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// When a caller whose session was ended by a shutdown may try again: replicas take over at once, a restart takes a moment.
 const DRAIN_RETRY: Duration = Duration::from_secs(1);
@@ -57,7 +59,9 @@ pub enum RequestError {
         name: String,
     },
     /// The store cannot be read or written.
-    #[error("what is kept on disk cannot be read or written at the moment; the log says why")]
+    #[error(
+        "what is kept in the store cannot be read or written at the moment; try again later, the log says why"
+    )]
     StoreUnavailable,
     /// A field is too large.
     #[error(
@@ -105,6 +109,12 @@ pub enum RequestError {
     /// The caller is no admin.
     #[error("this call changes state and needs the admin token; send `authorization: Bearer <token>`")]
     NeedsAdmin,
+    /// The caller is known, and neither an administrator nor whoever else may do this.
+    #[error("{message}")]
+    NotYourAffair {
+        /// Who may, as a sentence.
+        message: String,
+    },
     /// The caller may not look at administrative events.
     #[error("this call needs the auditor or the admin role; send `authorization: Bearer <admin token>`")]
     NeedsAuditor,
@@ -233,7 +243,9 @@ impl RequestError {
         match self {
             Self::Unauthenticated { reason } => Some(*reason),
             Self::BadToken => Some(AuthReason::Unknown),
-            Self::NeedsAdmin | Self::NeedsAuditor | Self::NeedsRole { .. } => Some(AuthReason::Role),
+            Self::NeedsAdmin | Self::NotYourAffair { .. } | Self::NeedsAuditor | Self::NeedsRole { .. } => {
+                Some(AuthReason::Role)
+            }
             _ => None,
         }
     }
@@ -249,6 +261,7 @@ impl RequestError {
             Self::RateLimited { .. } => Code::ResourceExhausted,
             Self::NeedsRole { .. }
             | Self::NeedsAdmin
+            | Self::NotYourAffair { .. }
             | Self::NeedsAuditor
             | Self::NotYours { .. }
             | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
@@ -291,6 +304,7 @@ impl RequestError {
             }
             Self::StoreUnavailable => {
                 details.set_error_info("STORE_UNAVAILABLE", DOMAIN, HashMap::new());
+                details.set_retry_info(Some(STORE_RETRY));
             }
             Self::TooLarge { found, limit, .. } => {
                 details.set_error_info(
@@ -330,7 +344,7 @@ impl RequestError {
                 details.set_error_info("RATE_LIMITED", DOMAIN, rate);
                 details.set_retry_info(Some(*wait));
             }
-            Self::NeedsAdmin => {
+            Self::NeedsAdmin | Self::NotYourAffair { .. } => {
                 details.set_error_info("NEEDS_ADMIN", DOMAIN, HashMap::new());
             }
             Self::Overloaded => {

@@ -156,7 +156,7 @@ impl From<SubmissionError> for RequestError {
                 Self::Quota { subject: format!("submitter/{submitter}"), message }
             }
             SubmissionError::Invalid { field, message } => Self::field(field, message),
-            SubmissionError::PermissionDenied { .. } => Self::NeedsAdmin,
+            SubmissionError::PermissionDenied { .. } => Self::NotYourAffair { message },
             SubmissionError::Unchecked(_) => Self::Unchecked { message },
             SubmissionError::NotServing(_) => Self::NotServing,
             SubmissionError::Bytes(cause) => {

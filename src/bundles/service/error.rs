@@ -44,10 +44,10 @@ pub enum SubmissionError {
         /// Its id.
         id: String,
     },
-    /// The submitter had too many uploads within a day that were blocked or still wait for their verdict.
+    /// The submitter had too many uploads within a day that were blocked or ended without a verdict.
     #[error(
-        "submitter `{submitter}` had {found} uploads of the last 24 hours blocked or still under review and may have \
-         {limit}; wait for the verdicts of those under review, and fix what was found before uploading again"
+        "of the uploads of submitter `{submitter}` in the last 24 hours {found} were blocked or ended without a verdict, and \
+         {limit} may; fix what was found, and upload again when the first of them is a day old"
     )]
     QuotaExceeded {
         /// Whose quota.

@@ -55,7 +55,7 @@ fn chosen(archive: &Path, limits: ArchiveLimits, kind: BundleKind) -> Option<Str
         }
         left -= entry.size;
         let Ok(bytes) = archive.read(entry, &mut totals).to_end() else { continue };
-        candidates.note(&entry.path, &String::from_utf8_lossy(&bytes));
+        candidates.note(&entry.path, &String::from_utf8_lossy(&bytes), true);
     }
     Some(candidates.check(&names).primary).filter(|path| !path.is_empty())
 }

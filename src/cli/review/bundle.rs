@@ -105,6 +105,13 @@ fn kind_of(paths: &[String]) -> Option<BundleKind> {
     if names("SKILL.md") {
         return Some(BundleKind::Skill);
     }
+    // A skill that lies too deep is one all the same, and is told so, where nothing else could be meant.
+    let is_deep = |path: &&String| path.ends_with("/SKILL.md");
+    let is_near =
+        |path: &&String| path.to_ascii_lowercase().ends_with(".md") && path.matches('/').count() <= 1;
+    if paths.iter().any(|path| is_deep(&path)) && !paths.iter().any(|path| is_near(&path)) {
+        return Some(BundleKind::Skill);
+    }
     let is_document = |path: &String| path.to_ascii_lowercase().ends_with(".md");
     paths.iter().any(is_document).then_some(BundleKind::Agent)
 }
@@ -266,7 +273,8 @@ mod tests {
         for (paths, wanted) in [
             (&["SKILL.md", "run.py"][..], Some(BundleKind::Skill)),
             (&["notes/SKILL.md"], Some(BundleKind::Skill)),
-            (&["notes/deep/SKILL.md"], Some(BundleKind::Agent)),
+            (&["notes/deep/SKILL.md"], Some(BundleKind::Skill)),
+            (&["notes/deep/SKILL.md", "helper.md"], Some(BundleKind::Agent)),
             (&["SKILL.md", ".claude-plugin/plugin.json"], Some(BundleKind::Plugin)),
             (&["p/.claude-plugin/plugin.json", "p/skills/a/SKILL.md"], Some(BundleKind::Plugin)),
             (&["helper.MD"], Some(BundleKind::Agent)),

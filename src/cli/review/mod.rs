@@ -160,7 +160,7 @@ fn tell(
             let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
             let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
             let failed =
-                |error| Failure::internal(format_args!("{}: cannot be written: {error}", path.display()));
+                |error| Failure::usage(format_args!("{}: cannot be written: {error}", path.display()));
             written.map_err(failed)?;
             print(review, kind, &shown, arguments.verbose, output);
         }
