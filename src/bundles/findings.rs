@@ -77,6 +77,13 @@ impl Findings {
         }
     }
 
+    /// Takes the lines off what was added since `from`: it was found in a text that the file holds in other letters.
+    pub(super) fn unplace(&mut self, from: usize) {
+        for finding in self.list.iter_mut().skip(from) {
+            finding.line = 0;
+        }
+    }
+
     /// How many are listed.
     pub(super) fn len(&self) -> usize {
         self.list.len()

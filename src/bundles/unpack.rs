@@ -11,11 +11,12 @@ use super::files::{
     Content, Opaque, Rank, Syntax, content_of, decode, is_disguised, rank, readable, strings, syntax_of,
 };
 use super::findings::{Findings, digest};
+use super::formats::{self, Act, Layers};
 use super::inspect::refusal_finding;
 use super::manifest::Candidates;
 use super::media::NotInert;
 use super::quality::Quality;
-use super::scan::{Engines, Found, scan};
+use super::scan::{Engines, Found, Scanned, scan};
 use super::tree::Tree;
 use super::work::{Task, Work};
 use crate::decision::{CheckFinding, FailMode, Reason, Severity, Unjudged};
@@ -150,7 +151,7 @@ impl<'i> Unpack<'i> {
         match content_of(file.path, bytes, &mut |bytes| work.may(Task::Unpack, bytes)) {
             Content::Empty => self.ledger.enter(file.path, 0, 0, &[], None),
             Content::Text(decoded) => {
-                self.text(&decoded.text, &file);
+                self.text(&decoded.text, decoded.is_utf8, &file);
                 kept = Some(decoded.text);
             }
             Content::Inert(inert) => {
@@ -204,14 +205,20 @@ impl<'i> Unpack<'i> {
         }
     }
 
-    fn text(&mut self, text: &str, file: &File<'_>) {
+    fn text(&mut self, text: &str, is_utf8: bool, file: &File<'_>) {
         if file.depth == 0 {
-            self.candidates.note(file.path, text);
+            self.candidates.note(file.path, text, is_utf8);
         }
         self.quality.note(file.path, text);
         let syntax = syntax_of(file.path, &text[..text.floor_char_boundary(256)]);
-        self.disagreement(text.as_bytes(), file);
-        let done = scan(self.engines, file.path, text, syntax, &mut self.found);
+        let mut done = scan(self.engines, file.path, text, syntax, &mut self.found);
+        if self.disagreement(text.as_bytes(), file) {
+            // Whoever gives it such a name has a shell run it.
+            self.within(file, text, Syntax::Shell, &mut done);
+        }
+        let layers = formats::layers(file.path, text);
+        let hidden = layers.unscanned;
+        self.layers(layers, text.as_bytes(), file, &mut done);
         if done.cut.is_some() {
             self.give_up();
         }
@@ -219,7 +226,32 @@ impl<'i> Unpack<'i> {
         let is_left = matches!(done.cut, Some(Unscanned::TooComplex | Unscanned::Undecodable));
         // In bytes of the file, which other encodings than UTF-8 write differently.
         let unread = if is_left || done.unread == text.len() { file.size } else { done.unread as u64 };
-        self.ledger.enter(file.path, file.size, file.size.saturating_sub(unread), &done.engines, done.cut);
+        let unread = unread.saturating_add(hidden as u64);
+        let why = done.cut.or((hidden > 0).then_some(Unscanned::Binary));
+        self.ledger.enter(file.path, file.size, file.size.saturating_sub(unread), &done.engines, why);
+    }
+
+    /// Scans what a file holds in other letters, and notes what it does when it is opened.
+    fn layers(&mut self, layers: Layers, bytes: &[u8], file: &File<'_>, done: &mut Scanned) {
+        for (name, text) in layers.texts {
+            let syntax = syntax_of(&name, &text[..text.floor_char_boundary(256)]);
+            self.within(file, &text, syntax, done);
+        }
+        for Act { id, at, severity, reason, fix } in layers.acts {
+            let before = &bytes[..at.min(bytes.len())];
+            let line = 1 + memchr::memchr_iter(b'\n', before).count();
+            let mut finding = bound(about(file.path, id, "code_exec", severity, reason, fix), bytes);
+            finding.line = u32::try_from(line).unwrap_or(u32::MAX);
+            self.found.findings.add(finding);
+        }
+    }
+
+    /// Scans a text that a file holds beside its own.
+    fn within(&mut self, file: &File<'_>, text: &str, syntax: Syntax, done: &mut Scanned) {
+        let from = self.found.findings.len();
+        let inner = scan(self.engines, file.path, text, syntax, &mut self.found);
+        self.found.findings.unplace(from);
+        done.cut = done.cut.or(inner.cut);
     }
 
     /// Notes, once, that an analysis did not run to its end.
@@ -242,13 +274,13 @@ impl<'i> Unpack<'i> {
         }
     }
 
-    /// A file that claims to be an image and is not one is no accident.
-    fn disagreement(&mut self, bytes: &[u8], file: &File<'_>) {
+    /// A file that claims to be an image and is not one is no accident; answers whether it does.
+    fn disagreement(&mut self, bytes: &[u8], file: &File<'_>) -> bool {
         let work = &mut self.found.work;
         let mut may_unpack = |bytes| work.may(Task::Unpack, bytes);
-        let Err(why) = super::media::inert(file.path, bytes, &mut may_unpack) else { return };
+        let Err(why) = super::media::inert(file.path, bytes, &mut may_unpack) else { return false };
         if matches!(why, NotInert::OtherName | NotInert::TooMuch) {
-            return;
+            return false;
         }
         let runs = bytes.starts_with(b"#!") || bytes.starts_with(b"MZ") || bytes.starts_with(b"\x7fELF");
         let finding = about(
@@ -260,13 +292,14 @@ impl<'i> Unpack<'i> {
             "Give it the extension of what it is, or replace it.",
         );
         self.found.findings.add(bound(finding, bytes));
+        true
     }
 
     fn opaque(&mut self, opaque: Opaque, bytes: &[u8], file: &File<'_>) {
         self.disagreement(bytes, file);
         let why = if opaque == Opaque::Archive { Unscanned::Archive } else { Unscanned::Binary };
         let severity = match opaque {
-            Opaque::Program | Opaque::Bytecode => Severity::Medium,
+            Opaque::Program | Opaque::Bytecode | Opaque::Pickle => Severity::Medium,
             _ => Severity::Low,
         };
         let finding = about(
@@ -278,12 +311,36 @@ impl<'i> Unpack<'i> {
             "Ship the source instead, or ask an administrator to look at it.",
         );
         self.found.findings.add(bound(finding, bytes));
+        if opaque == Opaque::Pickle {
+            self.pickle(bytes, file);
+        }
+        if formats::pdf::is_pdf(file.path, bytes) {
+            let mut layers = Layers::default();
+            formats::pdf::look(file.path, bytes, &mut layers);
+            self.layers(layers, bytes, file, &mut Scanned::default());
+        }
         // Nothing here counts as scanned, but what can be read may tell enough.
         let readable = strings(bytes, STRINGS_BYTES);
         if !readable.is_empty() {
             scan(self.engines, file.path, &readable, Syntax::Prose, &mut self.found);
         }
         self.ledger.enter(file.path, file.size, 0, &[], Some(why));
+    }
+
+    /// A pickled object that calls what runs commands or code.
+    fn pickle(&mut self, bytes: &[u8], file: &File<'_>) {
+        let pickle = formats::pickle::read(bytes).unwrap_or_default();
+        let Some(called) = pickle.runs() else { return };
+        let snippet = called.chars().take(80).collect();
+        let finding = about(
+            file.path,
+            "bundle.pickled-code",
+            "code_exec",
+            Severity::Critical,
+            "Whoever loads this pickled object runs commands or code.",
+            "Ship the data in a format that calls nothing, such as JSON.",
+        );
+        self.found.findings.add(bound(CheckFinding { snippet, ..finding }, bytes));
     }
 
     /// Opens an archive in the archive.
@@ -443,7 +500,11 @@ impl Stream {
     fn scan(&mut self, file: &File<'_>, unpack: &mut Unpack<'_>, overlap: usize) {
         if !std::mem::replace(&mut self.is_begun, true) {
             unpack.name(file);
-            match content_of(file.path, &self.window[..self.window.len().min(64 << 10)], &mut |_| false) {
+            let head = &self.window[..self.window.len().min(64 << 10)];
+            match content_of(file.path, head, &mut |_| false) {
+                Content::Text(_) if formats::needs_whole(file.path, head) => {
+                    self.is_opaque = Some(Opaque::Document);
+                }
                 Content::Text(_) => {}
                 Content::Opaque(opaque) => self.is_opaque = Some(opaque),
                 Content::Zip => self.is_opaque = Some(Opaque::Archive),
@@ -470,6 +531,9 @@ impl Stream {
                 one.line = one.line.saturating_add(self.lines);
             }
             self.cut = self.cut.or(done.cut);
+            if formats::layers(file.path, text).unscanned > 0 {
+                self.cut = self.cut.or(Some(Unscanned::Binary));
+            }
             is_read = done.unread == 0;
         }
         let keep_from = end.saturating_sub(overlap);

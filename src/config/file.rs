@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use super::layer::Layers;
 use super::source::Source;
 use super::{FILE_NAME, Problem};
+use crate::text::yaml_problem;
 
 /// A settings file is written by hand; what is larger than this is something else.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -59,7 +60,10 @@ pub(super) fn overlay(shown: &str, text: &str, layers: &mut Layers) {
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
             let source = Source::File { path: shown.to_owned(), line };
-            layers.problem(Problem::new("", format!("not valid YAML: {error}")).from(source.to_string()));
+            layers.problem(
+                Problem::new("", format!("not valid YAML: {}", yaml_problem(&error)))
+                    .from(source.to_string()),
+            );
         }
     }
 }

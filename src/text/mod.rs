@@ -27,6 +27,7 @@ pub mod strict_json;
 mod view;
 mod views;
 mod window;
+mod yaml_problem;
 
 pub use chars::is_invisible;
 pub use layer::{Layer, Layers};
@@ -35,6 +36,7 @@ pub use span::{OffsetEncoding, convert_offsets, line_columns, line_of};
 pub use view::View;
 pub use views::{Limits, Views, views, warm_up};
 pub use window::windows;
+pub(crate) use yaml_problem::yaml_problem;
 
 #[cfg(test)]
 mod tests;

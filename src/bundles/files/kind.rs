@@ -1,6 +1,7 @@
 //! What the bytes of a file are, whatever its name says.
 
 use super::text::{self, Decoded};
+use crate::bundles::formats::{pdf, pickle};
 use crate::bundles::media::{self, Inert, MayUnpack};
 
 /// A file by its bytes.
@@ -29,7 +30,9 @@ pub(in crate::bundles) enum Opaque {
     Archive,
     /// A document in a format of its own, such as PDF.
     Document,
-    /// A shortcut, a data base, a pickled object, or anything else.
+    /// A serialised object of Python, which calls what it names while it is loaded.
+    Pickle,
+    /// A shortcut, a data base, or anything else.
     Other,
 }
 
@@ -41,6 +44,7 @@ impl Opaque {
             Self::Bytecode => "compiled code",
             Self::Archive => "an archive of another format than ZIP",
             Self::Document => "a document in a binary format",
+            Self::Pickle => "a pickled object",
             Self::Other => "binary data",
         }
     }
@@ -95,10 +99,30 @@ pub(in crate::bundles) fn content_of(path: &str, bytes: &[u8], may_unpack: MayUn
     if let Some(opaque) = opaque_of(path, bytes) {
         return Content::Opaque(opaque);
     }
+    // Whether their bytes can be printed says nothing of these.
+    if pickle::read(bytes).is_some() {
+        return Content::Opaque(Opaque::Pickle);
+    }
+    if pdf::is_veiled(path, bytes) {
+        return Content::Opaque(Opaque::Document);
+    }
     match text::decode(bytes) {
         Some(decoded) => Content::Text(decoded),
         None => Content::Opaque(Opaque::Other),
     }
+}
+
+/// Whether bytes begin like an archive or a program.
+pub(in crate::bundles) fn is_packed_or_program(bytes: &[u8]) -> bool {
+    /// Zero bytes that the head of a program for Windows has at least.
+    const ZEROS_MIN: usize = 16;
+    let zeros = || bytes.iter().take(64).filter(|byte| **byte == 0).count();
+    is_zip(bytes)
+        || MAGICS.iter().any(|(magic, opaque)| {
+            bytes.starts_with(magic)
+                && matches!(opaque, Opaque::Program | Opaque::Bytecode | Opaque::Archive)
+                && (magic.len() > 2 || (bytes.starts_with(b"\x1f\x8b\x08") || zeros() >= ZEROS_MIN))
+        })
 }
 
 fn opaque_of(path: &str, bytes: &[u8]) -> Option<Opaque> {

@@ -10,6 +10,8 @@ const STRING_BYTES_MIN: usize = 6;
 pub(in crate::bundles) struct Decoded {
     /// The text, without a byte order mark.
     pub text: String,
+    /// Whether its bytes are UTF-8.
+    pub is_utf8: bool,
 }
 
 /// The text of a file; `None` when it is none.
@@ -27,19 +29,20 @@ pub(in crate::bundles) fn decode(bytes: &[u8]) -> Option<Decoded> {
         return None;
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return Some(Decoded { text: text.to_owned() });
+        return Some(Decoded { text: text.to_owned(), is_utf8: true });
     }
     // What is neither is read as Latin-1: every byte is a character, so none is overlooked. Binary data has more of the
     // upper half than any text in it.
     let upper = bytes.iter().filter(|byte| **byte >= 0x80).count();
-    (upper * 3 < bytes.len()).then(|| Decoded { text: bytes.iter().map(|byte| char::from(*byte)).collect() })
+    (upper * 3 < bytes.len())
+        .then(|| Decoded { text: bytes.iter().map(|byte| char::from(*byte)).collect(), is_utf8: false })
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Decoded> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let is_text = bytes.len().is_multiple_of(2) && !text.contains(['\0', char::REPLACEMENT_CHARACTER]);
-    is_text.then_some(Decoded { text })
+    is_text.then_some(Decoded { text, is_utf8: false })
 }
 
 /// The readable pieces of parts of a binary that hold text, in any script, one a line, at most `max` bytes of them; and whether

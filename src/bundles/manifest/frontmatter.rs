@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::yaml_problem;
+
 /// Longest front matter, in bytes.
 const BYTES_MAX: usize = 64 << 10;
 const NODES_MAX: usize = 10_000;
@@ -92,9 +94,8 @@ pub(in crate::bundles) fn read_yaml(yaml: &str) -> Result<Value, (u32, String)> 
     };
     serde_saphyr::from_str_with_options::<Value>(yaml, options).map_err(|error| {
         let line = error.location().map_or(0, |at| at.line() as u32);
-        let message = error.without_snippet().to_string();
-        let message: String = message.lines().next().unwrap_or_default().chars().take(200).collect();
-        (line, message)
+        // The place is told in a field of its own, in lines of the file.
+        (line, yaml_problem(&error))
     })
 }
 

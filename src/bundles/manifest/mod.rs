@@ -34,6 +34,8 @@ pub(super) struct Candidate {
     pub is_repaired: bool,
     /// Characters of its text behind the manifest part.
     pub body_chars: usize,
+    /// Whether its bytes are UTF-8, which is what clients read it as.
+    pub is_utf8: bool,
 }
 
 /// Documents of a bundle that matter for its manifest, noted as they come by.
@@ -52,7 +54,7 @@ impl Candidates {
     }
 
     /// Notes a text file of the bundle, if it may be a primary document.
-    pub(super) fn note(&mut self, path: &str, text: &str) {
+    pub(super) fn note(&mut self, path: &str, text: &str, is_utf8: bool) {
         let is_candidate = match self.kind {
             BundleKind::Skill => skill::is_primary(path),
             BundleKind::Plugin => plugin::is_primary(path),
@@ -64,16 +66,27 @@ impl Candidates {
         let path = path.to_owned();
         let candidate = if self.kind == BundleKind::Plugin {
             let fields = plugin::read(text);
-            Candidate { path, fields: fields.map(Some), is_repaired: false, body_chars: text.chars().count() }
+            Candidate {
+                path,
+                fields: fields.map(Some),
+                is_repaired: false,
+                body_chars: text.chars().count(),
+                is_utf8,
+            }
         } else {
             match front_matter(text) {
-                Ok(None) => {
-                    Candidate { path, fields: Ok(None), is_repaired: false, body_chars: text.chars().count() }
-                }
+                Ok(None) => Candidate {
+                    path,
+                    fields: Ok(None),
+                    is_repaired: false,
+                    body_chars: text.chars().count(),
+                    is_utf8,
+                },
                 Ok(Some(front)) => Candidate {
                     path,
                     body_chars: text[front.body..].trim().chars().count(),
                     is_repaired: front.is_repaired,
+                    is_utf8,
                     fields: Ok(Some(front.fields)),
                 },
                 Err((line, message)) => Candidate {
@@ -81,6 +94,7 @@ impl Candidates {
                     fields: Err((line, message)),
                     is_repaired: false,
                     body_chars: text.chars().count(),
+                    is_utf8,
                 },
             }
         };
@@ -101,6 +115,8 @@ impl Candidates {
             BundleKind::Plugin => plugin::check(&self.all, names, &mut out),
             BundleKind::Agent => agent::check(&self.all, &mut out),
         }
+        out.check_encoding(&self.all, self.kind);
+        out.check_hidden();
         out
     }
 }
@@ -142,6 +158,42 @@ impl Checked {
             fix_hint: fix.to_owned(),
             ..CheckFinding::default()
         });
+    }
+
+    /// Clients read the primary document as UTF-8, whatever it is.
+    fn check_encoding(&mut self, all: &[Candidate], kind: BundleKind) {
+        let file = self.primary.clone();
+        if !all.iter().any(|one| one.path == file && !one.is_utf8) {
+            return;
+        }
+        let fix = "Save it as UTF-8.";
+        if kind == BundleKind::Plugin {
+            // JSON that is exchanged is UTF-8 (RFC 8259, 8.1).
+            self.fail("manifest.json", &file, 0, "plugin.json is not UTF-8.", fix);
+        } else {
+            let reason = "The document is not UTF-8: clients that read it so find another text, or none.";
+            self.warn("manifest.frontmatter", &file, reason, fix);
+        }
+    }
+
+    /// What is shown in lists has no characters that change how it is shown, in whatever escapes they are written.
+    fn check_hidden(&mut self) {
+        let texts = [&self.manifest.name, &self.manifest.version, &self.manifest.description];
+        let is_hidden = |c: char| {
+            (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+        };
+        // Text that is written from the right to the left has a use for isolates, and none for what forces a direction.
+        let is_used = |c: char, text: &str| {
+            matches!(c, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}')
+                && text.chars().any(|c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'))
+        };
+        if texts.iter().any(|text| text.chars().any(|c| is_hidden(c) && !is_used(c, text))) {
+            let file = self.primary.clone();
+            let reason =
+                "Name, version or description hold control characters, which change how they are shown.";
+            self.fail("manifest.hidden-character", &file, 0, reason, "Remove them.");
+        }
     }
 
     /// Takes the first of the documents that lie where one may: at the top, or in a folder at the top. Others are told.

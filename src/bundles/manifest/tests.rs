@@ -6,12 +6,63 @@ use crate::decision::CheckStatus;
 fn check(kind: BundleKind, files: &[(&str, &str)]) -> (CheckStatus, Vec<String>, Checked) {
     let mut candidates = Candidates::new(kind);
     for (path, text) in files {
-        candidates.note(path, text);
+        candidates.note(path, text, true);
     }
     let names: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
     let mut checked = candidates.check(&names);
     let result = std::mem::take(&mut checked.findings).into_result();
     (result.status, result.findings.into_iter().map(|finding| finding.rule_id).collect(), checked)
+}
+
+#[test]
+fn what_clients_read_as_utf8_is_utf8() {
+    for (kind, path, text, is_utf8, wanted) in [
+        (BundleKind::Plugin, ".claude-plugin/plugin.json", r#"{"name":"notes"}"#, true, CheckStatus::Pass),
+        (BundleKind::Plugin, ".claude-plugin/plugin.json", r#"{"name":"notes"}"#, false, CheckStatus::Fail),
+        (BundleKind::Skill, "SKILL.md", "---\nname: a\ndescription: d\n---\n", true, CheckStatus::Pass),
+        (BundleKind::Skill, "SKILL.md", "---\nname: a\ndescription: d\n---\n", false, CheckStatus::Warn),
+        (BundleKind::Agent, "a.md", "---\nname: a\ndescription: d\n---\n", false, CheckStatus::Warn),
+    ] {
+        let mut candidates = Candidates::new(kind);
+        candidates.note(path, text, is_utf8);
+        let mut checked = candidates.check(&[path]);
+        let result = std::mem::take(&mut checked.findings).into_result();
+        assert_eq!(result.status, wanted, "{path} {is_utf8}: {:?}", result.findings);
+    }
+}
+
+#[test]
+fn what_is_listed_hides_nothing_in_escapes() {
+    for (description, is_told) in [
+        (r"Sorts \u202Enotes by speaker.", true),
+        (r"\x1b[31m red", true),
+        (r"Sorts \u2066notes\u2069.", true),
+        (r"Sorts notes.\nAnd more.", false),
+        (r"\u05d0\u2066notes\u2069 \u05d1", false),
+        (r"\u05d0\u202enotes", true),
+    ] {
+        let text = format!("---\nname: a\ndescription: \"{description}\"\n---\n");
+        let (status, rules, _) = check(BundleKind::Skill, &[("SKILL.md", &text)]);
+        let wanted = if is_told { CheckStatus::Fail } else { CheckStatus::Pass };
+        assert_eq!(status, wanted, "{description}: {rules:?}");
+        assert_eq!(rules.contains(&"manifest.hidden-character".to_owned()), is_told, "{description}");
+    }
+}
+
+/// A finding tells one line, that of the file, and nothing that is meant for programmers.
+#[test]
+fn problems_of_the_front_matter_tell_the_line_of_the_file() {
+    for (text, line) in [("---\nname: [a\ndescription: x\n---\nhi", 3), ("---\nname: a\nname: b\n---\n", 3)] {
+        let mut candidates = Candidates::new(BundleKind::Skill);
+        candidates.note("SKILL.md", text, true);
+        let mut checked = candidates.check(&["SKILL.md"]);
+        let found = std::mem::take(&mut checked.findings).into_result().findings;
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        assert_eq!(found[0].line, line, "{text}: {}", found[0].reason);
+        for word in ["at line", "column", "Options", "Policy"] {
+            assert!(!found[0].reason.contains(word), "{text}: {}", found[0].reason);
+        }
+    }
 }
 
 /// Files, how the check ends, and the rules that it names.
@@ -27,7 +78,7 @@ fn a_folder_that_was_packed_has_a_name_too() {
         ("other", "good/SKILL.md", false),
     ] {
         let mut candidates = Candidates::new(BundleKind::Skill).packed_from(folder);
-        candidates.note(path, text);
+        candidates.note(path, text, true);
         let mut checked = candidates.check(&[path]);
         let found = std::mem::take(&mut checked.findings).into_result().findings;
         assert_eq!(found.iter().any(|one| one.rule_id == "manifest.name-folder"), is_told, "{folder} {path}");
