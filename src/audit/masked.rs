@@ -75,8 +75,8 @@ pub struct Piece {
 }
 
 impl MaskedText {
-    /// Masks `text`. `findings` are those of the decision, with spans in bytes; the ones at `message_index` and `path`
-    /// are marked.
+    /// Masks `text`. `findings` are those of the decision, the worst first, with spans in bytes; the ones at
+    /// `message_index` and `path` are marked.
     pub fn of(
         scanner: &Scanner,
         (message_index, path, role): (u32, String, &'static str),
@@ -112,7 +112,7 @@ impl MaskedText {
         let (from, until) = window(text, &own, &secrets);
         this.pieces = pieces(text, from..until, &own, &secrets);
         if until - from < text.len() {
-            this.left_out = "only the part around the first finding is kept";
+            this.left_out = "only a part around what was found is kept";
         }
         // Cutting something out can bring two halves together.
         let joined: String = this.pieces.iter().map(|piece| piece.text.as_str()).collect();
@@ -125,10 +125,16 @@ impl MaskedText {
     }
 }
 
-/// The part that is kept: from a little before the first finding on, never a part of a secret.
+/// The part that is kept: from a little before the first finding on, or before the worst where that would not be in it;
+/// never a part of a secret.
 fn window(text: &str, own: &[(usize, Range<usize>)], secrets: &[Secret]) -> (usize, usize) {
-    let first = own.iter().map(|(_, range)| range.start).min().unwrap_or(0);
-    let mut from = text.floor_char_boundary(first.saturating_sub(BEFORE_BYTES));
+    let before = |at: usize| text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES));
+    let mut from = before(own.iter().map(|(_, range)| range.start).min().unwrap_or(0));
+    if let Some((_, worst)) = own.first()
+        && worst.end > from + KEPT_BYTES_MAX
+    {
+        from = before(worst.start);
+    }
     let mut until = text.floor_char_boundary((from + KEPT_BYTES_MAX).min(text.len()));
     for secret in secrets {
         if secret.range.contains(&from) {

@@ -36,7 +36,7 @@ use buffer::{Buffer, Full};
 pub use chain::{ChainBreak, ChainEnd, ChainReport, verify_chain};
 pub use config::{Config, SinkKind};
 pub use masked::{MaskedText, Piece, masked_name};
-pub use recent::{Recent, Remembered, Run};
+pub use recent::{REMEMBERED_FINDINGS_MAX, Recent, Remembered, Run, Weighed};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink, WriteError};
 

@@ -10,12 +10,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{MaskedText, Piece};
-use crate::decision::{Decision, Finding, RiskLevel, Unjudged};
+use crate::decision::{Decision, Finding, RiskLevel, Thresholds, Unjudged};
 
 /// Tenants that are remembered at most.
 const TENANTS_MAX: usize = 256;
-/// Findings that are kept of one decision.
-const FINDINGS_MAX: usize = 50;
+/// Findings that are kept of one decision, the first of those that are given.
+pub const REMEMBERED_FINDINGS_MAX: usize = 50;
 /// What the decisions of one tenant may hold, in bytes; older ones give way.
 const TENANT_BYTES_MAX: usize = 16 << 20;
 /// What the decisions of all tenants may hold, in bytes; the oldest of whoever holds most give way.
@@ -50,10 +50,16 @@ pub struct Remembered {
     pub request_id: String,
     /// The tool, for tool calls; empty otherwise.
     pub tool: String,
+    /// The same as the caller calls it.
+    pub tool_sent: String,
     /// The submission, for bundles; empty otherwise.
     pub submission_id: String,
-    /// What was found; spans count in bytes.
-    pub findings: Vec<Finding>,
+    /// What the bundle is called; empty otherwise.
+    pub bundle: String,
+    /// Why, in one sentence; may be empty.
+    pub why: String,
+    /// What was found, first what decided; spans count in bytes.
+    pub findings: Vec<Weighed>,
     /// How many there were in all.
     pub findings_total: usize,
     /// What could not be judged.
@@ -70,6 +76,19 @@ pub struct Remembered {
     pub elapsed: Duration,
 }
 
+/// A finding, and what the policy that decided made of it.
+#[derive(Clone, Debug)]
+pub struct Weighed {
+    /// The finding.
+    pub finding: Finding,
+    /// What it decided by itself.
+    pub decides: Decision,
+    /// What its score was held against; none where no threshold decides.
+    pub thresholds: Option<Thresholds>,
+    /// Whether it is on trial in messages of its role alone.
+    pub is_of_role: bool,
+}
+
 /// A plugin or interceptor that ran.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -83,8 +102,10 @@ pub struct Run {
     pub decision: Decision,
     /// Whether it only shadows.
     pub shadow: bool,
-    /// How long it took. Built-in plugins share one pass, and so one time.
+    /// How long it took; that of the pass for what shares one.
     pub elapsed: Duration,
+    /// Whether it looked at the text in one pass with the others that did, and so at the same time.
+    pub is_joint: bool,
 }
 
 /// See the module.
@@ -126,10 +147,15 @@ impl Remembered {
             &self.agent_id,
             &self.session_key,
             &self.request_id,
+            &self.why,
             &self.tool,
+            &self.tool_sent,
             &self.submission_id,
+            &self.bundle,
         ];
-        let finding = |one: &Finding| size_of::<Finding>() + one.description.len() + one.span.path.len();
+        let finding = |one: &Weighed| {
+            size_of::<Weighed>() + one.finding.description.len() + one.finding.span.path.len()
+        };
         let piece = |one: &Piece| size_of::<Piece>() + one.text.len() + size_of_val(one.findings.as_slice());
         let text = |one: &MaskedText| {
             size_of::<MaskedText>() + one.path.len() + one.pieces.iter().map(piece).sum::<usize>()
@@ -160,8 +186,14 @@ impl Recent {
         if !self.is_on() {
             return;
         }
-        decision.findings.truncate(FINDINGS_MAX);
-        for value in [&mut decision.agent_id, &mut decision.session_key, &mut decision.request_id] {
+        decision.findings.truncate(REMEMBERED_FINDINGS_MAX);
+        for value in [
+            &mut decision.agent_id,
+            &mut decision.session_key,
+            &mut decision.request_id,
+            &mut decision.tool_sent,
+            &mut decision.bundle,
+        ] {
             value.truncate(value.floor_char_boundary(CALLER_BYTES_MAX));
         }
         let mut rings = self.rings();
@@ -225,7 +257,10 @@ mod tests {
             session_key: String::new(),
             request_id: String::new(),
             tool: String::new(),
+            tool_sent: String::new(),
             submission_id: String::new(),
+            bundle: String::new(),
+            why: String::new(),
             findings: Vec::new(),
             findings_total: 0,
             unjudged: Vec::new(),

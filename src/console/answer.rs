@@ -18,6 +18,8 @@ struct ErrorPage<'a> {
     title: &'a str,
     message: &'a str,
     advice: &'a str,
+    /// What was typed and not taken; may be empty.
+    typed: &'a str,
 }
 
 /// A rendered page.
@@ -39,7 +41,7 @@ pub(super) fn problem(
     message: &str,
     advice: &str,
 ) -> Response {
-    page(status, &ErrorPage { shell, title, message, advice })
+    page(status, &ErrorPage { shell, title, message, advice, typed: "" })
 }
 
 /// To another page, after something was done.
@@ -105,6 +107,11 @@ impl Visitor {
 
     /// The page of a refusal.
     pub(super) fn refused(&self, refusal: &Refusal) -> Response {
+        self.refused_for(refusal, "")
+    }
+
+    /// The same of a form, with what was typed into it.
+    pub(super) fn refused_for(&self, refusal: &Refusal, typed: &str) -> Response {
         let (title, advice) = match refusal.code {
             Code::Unauthenticated => {
                 // The credential was taken back, or has expired.
@@ -129,8 +136,9 @@ impl Visitor {
             }
             _ => ("Something went wrong", "Try again; the log of the service says more."),
         };
-        let mut response =
-            problem(Some(self.shell("")), status_of(refusal.code), title, &refusal.message, advice);
+        let (shell, message) = (Some(self.shell("")), &*refusal.message);
+        let shown = ErrorPage { shell, title, message, advice, typed };
+        let mut response = page(status_of(refusal.code), &shown);
         if let Some(wait) = refusal.retry {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

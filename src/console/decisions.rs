@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 
@@ -11,12 +10,13 @@ use super::answer;
 use super::filters;
 use super::form::Fields;
 use super::marks::word;
+use super::path::Path;
 use super::shell::Shell;
 use super::view::{self, Moment};
 use super::visitor::Visitor;
-use crate::audit::{MaskedText, Remembered};
+use crate::audit::{MaskedText, Remembered, Weighed};
 use crate::decision::{Decision, Severity};
-use crate::grpc::Refusal;
+use crate::grpc::{Refusal, explain};
 
 /// Where the list is.
 pub(super) const PLACE: &str = "/console/decisions";
@@ -34,6 +34,7 @@ struct ListPage {
     text: String,
     rows: Vec<Row>,
     total: usize,
+    first: String,
     before: Option<String>,
     next: Option<String>,
     is_filtered: bool,
@@ -44,7 +45,8 @@ struct Row {
     time: Moment,
     decision: String,
     rpc: String,
-    tool: String,
+    /// What the call was about, a line each.
+    about: Vec<String>,
     agent: String,
     policy: String,
     found: Vec<String>,
@@ -63,7 +65,8 @@ struct DetailPage {
     risk: String,
     score: String,
     rpc: String,
-    tool: String,
+    about: Vec<String>,
+    why: String,
     /// The page of the submission, where there is one.
     submission: String,
     agent: String,
@@ -104,6 +107,10 @@ struct Finding {
     place: String,
     layers: String,
     mode: Option<&'static str>,
+    /// What it decided by itself, and by which threshold.
+    decides: String,
+    /// What would have changed that, in terms of the policy.
+    changes: Vec<String>,
 }
 
 /// Something that ran.
@@ -121,17 +128,26 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// What ran, as pages show it.
-    pub(super) fn of(run: &crate::audit::Run) -> Self {
+    /// What ran, as pages show it. What looked at the text together is told with one time.
+    pub(super) fn all(runs: &[crate::audit::Run]) -> Vec<Self> {
+        let joint = runs.iter().filter(|run| run.is_joint).count();
+        let first = runs.iter().position(|run| run.is_joint);
+        runs.iter().enumerate().map(|(at, run)| Self::of(run, joint, first == Some(at))).collect()
+    }
+
+    fn of(run: &crate::audit::Run, joint: usize, is_first: bool) -> Self {
+        let elapsed = || view::seconds_words(run.elapsed.as_secs_f64());
         Self {
             id: run.id.clone(),
             outcome: view::spoken(&run.outcome.to_ascii_lowercase()),
             summary: run.summary.clone(),
             shadow: run.shadow,
-            // Of checks of a bundle it is not known.
-            elapsed: match run.elapsed.is_zero() {
-                true => String::new(),
-                false => view::seconds_words(run.elapsed.as_secs_f64()),
+            elapsed: match run.is_joint && joint > 1 {
+                true if is_first => format!("{} for {joint} scanned together", elapsed()),
+                true => "scanned together".to_owned(),
+                // Of checks of a bundle it is not known.
+                false if run.elapsed.is_zero() => String::new(),
+                false => elapsed(),
             },
         }
     }
@@ -177,6 +193,7 @@ fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         text: query.one("text").to_owned(),
         rows: found[from..until].iter().map(|one| Row::of(one)).collect(),
         total: found.len(),
+        first: at(0),
         before: (page > 0).then(|| at(page - 1)),
         next: (until < found.len()).then(|| at(page + 1)),
         is_filtered: ["decision", "rpc", "text"].iter().any(|name| !query.one(name).is_empty()),
@@ -191,8 +208,18 @@ pub(super) fn words(decision: Decision) -> String {
 
 /// Whether a text stands in what one would look for a decision by.
 fn holds(one: &Remembered, text: &str) -> bool {
-    let fields = [&one.decision_id, &one.agent_id, &one.session_key, &one.request_id, &one.tool, &one.policy];
-    let in_finding = |finding: &crate::decision::Finding| {
+    let fields = [
+        &one.decision_id,
+        &one.agent_id,
+        &one.session_key,
+        &one.request_id,
+        &one.tool,
+        &one.tool_sent,
+        &one.bundle,
+        &one.submission_id,
+        &one.policy,
+    ];
+    let in_finding = |Weighed { finding, .. }: &Weighed| {
         finding.rule_id.to_lowercase().contains(text)
             || finding.category.as_str().to_lowercase().contains(text)
     };
@@ -213,9 +240,12 @@ impl Row {
     const FOUND_MAX: usize = 3;
 
     fn of(one: &Remembered) -> Self {
-        let mut rules: Vec<String> = one.findings.iter().map(|finding| finding.rule_id.to_string()).collect();
-        rules.sort_unstable();
-        rules.dedup();
+        let mut rules: Vec<String> = Vec::new();
+        for Weighed { finding, .. } in &one.findings {
+            if !rules.iter().any(|rule| **rule == *finding.rule_id) {
+                rules.push(finding.rule_id.to_string());
+            }
+        }
         let more = rules.len().saturating_sub(Self::FOUND_MAX);
         rules.truncate(Self::FOUND_MAX);
         Self {
@@ -223,7 +253,7 @@ impl Row {
             time: Moment::at(one.time),
             decision: words(one.decision),
             rpc: one.rpc.clone(),
-            tool: one.tool.clone(),
+            about: about(one),
             agent: one.agent_id.clone(),
             policy: one.policy.clone(),
             found: rules,
@@ -250,7 +280,8 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         risk: one.risk_level.as_str().to_ascii_lowercase(),
         score: format!("{:.2}", one.risk_score),
         rpc: one.rpc.clone(),
-        tool: one.tool.clone(),
+        about: about(&one),
+        why: one.why.clone(),
         submission: match &*one.submission_id {
             "" => String::new(),
             id => format!("{}/{}", super::submissions::PLACE, view::segment(id)),
@@ -264,8 +295,8 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         texts: one.texts.iter().map(|text| Text::of(text, &one)).collect(),
         texts_left_out: one.texts_left_out,
         more: one.findings_total.saturating_sub(one.findings.len()),
-        findings: worst_first(&one.findings).into_iter().map(|one| Finding::of(one, &known)).collect(),
-        ran: one.ran.iter().map(Ran::of).collect(),
+        findings: one.findings.iter().map(|found| Finding::of(found, &one.policy, &known)).collect(),
+        ran: Ran::all(&one.ran),
         unjudged: one
             .unjudged
             .iter()
@@ -276,14 +307,14 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     Ok(answer::page(StatusCode::OK, &page))
 }
 
-/// Findings that count before those that do not, the worst first; equal ones stay as they are.
-fn worst_first(findings: &[crate::decision::Finding]) -> Vec<&crate::decision::Finding> {
-    let mut sorted: Vec<_> = findings.iter().collect();
-    sorted.sort_by(|a, b| {
-        let weight = |one: &crate::decision::Finding| (one.is_effective(), one.severity);
-        weight(b).cmp(&weight(a))
-    });
-    sorted
+/// What a call was about: the tool, as it was sent where that is another name, or the bundle.
+fn about(one: &Remembered) -> Vec<String> {
+    let sent = if one.tool_sent == one.tool { "" } else { &*one.tool_sent };
+    let told = match (&*one.tool, sent) {
+        (tool, "") => tool.to_owned(),
+        (tool, sent) => format!("{tool}, sent as {sent}"),
+    };
+    [told, one.bundle.clone()].into_iter().filter(|told| !told.is_empty()).collect()
 }
 
 impl Text {
@@ -294,8 +325,8 @@ impl Text {
         };
         let pieces = text.pieces.iter().map(|piece| {
             let found = piece.findings.iter().filter_map(|at| of.findings.get(*at));
-            let rules: Vec<&str> = found.clone().map(|finding| &*finding.rule_id).collect();
-            let worst: Option<Severity> = found.map(|finding| finding.severity).max();
+            let rules: Vec<&str> = found.clone().map(|one| &*one.finding.rule_id).collect();
+            let worst: Option<Severity> = found.map(|one| one.finding.severity).max();
             Piece {
                 text: piece.text.clone(),
                 severity: worst.map_or("", word),
@@ -311,7 +342,8 @@ impl Text {
 }
 
 impl Finding {
-    fn of(finding: &crate::decision::Finding, known: &HashSet<String>) -> Self {
+    fn of(weighed: &Weighed, policy: &str, known: &HashSet<String>) -> Self {
+        let finding = &weighed.finding;
         let span = &finding.span;
         let href = || format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id));
         Self {
@@ -336,6 +368,33 @@ impl Finding {
                 (false, true) => Some("shadow"),
                 (false, false) => None,
             },
+            decides: decides(weighed, policy),
+            changes: match weighed.thresholds {
+                Some(thresholds) => explain::changes_of(explain::Cause {
+                    rule_id: &finding.rule_id,
+                    category: &finding.category,
+                    score: finding.score,
+                    thresholds,
+                    suppressed: finding.suppressed,
+                    shadow: finding.shadow,
+                    is_of_role: weighed.is_of_role,
+                    fingerprint: "",
+                }),
+                None => Vec::new(),
+            },
         }
+    }
+}
+
+/// What a finding decided by itself, and what its score was held against.
+fn decides(weighed: &Weighed, policy: &str) -> String {
+    let told = words(weighed.decides);
+    match weighed.thresholds {
+        _ if !weighed.finding.is_effective() => "nothing, as it does not count".to_owned(),
+        Some(thresholds) => format!(
+            "{told} by itself: score {:.2}; under policy `{policy}`, `{}` warns from {:.2} and blocks from {:.2}",
+            weighed.finding.score, weighed.finding.category, thresholds.warn, thresholds.block
+        ),
+        None => format!("{told} by its severity, as its check failed"),
     }
 }

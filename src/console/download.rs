@@ -1,12 +1,12 @@
 //! The bytes of a submission, as the service packs them.
 
 use axum::body::Body;
-use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use prost::Message as _;
 
+use super::path::Path;
 use super::visitor::{Sent, Visitor};
 use crate::grpc::Refusal;
 use crate::pb::v1;

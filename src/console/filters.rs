@@ -1,8 +1,55 @@
-//! Filters of the templates.
+//! How the templates write what they show: escaped, with what cannot be seen spelled out.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
-use askama::filters::{Html, HtmlSafe, escape};
+use askama::filters::{Escaper, Html, Safe};
+
+use crate::text::is_invisible;
+
+/// The escaper of all pages. Characters that show nothing, turn the direction of the text around them or control a device
+/// are spelled out as `[U+202E]`: a page tells what is there, and not what somebody wants to be seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Visible;
+
+impl Escaper for Visible {
+    fn write_escaped_str<W: Write>(&self, mut dest: W, text: &str) -> fmt::Result {
+        let (mut done, mut before) = (0, None);
+        for (at, c) in text.char_indices() {
+            let after = &text[at + c.len_utf8()..];
+            if is_spelled(before.replace(c), c, after) {
+                Html.write_escaped_str(&mut dest, &text[done..at])?;
+                write!(dest, "[U+{:04X}]", u32::from(c))?;
+                done = at + c.len_utf8();
+            }
+        }
+        Html.write_escaped_str(dest, &text[done..])
+    }
+}
+
+/// Whether a character is spelled out, between the one before it and the text after it.
+fn is_spelled(before: Option<char>, c: char, after: &str) -> bool {
+    match c {
+        '\t' | '\n' => false,
+        // The first half of the end of a line.
+        '\r' => !after.starts_with('\n'),
+        // Separators of lines and paragraphs; the blank of Braille, which is one to nobody.
+        '\u{2028}' | '\u{2029}' | '\u{2800}' => true,
+        // A picture that is to be shown in colours, or is made of several.
+        '\u{FE0F}' => !before.is_some_and(is_picture),
+        '\u{200D}' => {
+            let joins = before.is_some_and(|c| is_picture(c) || c == '\u{FE0F}');
+            !(joins && after.chars().next().is_some_and(is_picture))
+        }
+        _ => c.is_control() || is_invisible(c),
+    }
+}
+
+/// Whether a character can be an emoji.
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{A9}' | '\u{AE}' | '\u{203C}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{27FF}'
+        | '\u{2900}'..='\u{2BFF}' | '\u{3030}' | '\u{303D}' | '\u{3297}' | '\u{3299}' | '\u{1F000}'..='\u{1FAFF}')
+        && c != '\u{2800}'
+}
 
 /// A text of a sentence or more in which what stands between backticks is code: `<code>` in the page. All of it is escaped,
 /// whoever wrote it; a backtick without another one on its line stays what it is.
@@ -11,18 +58,23 @@ pub(super) struct Prose(String);
 impl Display for Prose {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         for (is_code, piece) in pieces(&self.0) {
-            let Ok(piece) = escape(piece, Html);
-            if is_code {
-                write!(out, "<code>{piece}</code>")?;
-            } else {
-                write!(out, "{piece}")?;
-            }
+            let (before, after) = if is_code { ("<code>", "</code>") } else { ("", "") };
+            out.write_str(before)?;
+            Visible.write_escaped_str(&mut *out, piece)?;
+            out.write_str(after)?;
         }
         Ok(())
     }
 }
 
-impl HtmlSafe for Prose {}
+/// What somebody typed, in a field that brings it again: escaped, and otherwise as it was.
+pub(super) struct Typed(String);
+
+impl Display for Typed {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        Html.write_escaped_str(out, &self.0)
+    }
+}
 
 /// The pieces of a text in their order, and whether each is code.
 fn pieces(text: &str) -> Vec<(bool, &str)> {
@@ -49,13 +101,49 @@ fn pieces(text: &str) -> Vec<(bool, &str)> {
 
 /// See [`Prose`].
 #[askama::filter_fn]
-pub(super) fn prose(text: impl Display, _: &dyn askama::Values) -> askama::Result<Prose> {
-    Ok(Prose(text.to_string()))
+pub(super) fn prose(text: impl Display, _: &dyn askama::Values) -> askama::Result<Safe<Prose>> {
+    Ok(Safe(Prose(text.to_string())))
+}
+
+/// See [`Typed`].
+#[askama::filter_fn]
+pub(super) fn typed(text: impl Display, _: &dyn askama::Values) -> askama::Result<Safe<Typed>> {
+    Ok(Safe(Typed(text.to_string())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shown(text: &str) -> String {
+        let mut out = String::new();
+        Visible.write_escaped_str(&mut out, text).expect("written");
+        out
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out() {
+        for (text, wanted) in [
+            ("plain <b>", "plain &#60;b&#62;"),
+            ("ok = \"admin\u{202e} \u{2066}# x", "ok = &#34;admin[U+202E] [U+2066]# x"),
+            ("nm\u{202E}gpj.exe", "nm[U+202E]gpj.exe"),
+            ("a\u{200b}b\u{feff}c\u{ad}d\u{e0041}", "a[U+200B]b[U+FEFF]c[U+00AD]d[U+E0041]"),
+            ("\u{1b}[2J\u{7f}\u{85}\0", "[U+001B][2J[U+007F][U+0085][U+0000]"),
+            ("one\r\ntwo\tthree\rfour", "one\r\ntwo\tthree[U+000D]four"),
+            ("a\u{2028}b", "a[U+2028]b"),
+            ("\u{5d0}\u{5d1} \u{e9}", "\u{5d0}\u{5d1} \u{e9}"),
+            ("\u{2764}\u{fe0f} \u{1f469}\u{200d}\u{1f467}", "\u{2764}\u{fe0f} \u{1f469}\u{200d}\u{1f467}"),
+            ("a\u{fe0f}b\u{200d}c", "a[U+FE0F]b[U+200D]c"),
+        ] {
+            assert_eq!(shown(text), wanted, "{text:?}");
+        }
+        assert_eq!(Prose("`a\u{202e}b`".to_owned()).to_string(), "<code>a[U+202E]b</code>");
+        assert_eq!(
+            Typed("a\u{202e}<".to_owned()).to_string(),
+            "a\u{202e}&#60;",
+            "a field brings what it got"
+        );
+    }
 
     #[test]
     fn what_stands_between_backticks_is_code_and_all_is_escaped() {

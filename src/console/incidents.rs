@@ -1,13 +1,13 @@
 //! Incidents of watched streams: the list, one of them, rates of rules.
 
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, status_of};
 use super::filters;
 use super::form::Fields;
+use super::path::Path;
 use super::shell::Shell;
 use super::submissions::{Head, heads, order};
 use super::view::{self, Moment};
@@ -83,6 +83,8 @@ struct DetailPage {
     matched: String,
     after: String,
     session: String,
+    /// Whether its incidents can be listed by its name.
+    has_session_list: bool,
     agent: String,
     decision_id: String,
     is_false: bool,
@@ -171,7 +173,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         rule: query.one("rule").to_owned(),
         session: query.one("session").to_owned(),
         heads: heads(query, PLACE, &COLUMNS, (key, is_descending)),
-        rows: found.incidents.iter().map(Row::of).collect(),
+        rows: found.incidents.iter().map(|one| Row::of(visitor, one)).collect(),
         total: match found.total {
             total if total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}"),
             total => format!("{total} in all"),
@@ -202,7 +204,7 @@ fn chips(query: &Fields) -> Vec<(String, String, bool)> {
 }
 
 impl Row {
-    fn of(incident: &v1::Incident) -> Self {
+    fn of(visitor: &Visitor, incident: &v1::Incident) -> Self {
         Self {
             href: format!("{PLACE}/{}", view::segment(&incident.id)),
             time: Moment::of(incident.time.as_ref()),
@@ -213,7 +215,7 @@ impl Row {
             action: view::spoken(&view::incident_action(incident.action)),
             latency: view::duration(incident.latency.as_ref()),
             matched: incident.matched_text.chars().take(120).collect(),
-            session: incident.session_id.clone(),
+            session: visitor.calls().masked_name(&incident.session_id),
             is_false: incident.false_positive,
             is_shadow: incident.shadow,
         }
@@ -245,6 +247,7 @@ async fn detailed(
         Some((before, after)) => (before.to_owned(), incident.matched_text.clone(), after.to_owned()),
         None => (incident.excerpt.clone(), String::new(), String::new()),
     };
+    let session = visitor.calls().masked_name(&incident.session_id);
     let page = DetailPage {
         shell,
         href: format!("{PLACE}/{}", view::segment(&incident.id)),
@@ -260,7 +263,7 @@ async fn detailed(
         before,
         matched,
         after,
-        agent: incident.context.map(|context| context.agent_id).unwrap_or_default(),
+        agent: incident.context.map(|one| visitor.calls().masked_name(&one.agent_id)).unwrap_or_default(),
         work: incident.work.map(|work| {
             let mut labels: Vec<(String, String)> = work.labels.into_iter().collect();
             labels.sort_unstable();
@@ -279,7 +282,9 @@ async fn detailed(
         rule_id: incident.rule_id,
         category: incident.category,
         reason: incident.reason,
-        session: incident.session_id,
+        // An address with a credential in it would tell it.
+        has_session_list: session == incident.session_id,
+        session,
         decision_id: incident.decision_id,
         is_admin: visitor.identity.is_admin(),
         typed,
@@ -311,7 +316,7 @@ pub(super) async fn mark(Path(id): Path<String>, sent: Sent) -> Response {
         Err(refusal) if refusal.code == Code::InvalidArgument => {
             visitor.show(detailed(&visitor, &id, Some((reason, refusal))).await)
         }
-        Err(refusal) => visitor.refused(&refusal),
+        Err(refusal) => visitor.refused_for(&refusal, &reason),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 
+use super::filters;
 use super::form::{self, FORM_BYTES_MAX, Fields};
 use super::visitor::{COOKIE, Sent, caller, session_id};
 use super::{Console, answer, security};

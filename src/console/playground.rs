@@ -11,12 +11,12 @@ use super::decisions::{Ran, words};
 use super::filters;
 use super::form::{self, Fields};
 use super::marks::{Mark, marks};
+use super::scanned::{Scanned, Told};
 use super::shell::Shell;
 use super::submissions::{Check, checks_of};
 use super::view;
 use super::visitor::Visitor;
 use super::{Console, answer};
-use crate::decision::Severity;
 use crate::grpc::{Refusal, Trial, TrialMode, TrialText, Tried};
 use crate::pb::v1;
 use crate::policy::CallerRole;
@@ -95,8 +95,7 @@ struct Bundle {
     status: String,
     class: String,
     checks: Vec<Check>,
-    findings: Vec<(String, String, String, String)>,
-    unscanned: Vec<(String, String)>,
+    scanned: Scanned,
 }
 
 /// What a form asks for.
@@ -228,14 +227,18 @@ async fn made(
     let default_kind = first_kind(visitor);
     let unit =
         UNITS.iter().find(|(unit, _)| chosen("offsets", unit, "utf8")).map_or("UTF-8 bytes", |unit| unit.1);
+    let size = fields.one("text").len();
     let mut status = StatusCode::OK;
     let (result, error) = match tried {
         None => (None, String::new()),
-        Some(Ok(tried)) => (Some(Shown::of(&tried, unit, &visitor.calls().rule_ids())), String::new()),
+        Some(Ok(tried)) => (Some(Shown::of(visitor, &tried, unit, asked).await), String::new()),
         Some(Err(refusal)) => {
             // A script shows what comes with a good status alone.
             if !visitor.is_fragment {
-                status = answer::status_of(refusal.code);
+                status = match size {
+                    size if size > visitor.calls().request_bytes_max() => StatusCode::PAYLOAD_TOO_LARGE,
+                    _ => answer::status_of(refusal.code),
+                };
             }
             (None, refusal.message)
         }
@@ -261,17 +264,12 @@ async fn made(
 }
 
 impl Shown {
-    fn of(tried: &Tried, unit: &'static str, known: &HashSet<String>) -> Self {
-        let severity = |severity: v1::Severity| match severity {
-            v1::Severity::Low => Severity::Low,
-            v1::Severity::Medium => Severity::Medium,
-            v1::Severity::High => Severity::High,
-            v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
-        };
+    async fn of(visitor: &Visitor, tried: &Tried, unit: &'static str, asked: &Asked) -> Self {
+        let known = &visitor.calls().rule_ids();
         let found: Vec<_> = tried
             .findings
             .iter()
-            .map(|one| (one.range.clone(), severity(one.told.severity()), one.told.rule_id.as_str()))
+            .map(|one| (one.range.clone(), view::severity_of(one.told.severity()), one.told.rule_id.as_str()))
             .collect();
         Self {
             decision: words(tried.decision),
@@ -284,7 +282,7 @@ impl Shown {
             marks: if found.is_empty() { Vec::new() } else { marks(&tried.text, &found) },
             findings: tried.findings.iter().take(FINDINGS_MAX).map(|one| Finding::of(one, known)).collect(),
             more: tried.findings.len().saturating_sub(FINDINGS_MAX),
-            ran: tried.ran.iter().map(Ran::of).collect(),
+            ran: Ran::all(&tried.ran),
             unjudged: tried
                 .unjudged
                 .iter()
@@ -295,7 +293,10 @@ impl Shown {
                 .iter()
                 .map(|(name, odds)| (name.clone(), format!("{odds:+.2}")))
                 .collect(),
-            bundle: tried.bundle.as_ref().map(Bundle::of),
+            bundle: match &tried.bundle {
+                Some(reviewed) => Some(Bundle::of(visitor, reviewed, asked.file.clone(), known).await),
+                None => None,
+            },
         }
     }
 }
@@ -327,27 +328,20 @@ impl Finding {
 }
 
 impl Bundle {
-    fn of(reviewed: &v1::ReviewBundleResponse) -> Self {
+    async fn of(
+        visitor: &Visitor,
+        reviewed: &v1::ReviewBundleResponse,
+        archive: Vec<u8>,
+        known: &HashSet<String>,
+    ) -> Self {
         let status = view::status(reviewed.status);
-        let checks = checks_of(reviewed.checks.as_ref());
-        let findings =
-            checks.iter().flat_map(|(_, check)| &check.findings).take(FINDINGS_MAX).map(|finding| {
-                let place = match finding.line {
-                    0 => finding.file.clone(),
-                    line => format!("{}:{line}", finding.file),
-                };
-                (view::severity(finding.severity), finding.reason.clone(), place, finding.snippet.clone())
-            });
-        let findings = findings.collect();
-        let unscanned = reviewed.coverage.iter().filter(|file| !file.unscanned_reason.is_empty());
+        let told = Told::of(reviewed.checks.as_ref());
+        let lines = visitor.calls().lines_of(archive, told.files()).await;
         Self {
             class: view::class(&status),
             status: view::spoken(&status),
-            findings,
-            unscanned: unscanned
-                .map(|file| (file.path.clone(), view::spoken(&file.unscanned_reason)))
-                .collect(),
-            checks: checks
+            scanned: Scanned::of(&told, &reviewed.coverage, &lines, known, "ReviewBundle"),
+            checks: checks_of(reviewed.checks.as_ref())
                 .into_iter()
                 .map(|(name, check)| Check { name, status: view::check(check.status) })
                 .collect(),

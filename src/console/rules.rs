@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer;
 use super::filters;
 use super::form::Fields;
+use super::path::Path;
 use super::shell::Shell;
 use super::view;
 use super::visitor::Visitor;
@@ -43,6 +43,7 @@ struct ListPage {
     by_id: (String, bool),
     by_findings: (String, bool),
     by_would_block: (String, bool),
+    first: String,
     before: Option<String>,
     next: Option<String>,
 }
@@ -71,6 +72,7 @@ struct DetailPage {
     severity: String,
     confidence: String,
     score: String,
+    applies_to: String,
     mode: String,
     description: String,
     recommendation: String,
@@ -226,6 +228,7 @@ async fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
         by_id: by(""),
         by_findings: by("findings"),
         by_would_block: by("would_block"),
+        first: at(0),
         before: (page > 0).then(|| at(page - 1)),
         next: (until < found.len()).then(|| at(page + 1)),
     };
@@ -286,7 +289,8 @@ async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         category: rule.category,
         severity: view::severity(rule.severity),
         confidence: format!("{:.2}", rule.confidence),
-        score: format!("{:.2}", known.score),
+        score: format!("{}{:.2}", if known.is_graded { "up to " } else { "" }, known.score),
+        applies_to: known.applies_to,
         mode: view::mode(rule.mode),
         description: rule.description,
         recommendation: rule.recommendation,

@@ -1,14 +1,13 @@
 //! One submission: how it stands, what was found and where, what was scanned, what happened to it.
 
-use std::collections::{BTreeMap, HashSet};
-
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, status_of};
 use super::filters;
+use super::path::Path;
+use super::scanned::{Scanned, Told};
 use super::shell::Shell;
 use super::submissions::{Check, PLACE, STATUSES, checks_of, hold_words, is_changing};
 use super::view::{self, Moment};
@@ -19,14 +18,8 @@ use crate::pb::v1;
 use crate::policy::CallerRole;
 use crate::telemetry::Code;
 
-/// Lines shown before and after one that something was found in.
-const CONTEXT_LINES: usize = 3;
 /// Lines of the manifest that are shown; how many are left out is told.
 const MANIFEST_LINES: usize = 2_000;
-/// Findings shown of one submission.
-const FINDINGS_MAX: usize = 200;
-/// Files of the ledger shown.
-const LEDGER_MAX: usize = 2_000;
 
 #[derive(Template)]
 #[template(path = "submission.html")]
@@ -48,6 +41,8 @@ struct Page {
     decision: String,
     visibility: String,
     is_live: bool,
+    /// The version that is live instead of this one.
+    live: Option<Beside>,
     created: Moment,
     updated: Moment,
     gone: Option<Gone>,
@@ -61,14 +56,11 @@ struct Page {
     checks: Vec<Check>,
     overridden: Option<Overridden>,
     review: Option<Review>,
-    findings: Vec<Finding>,
-    more_findings: usize,
+    scanned: Scanned,
     manifest_path: String,
     manifest: Vec<String>,
     /// Lines of it that are not shown.
     manifest_rest: usize,
-    ledger: Vec<Ledger>,
-    unscanned: usize,
     capabilities: Vec<Capability>,
     unjudged: Vec<(String, String, String)>,
     attempts: Vec<Attempt>,
@@ -79,6 +71,24 @@ struct Page {
     advice: &'static str,
     /// What a model said about the whole, where it named no place.
     blocked_for: String,
+}
+
+/// Another version of the same bundle.
+struct Beside {
+    href: String,
+    /// As its manifest gives it; may be empty.
+    version: String,
+}
+
+impl Beside {
+    /// What it is called within a sentence.
+    fn name(&self) -> String {
+        if self.version.is_empty() {
+            "another version".to_owned()
+        } else {
+            format!("version {}", self.version)
+        }
+    }
 }
 
 /// When and why the bytes were removed.
@@ -105,38 +115,6 @@ struct Review {
     summary: String,
     model: String,
     reason: String,
-}
-
-/// One thing that was found, with the lines around it.
-struct Finding {
-    check: &'static str,
-    rule_id: String,
-    /// The page of the rule; empty where there is none.
-    rule_href: String,
-    file: String,
-    line: u32,
-    category: String,
-    severity: String,
-    reason: String,
-    snippet: String,
-    fix: String,
-    mode: Option<&'static str>,
-    lines: Vec<Line>,
-}
-
-struct Line {
-    number: usize,
-    text: String,
-    is_hit: bool,
-}
-
-struct Ledger {
-    path: String,
-    size: String,
-    scanned: String,
-    engines: String,
-    reason: String,
-    is_whole: bool,
 }
 
 struct Capability {
@@ -166,7 +144,7 @@ struct Event {
 struct Action {
     name: &'static str,
     label: &'static str,
-    explanation: &'static str,
+    explanation: String,
     /// Whether it asks for a reason, and whether it needs one.
     reason: Option<bool>,
     is_danger: bool,
@@ -188,11 +166,17 @@ const ACTIONS: [(&str, &str, &str, Option<bool>, bool); 6] = [
     (
         "archive",
         "Archive",
-        "Takes it down: existing installs keep it, nobody new finds it.",
+        "Takes the bundle down with all its versions: existing installs keep it, nobody new finds it.",
         Some(false),
         false,
     ),
-    ("restore", "Restore", "Brings it back as it was before it was archived.", Some(false), false),
+    (
+        "restore",
+        "Restore",
+        "Brings the bundle back with all its versions, as it was before it was archived.",
+        Some(false),
+        false,
+    ),
     ("delete", "Delete", "Removes the bytes for good. The row stays as a tombstone.", Some(false), true),
 ];
 
@@ -215,8 +199,10 @@ async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Res
     let submission = found.submission.unwrap_or_default();
     let has_bytes = has_bytes(&submission);
     let manifest = if has_bytes { manifest_of(visitor, &submission).await? } else { String::new() };
-    let lines = if has_bytes { lines(visitor, &submission, &manifest).await? } else { Vec::new() };
-    let mut page = Page::of(visitor, &submission, &manifest, lines);
+    let told = Told::of(submission.checks.as_ref());
+    let lines = if has_bytes { lines(visitor, &submission.id, &manifest, &told).await? } else { Vec::new() };
+    let live = live_beside(visitor, &submission).await?;
+    let mut page = Page::of(visitor, &submission, &manifest, (&told, &lines), live);
     let mut status = StatusCode::OK;
     if let Some(failed) = failed {
         status = status_of(failed.refusal.code);
@@ -234,23 +220,36 @@ fn has_bytes(submission: &v1::Submission) -> bool {
     submission.bundle_purge_time.is_none() && submission.status() != v1::SubmissionStatus::Deleted
 }
 
+/// The version that is live instead of this one, if one is: its submission, and its version where it gives one.
+async fn live_beside(visitor: &Visitor, submission: &v1::Submission) -> Result<Option<Beside>, Refusal> {
+    if submission.live || submission.visibility() == v1::Visibility::Unspecified {
+        return Ok(None);
+    }
+    let request = v1::GetEntityRequest { entity_id: submission.entity_id.clone() };
+    let found: Result<v1::GetEntityResponse, Refusal> =
+        visitor.call("EntityService/GetEntity", &request).await;
+    let entity = match found {
+        Ok(found) => found.entity.unwrap_or_default(),
+        // It was deleted meanwhile; the page says so the next time.
+        Err(refusal) if refusal.code == Code::NotFound => return Ok(None),
+        Err(refusal) => return Err(refusal),
+    };
+    let (id, version) = (entity.live_submission_id, entity.version);
+    let href = format!("{PLACE}/{}", view::segment(&id));
+    Ok((!id.is_empty()).then_some(Beside { href, version }))
+}
+
 /// The lines of the manifest, and of every file that something was found in. None where the bytes are gone.
 async fn lines(
     visitor: &Visitor,
-    submission: &v1::Submission,
+    id: &str,
     manifest: &str,
+    told: &Told<'_>,
 ) -> Result<Vec<FileLines>, Refusal> {
-    let checks = checks_of(submission.checks.as_ref()).into_iter().flat_map(|(_, check)| &check.findings);
-    let review = submission.checks.as_ref().and_then(|checks| checks.llm_review.as_ref());
-    let findings = checks.chain(review.into_iter().flat_map(|review| &review.findings));
-    let mut paths: Vec<String> =
-        Some(manifest.to_owned()).filter(|path| !path.is_empty()).into_iter().collect();
-    for finding in findings.filter(|finding| finding.line > 0) {
-        if !paths.contains(&finding.file) {
-            paths.push(finding.file.clone());
-        }
-    }
-    match visitor.calls().lines(&visitor.identity, &submission.id, paths).await {
+    let manifest = Some(manifest.to_owned()).filter(|path| !path.is_empty());
+    let others = told.files().into_iter().filter(|path| Some(path) != manifest.as_ref());
+    let paths = manifest.iter().cloned().chain(others).collect();
+    match visitor.calls().lines(&visitor.identity, id, paths).await {
         // They were removed meanwhile; the page says so the next time.
         Err(refusal) if refusal.code == Code::FailedPrecondition => Ok(Vec::new()),
         other => other,
@@ -279,27 +278,17 @@ impl Page {
         visitor: &Visitor,
         submission: &v1::Submission,
         manifest_path: &str,
-        lines: Vec<FileLines>,
+        (told, lines): (&Told<'_>, &[FileLines]),
+        live: Option<Beside>,
     ) -> Self {
         let known = visitor.calls().rule_ids();
-        let files: BTreeMap<&str, &[String]> =
-            lines.iter().map(|file| (file.path.as_str(), file.lines.as_slice())).collect();
         let checks = submission.checks.as_ref();
         let review = checks.and_then(|checks| checks.llm_review.as_ref());
-        let mut findings: Vec<Finding> = Vec::new();
-        for (name, check) in checks_of(checks) {
-            findings.extend(check.findings.iter().map(|finding| Finding::of(name, finding, &files, &known)));
-        }
-        for finding in review.into_iter().flat_map(|review| &review.findings) {
-            findings.push(Finding::of("review by a model", finding, &files, &known));
-        }
-        let more_findings = findings.len().saturating_sub(FINDINGS_MAX);
-        findings.truncate(FINDINGS_MAX);
         let identity = &visitor.identity;
         let is_uploader = !identity.has(CallerRole::Auditor);
         let status = view::status(submission.status);
-        let manifest = files.get(manifest_path).copied().unwrap_or_default();
-        let ledger: Vec<Ledger> = submission.coverage.iter().map(Ledger::of).take(LEDGER_MAX).collect();
+        let manifest = lines.iter().find(|file| file.path == manifest_path);
+        let manifest = manifest.map(|file| file.lines.as_slice()).unwrap_or_default();
         Self {
             shell: visitor.shell(PLACE),
             href: format!("{PLACE}/{}", view::segment(&submission.id)),
@@ -350,13 +339,10 @@ impl Page {
                 model: review.model.clone(),
                 reason: review.reason.clone(),
             }),
-            findings,
-            more_findings,
+            scanned: Scanned::of(told, &submission.coverage, lines, &known, "GetSubmission"),
             manifest_path: manifest_path.to_owned(),
             manifest: manifest.iter().take(MANIFEST_LINES).cloned().collect(),
             manifest_rest: manifest.len().saturating_sub(MANIFEST_LINES),
-            unscanned: ledger.iter().filter(|file| !file.is_whole).count(),
-            ledger,
             capabilities: submission.capabilities.iter().map(Capability::of).collect(),
             unjudged: submission
                 .unjudged
@@ -365,7 +351,8 @@ impl Page {
                 .collect(),
             attempts: submission.attempts.iter().map(Attempt::of).collect(),
             timeline: events(submission),
-            actions: actions(visitor, submission),
+            actions: actions(visitor, submission, live.as_ref()),
+            live,
             reason: String::new(),
             advice: advice(submission),
             blocked_for: blocked_for(submission),
@@ -440,8 +427,36 @@ fn worded(sentence: &str) -> String {
     sentence
 }
 
+/// What an action does to the version that is live, which need not be this one; empty where it does nothing to it.
+fn consequence(name: &str, submission: &v1::Submission, live: Option<&Beside>) -> String {
+    let is_overridden = submission.status() == v1::SubmissionStatus::Overridden;
+    let other = live.map(Beside::name);
+    match (name, submission.live, other) {
+        ("override", false, Some(other)) => format!("It goes live instead of {other}."),
+        ("rescan", true, _) if is_overridden => {
+            "This ends the override. It is the live version: it stays so until there is a verdict, and is taken down if \
+             the checks block it."
+                .to_owned()
+        }
+        ("rescan", true, _) => "It is the live version: it stays so until there is a verdict, and is taken down if the \
+                                checks block it."
+            .to_owned(),
+        ("rescan", false, _) if is_overridden => "This ends the override.".to_owned(),
+        ("archive", true, _) => "This is the version that is live.".to_owned(),
+        ("archive", false, Some(other)) => {
+            format!("That takes down {other}, which is live, and not this one alone.")
+        }
+        ("restore", false, Some(other)) => format!("The live version is {other}, not this one."),
+        ("delete", true, _) => {
+            "It is the live version: the bundle goes with it, and all its other versions.".to_owned()
+        }
+        ("delete", false, Some(other)) => format!("The live one, {other}, stays."),
+        _ => String::new(),
+    }
+}
+
 /// What can be done with it, for whoever may do such things at all.
-fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
+fn actions(visitor: &Visitor, submission: &v1::Submission, live: Option<&Beside>) -> Vec<Action> {
     let (identity, visibility) = (&visitor.identity, submission.visibility());
     let choices = visitor.calls().choices(submission);
     let is_deleted = submission.status() == v1::SubmissionStatus::Deleted;
@@ -473,64 +488,11 @@ fn actions(visitor: &Visitor, submission: &v1::Submission) -> Vec<Action> {
                 choice.and_then(|choice| choice.refused.as_deref()).map(worded)
             }
         };
+        let explanation = [explanation.to_owned(), consequence(name, submission, live)];
+        let explanation = explanation.join(" ").trim_end().to_owned();
         Action { name, label, explanation, reason, is_danger, refused, is_open: false }
     })
     .collect()
-}
-
-impl Finding {
-    fn of(
-        check: &'static str,
-        finding: &v1::CheckFinding,
-        files: &BTreeMap<&str, &[String]>,
-        known: &HashSet<String>,
-    ) -> Self {
-        let lines = files.get(finding.file.as_str()).copied().unwrap_or_default();
-        let at = usize::try_from(finding.line).unwrap_or(0);
-        let is_there = at > 0 && at <= lines.len();
-        let shown = if is_there {
-            let from = at.saturating_sub(CONTEXT_LINES).max(1);
-            from..(at + CONTEXT_LINES).min(lines.len()) + 1
-        } else {
-            0..0
-        };
-        Self {
-            check,
-            rule_href: match known.contains(&finding.rule_id) {
-                true => format!("{}/{}", super::rules::PLACE, view::segment(&finding.rule_id)),
-                false => String::new(),
-            },
-            rule_id: finding.rule_id.clone(),
-            file: finding.file.clone(),
-            line: finding.line,
-            category: finding.category.clone(),
-            severity: view::severity(finding.severity),
-            reason: finding.reason.clone(),
-            snippet: finding.snippet.clone(),
-            fix: finding.fix_hint.clone(),
-            mode: match (finding.suppressed, finding.shadow) {
-                (true, _) => Some("suppressed"),
-                (false, true) => Some("shadow"),
-                (false, false) => None,
-            },
-            lines: shown
-                .map(|number| Line { number, text: lines[number - 1].clone(), is_hit: number == at })
-                .collect(),
-        }
-    }
-}
-
-impl Ledger {
-    fn of(file: &v1::FileCoverage) -> Self {
-        Self {
-            path: file.path.clone(),
-            size: view::size(file.bytes),
-            scanned: view::size(file.bytes_scanned),
-            engines: file.engines.join(", "),
-            reason: view::spoken(&file.unscanned_reason),
-            is_whole: file.unscanned_reason.is_empty(),
-        }
-    }
 }
 
 impl Capability {
@@ -632,8 +594,11 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
             visitor.refused(&refusal)
         }
         Err(refusal) => {
+            let typed = reason.clone();
             let failed = Failed { action, reason, refusal };
-            visitor.show(made(&visitor, &id, Some(failed)).await)
+            let made = made(&visitor, &id, Some(failed)).await;
+            // Where the page cannot be made again, what was typed is not lost with it.
+            made.unwrap_or_else(|refusal| visitor.refused_for(&refusal, &typed))
         }
     }
 }
@@ -708,6 +673,31 @@ mod tests {
         };
         assert!(gone(&deleted).is_some_and(|gone| gone.is_deleted && gone.by == "root"));
         assert!(gone(&v1::Submission::default()).is_none());
+    }
+
+    #[test]
+    fn what_an_action_does_to_the_live_version_is_told() {
+        let of = |status: v1::SubmissionStatus, live| v1::Submission {
+            status: status.into(),
+            live,
+            ..Default::default()
+        };
+        let beside = Beside { href: String::new(), version: "1.0.0".to_owned() };
+        let (blocked, overridden) =
+            (of(v1::SubmissionStatus::BlockedInline, false), of(v1::SubmissionStatus::Overridden, true));
+        for (name, submission, live, told) in [
+            ("archive", &blocked, Some(&beside), "takes down version 1.0.0"),
+            ("archive", &overridden, None, "version that is live"),
+            ("restore", &blocked, Some(&beside), "is version 1.0.0, not this one"),
+            ("override", &blocked, Some(&beside), "instead of version 1.0.0"),
+            ("rescan", &overridden, None, "ends the override"),
+            ("rescan", &overridden, None, "taken down if"),
+            ("delete", &overridden, None, "all its other versions"),
+        ] {
+            let said = consequence(name, submission, live);
+            assert!(said.contains(told), "{name}: {said}");
+        }
+        assert_eq!(consequence("archive", &blocked, None), "");
     }
 
     #[test]

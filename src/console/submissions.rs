@@ -10,10 +10,11 @@ use super::form::Fields;
 use super::shell::Shell;
 use super::view::{self, Moment};
 use super::visitor::Visitor;
+use crate::decision::CheckStatus;
 use crate::grpc::Refusal;
 use crate::pb::v1;
 use crate::policy::CallerRole;
-use crate::store::SEARCHED_MAX;
+use crate::store::{ChecksBrief, SEARCHED_MAX};
 
 /// Where the list is.
 pub(super) const PLACE: &str = "/console/submissions";
@@ -134,11 +135,14 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         order_by: if is_descending { format!("{key} desc") } else { key.to_owned() },
         page_size: size,
         page_token: query.one("page_token").to_owned(),
-        view: v1::SubmissionView::Full.into(),
+        view: v1::SubmissionView::Basic.into(),
         ..Default::default()
     };
     let found: v1::ListSubmissionsResponse =
         visitor.list("SubmissionService/ListSubmissions", &request).await?;
+    let ids = found.submissions.iter().map(|submission| submission.id.clone()).collect();
+    let briefs = visitor.calls().briefs(&visitor.identity, ids).await?;
+    let row = |one: &v1::Submission| Row::of(one, briefs.get(&one.id).cloned().unwrap_or_default());
     let is_uploader = !visitor.identity.has(CallerRole::Auditor);
     let is_changing = found.submissions.iter().any(is_changing);
     let at = |query: String| if query.is_empty() { PLACE.to_owned() } else { format!("{PLACE}?{query}") };
@@ -148,8 +152,8 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
         is_uploader,
         chips: chips(query),
         heads: heads(query, PLACE, &COLUMNS, (key, is_descending)),
-        rows: found.submissions.iter().map(Row::of).collect(),
-        total: total_words(found.total, archived(query) == v1::ArchivedFilter::Exclude),
+        rows: found.submissions.iter().map(row).collect(),
+        total: total_words(found.total, archived(query), status_of(query)),
         sizes: PAGE_SIZES.map(|one| (one, one == size)).into(),
         kept: ["status", "archived", "sort", "order"]
             .map(|name| (name, query.one(name).to_owned()))
@@ -172,9 +176,15 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
     Ok(answer::page(StatusCode::OK, &page))
 }
 
-/// How many there are, as far as they are counted.
-fn total_words(total: u64, leaves_out: bool) -> String {
-    let but = if leaves_out { ", archived ones left out" } else { "" };
+/// How many there are, as far as they are counted, and what is left out.
+fn total_words(total: u64, archived: v1::ArchivedFilter, status: Option<v1::SubmissionStatus>) -> String {
+    let but = match (archived, status) {
+        (v1::ArchivedFilter::Exclude, None) => ", archived and deleted ones left out",
+        (v1::ArchivedFilter::Exclude, Some(status)) if status != v1::SubmissionStatus::Deleted => {
+            ", archived ones left out"
+        }
+        _ => "",
+    };
     match total {
         total if total > SEARCHED_MAX => format!("more than {SEARCHED_MAX}{but}"),
         total => format!("{total} in all{but}"),
@@ -260,16 +270,15 @@ fn chips(query: &Fields) -> Vec<Chip> {
     chips
 }
 
+/// The checks by name, in the order of the contract.
+const CHECKS: [&str; 4] = ["archive", "manifest", "static security", "quality"];
+
 /// How the checks of a submission ended, by name.
 pub(super) fn checks_of(checks: Option<&v1::BundleChecks>) -> Vec<(&'static str, &v1::CheckResult)> {
     let Some(checks) = checks else { return Vec::new() };
-    let all = [
-        ("archive", &checks.archive),
-        ("manifest", &checks.manifest),
-        ("static security", &checks.static_security),
-        ("quality", &checks.quality),
-    ];
-    all.into_iter().filter_map(|(name, check)| Some((name, check.as_ref()?))).collect()
+    let all = [&checks.archive, &checks.manifest, &checks.static_security, &checks.quality];
+    let named = CHECKS.into_iter().zip(all);
+    named.filter_map(|(name, check)| Some((name, check.as_ref()?))).collect()
 }
 
 /// Why it is held, in a few words.
@@ -283,16 +292,10 @@ pub(super) fn hold_words(submission: &v1::Submission) -> Option<&'static str> {
 
 /// Why it stands as it does, where no finding of a model says so: the worst of what the checks found where they blocked it,
 /// else what the model said of the whole.
-fn why_without_findings(submission: &v1::Submission) -> Option<&str> {
-    let checks = submission.checks.as_ref();
-    let review = checks.and_then(|checks| checks.llm_review.as_ref());
-    let told = match submission.status() {
-        v1::SubmissionStatus::BlockedInline => {
-            let findings = checks_of(checks).into_iter().flat_map(|(_, check)| &check.findings);
-            let counted = findings.filter(|finding| !finding.shadow && !finding.suppressed);
-            let worst = counted.reduce(|worst, one| if one.severity > worst.severity { one } else { worst });
-            worst.map(|finding| finding.reason.as_str())
-        }
+fn why_without_findings(status: v1::SubmissionStatus, brief: &ChecksBrief) -> Option<&str> {
+    let review = brief.review.as_ref();
+    let told = match status {
+        v1::SubmissionStatus::BlockedInline => Some(brief.worst.as_str()),
         v1::SubmissionStatus::BlockedLlm => review.map(|review| review.summary.as_str()),
         v1::SubmissionStatus::ReviewError => review.map(|review| review.reason.as_str()),
         _ => None,
@@ -301,22 +304,14 @@ fn why_without_findings(submission: &v1::Submission) -> Option<&str> {
 }
 
 impl Row {
-    /// Findings of the review that are shown in a row.
-    const FOUND_MAX: usize = 2;
-
-    fn of(submission: &v1::Submission) -> Self {
-        let checks = submission.checks.as_ref();
-        let review = checks.and_then(|checks| checks.llm_review.as_ref());
-        let mut found: Vec<&str> = review
-            .into_iter()
-            .flat_map(|review| &review.findings)
-            .map(|finding| finding.reason.as_str())
-            .collect();
+    fn of(submission: &v1::Submission, mut brief: ChecksBrief) -> Self {
+        let review = brief.review.as_mut();
+        let (mut found, more) =
+            review.map(|review| (std::mem::take(&mut review.found), review.more)).unwrap_or_default();
         if found.is_empty() {
-            found.extend(why_without_findings(submission));
+            found.extend(why_without_findings(submission.status(), &brief).map(str::to_owned));
         }
-        let is_clean = |check: &&v1::CheckResult| check.status() == v1::CheckStatus::Pass;
-        let all = checks_of(checks);
+        let is_clean = |status: &CheckStatus| *status == CheckStatus::Pass;
         let (status, visibility) = (view::status(submission.status), submission.visibility);
         Self {
             href: format!("{PLACE}/{}", view::segment(&submission.id)),
@@ -332,15 +327,16 @@ impl Row {
             visibility: if visibility == 0 { String::new() } else { view::visibility(visibility) },
             is_live: submission.live,
             size: view::size(submission.file_size),
-            is_clean: !all.is_empty() && all.iter().all(|(_, check)| is_clean(check)),
+            is_clean: brief.statuses.iter().all(is_clean),
             // What went well need not be looked at.
-            checks: all
+            checks: CHECKS
                 .into_iter()
-                .filter(|(_, check)| !is_clean(check))
-                .map(|(name, check)| Check { name, status: view::check(check.status) })
+                .zip(brief.statuses)
+                .filter(|(_, status)| !is_clean(status))
+                .map(|(name, status)| Check { name, status: status.as_str().to_owned() })
                 .collect(),
-            found: found.iter().take(Self::FOUND_MAX).map(|reason| (*reason).to_owned()).collect(),
-            more: found.len().saturating_sub(Self::FOUND_MAX),
+            found,
+            more,
             model: submission.review_model.clone(),
         }
     }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::decision::Severity;
 use crate::pb::v1;
 
 /// A moment, as a person and as a program reads it.
@@ -59,6 +60,16 @@ words! {
     verdict_source VerdictSource "VERDICT_SOURCE_" "Who gave it.",
     incident_action IncidentAction "INCIDENT_ACTION_" "What was done.",
     stream OutputStream "OUTPUT_STREAM_" "Which output.",
+}
+
+/// How bad a finding is, as the engines say it. What is not set counts as the worst.
+pub(super) fn severity_of(severity: v1::Severity) -> Severity {
+    match severity {
+        v1::Severity::Low => Severity::Low,
+        v1::Severity::Medium => Severity::Medium,
+        v1::Severity::High => Severity::High,
+        v1::Severity::Critical | v1::Severity::Unspecified => Severity::Critical,
+    }
 }
 
 /// A word as it stands in the name of a class.

@@ -7,6 +7,7 @@ mod bundle;
 mod finding;
 mod hook;
 mod incident;
+mod order;
 mod risk;
 mod unjudged;
 
@@ -17,5 +18,6 @@ pub use bundle::{
 pub use finding::{Category, Finding, Severity, SpanRef};
 pub use hook::{Hook, InterceptorOutcome};
 pub use incident::{Caller, Incident, IncidentAction, OutputStream, VerdictKind, VerdictSource, WorkContext};
+pub use order::{Weight, worst_first};
 pub use risk::{Decision, Mode, RiskLevel, Thresholds, risk_score};
 pub use unjudged::{Direction, FailMode, FailModes, Reason, Unjudged};

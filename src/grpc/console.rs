@@ -7,15 +7,16 @@ use std::sync::Arc;
 use super::bundle_convert::standing_of;
 use super::list_rules::with_coded;
 use super::{Identity, RequestError};
-use crate::audit::Remembered;
+use crate::audit::{Remembered, masked_name};
 use crate::bundles::life::Bytes;
 use crate::bundles::rules::BUNDLES;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
+use crate::detect::concepts::RULE_ID;
 use crate::identity::needs;
 use crate::pb::v1;
 use crate::policy::{PastReload, Sources};
-use crate::store::{RuleCount, RuleCounts};
+use crate::store::{ChecksBrief, RuleCount, RuleCounts};
 use crate::telemetry::Rpc;
 use crate::tools::{COMMAND_SAFETY, PATH_AUDIT};
 
@@ -35,6 +36,38 @@ impl LocalCalls {
     ) -> Result<Vec<FileLines>, Refusal> {
         let submissions = &self.shared().submissions;
         submissions.lines(&identity.actor(""), submission_id, paths).await.map_err(|e| refused(e.into()))
+    }
+
+    /// What a list shows of the checks of submissions that `ListSubmissions` answered to the caller.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn briefs(
+        &self,
+        identity: &Identity,
+        submission_ids: Vec<String>,
+    ) -> Result<HashMap<String, ChecksBrief>, Refusal> {
+        let submissions = &self.shared().submissions;
+        submissions.briefs(&identity.actor(""), submission_ids).await.map_err(|e| refused(e.into()))
+    }
+
+    /// Largest text that is judged, in bytes.
+    pub fn request_bytes_max(&self) -> usize {
+        self.shared().request_bytes_max
+    }
+
+    /// The lines of files of an archive that somebody tries out.
+    pub async fn lines_of(&self, archive: Vec<u8>, paths: Vec<String>) -> Vec<FileLines> {
+        self.shared().submissions.lines_of(archive, paths).await
+    }
+
+    /// What a caller chose to call something, without the credentials and personal data in it.
+    pub fn masked_name(&self, name: &str) -> String {
+        match self.shared().live.snapshot() {
+            Some(snapshot) => masked_name(snapshot.scanner(), name).into_owned(),
+            None if name.is_empty() => String::new(),
+            None => "[REDACTED]".to_owned(),
+        }
     }
 
     /// Path of the primary document of a submission that the caller may see; `None` where there is none.
@@ -132,6 +165,8 @@ impl LocalCalls {
             },
             rule: rule.told(&snapshot),
             score: rule.severity.score() * rule.confidence,
+            is_graded: id == RULE_ID,
+            applies_to: detector.map(|detector| detector.applies_to()).unwrap_or_default(),
             warn: thresholds.warn,
             block: thresholds.block,
             place: match rule.is_in_code() {
@@ -205,7 +240,8 @@ impl LocalCalls {
             };
             what_if.seen += 1;
             let is_meant = |finding: &Finding| finding.category.is_within(category);
-            let counted: Vec<&Finding> = one.findings.iter().filter(|one| one.is_effective()).collect();
+            let all = one.findings.iter().map(|one| &one.finding);
+            let counted: Vec<&Finding> = all.filter(|one| one.is_effective()).collect();
             let score =
                 counted.iter().filter(|one| is_meant(one)).map(|one| one.score).max_by(f64::total_cmp);
             let Some(score) = score else { continue };
@@ -254,8 +290,12 @@ pub struct KnownRule {
     pub decides: Decides,
     /// The rule as the contract tells it.
     pub rule: v1::Rule,
-    /// Score of its findings.
+    /// Score of its findings; the highest where it is graded.
     pub score: f64,
+    /// Whether its findings score by how sure a model is.
+    pub is_graded: bool,
+    /// Where it applies, in words; empty where that is no matter of roles and texts.
+    pub applies_to: String,
     /// Score from which its category warns under the default policy.
     pub warn: f64,
     /// Score from which its category blocks under the default policy.

@@ -5,15 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::bundle_convert::standing_of;
 use super::console::refused;
 use super::explain::{alone, changes, summary};
 use super::intercept::{Judge, judge_tool};
 use super::local::{LocalCalls, Refusal};
-use super::remember::weighed;
+use super::remember::{bundle_why, weighed};
 use super::server::Shared;
 use super::{Identity, RequestError, convert, review_bundle};
 use crate::audit::Run;
-use crate::decision::{Category, Decision, Finding, Mode as RuleMode, Unjudged};
+use crate::decision::{Category, Decision, Finding, Mode as RuleMode, Unjudged, Weight, worst_first};
 use crate::detect::concepts::RULE_ID;
 use crate::detect::{INJECTION, Reported, Request};
 use crate::messages::{CheckRequest, parse_role};
@@ -96,7 +97,7 @@ pub struct Tried {
     pub policy: String,
     /// Revision of policies and rules.
     pub revision: String,
-    /// What was found.
+    /// What was found, first what decided.
     pub findings: Vec<TriedFinding>,
     /// What could not be judged.
     pub unjudged: Vec<Unjudged>,
@@ -123,6 +124,7 @@ pub struct TriedFinding {
     pub decides: Decision,
     /// What would have changed that, in terms of the policy.
     pub changes: Vec<String>,
+    weight: Weight,
 }
 
 impl LocalCalls {
@@ -221,13 +223,14 @@ impl Asked<'_> {
         let outcome = self.shared.engine.check(self.snapshot, check).await?;
         let text = messages.first().and_then(|message| message.fields.first()).map_or("", |field| field.text);
         let policy = outcome.policy.clone();
-        let ran = outcome.ran.iter().map(|(plugin, elapsed)| Run {
+        let ran = outcome.ran.iter().enumerate().map(|(at, (plugin, elapsed))| Run {
             id: plugin.to_string(),
             outcome: "",
             summary: String::new(),
             decision: Decision::Allow,
             shadow: policy.plugin_mode(plugin) == RuleMode::Shadow,
             elapsed: *elapsed,
+            is_joint: at < outcome.joint,
         });
         let ran = ran.collect();
         let told = (outcome.verdict.decision, outcome.verdict.risk_score);
@@ -287,6 +290,7 @@ impl Asked<'_> {
             decision: ran.decision,
             shadow: ran.shadow,
             elapsed: ran.elapsed,
+            is_joint: false,
         });
         let why = match response.block_reason.as_str() {
             _ if decision > outcome.verdict.decision => {
@@ -336,9 +340,29 @@ impl Asked<'_> {
         let reviewed = reviewed.await?;
         let policy = policy.unwrap_or_else(|| self.snapshot.policies().default_policy().clone());
         let decision = convert::decided(reviewed.decision());
+        let checks = reviewed.checks.as_ref();
+        let named = checks.map(|all| {
+            let (code, quality) = (&all.static_security, &all.quality);
+            [
+                ("archive", &all.archive),
+                ("manifest", &all.manifest),
+                ("static security", code),
+                ("quality", quality),
+            ]
+        });
+        let is_failed = |check: &Option<v1::CheckResult>| {
+            check.as_ref().is_some_and(|check| check.status() == v1::CheckStatus::Fail)
+        };
+        let named = named.iter().flatten();
+        let failed: Vec<&str> = named.filter(|(_, check)| is_failed(check)).map(|(name, _)| *name).collect();
+        let standing = standing_of(&v1::Submission {
+            status: reviewed.status,
+            hold_reason: reviewed.hold_reason,
+            ..Default::default()
+        });
         Ok(Tried {
             decision,
-            why: format!("{decision} under policy `{}`: see what the checks say", policy.name()),
+            why: bundle_why(decision, policy.name(), &failed, standing),
             bundle: Some(reviewed),
             ..self.nothing(&policy)
         })
@@ -383,13 +407,18 @@ impl Asked<'_> {
     fn findings(&self, policy: &Policy, role: Role, reported: Vec<Reported>) -> Vec<TriedFinding> {
         let one = |reported: Reported| {
             let range = reported.finding.span.start..reported.finding.span.end;
+            let severity = reported.finding.severity;
             let mut told = convert::finding(reported);
             told.shadow &= self.mode == Mode::Policy;
             let category = Category::new(told.category.as_str());
             let (decides, changes) = (alone(policy, &told), changes(policy, role, &told, &category));
-            TriedFinding { told, range, decides, changes }
+            let is_effective = !told.shadow && !told.suppressed;
+            let weight = Weight::new(is_effective, decides, severity, told.score);
+            TriedFinding { told, range, decides, changes, weight }
         };
-        reported.into_iter().map(one).collect()
+        let mut findings: Vec<TriedFinding> = reported.into_iter().map(one).collect();
+        worst_first(&mut findings, |one| one.weight);
+        findings
     }
 
     fn concepts(&self, text: &str, role: Role) -> Vec<(String, f64)> {

@@ -77,6 +77,8 @@ pub struct CheckOutcome {
     pub policy: Arc<Policy>,
     /// Plugins that ran, with the time each took; built-in ones share one pass and so one time.
     pub ran: Vec<(Arc<str>, Duration)>,
+    /// How many of them, from the first, shared that pass.
+    pub joint: usize,
     /// Bytes of text scanned; texts that the cache knew are not among them.
     pub bytes: usize,
     /// Fields answered from the cache.
@@ -255,6 +257,7 @@ impl MessageEngine {
             excused,
             policy: plan.policy.clone(),
             ran,
+            joint: plan.rule_plugins.len(),
             bytes: pass.bytes,
             cache_hits: pass.hits,
             cache_misses: pass.misses,

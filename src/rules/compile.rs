@@ -167,6 +167,27 @@ impl CompiledRule {
         wanted.is_none_or(|plan| phone_plan::is_dialled(text, range, plan, countries, calls))
     }
 
+    /// Where it applies, in words: who speaks, and in which texts.
+    pub fn applies_to(&self) -> String {
+        let roles: Vec<&str> =
+            Role::ALL.into_iter().filter(|role| self.applies_to_role(*role)).map(Role::as_str).collect();
+        let surfaces: Vec<&str> = Surface::ALL
+            .into_iter()
+            .filter(|surface| self.applies_to_surface(*surface))
+            .map(|surface| match surface {
+                Surface::Text => "messages",
+                Surface::ToolArgs => "tool arguments",
+                Surface::ToolResult => "tool results",
+                Surface::Document => "documents",
+                Surface::Stream => "live output",
+            })
+            .collect();
+        let roles = if roles.len() == Role::ALL.len() { "every role".to_owned() } else { roles.join(", ") };
+        let surfaces =
+            if surfaces.len() == Surface::ALL.len() { "every text".to_owned() } else { surfaces.join(", ") };
+        format!("{roles}; {surfaces}")
+    }
+
     /// Whether the rule applies to messages of `role`.
     pub fn applies_to_role(&self, role: Role) -> bool {
         self.roles & (1 << role as u8) != 0

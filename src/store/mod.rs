@@ -34,11 +34,11 @@ pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, Stor
 pub use rule_counts::{DayCount, RuleCount, RuleCountStore, RuleCounter};
 pub use sql::SqlStore;
 pub use submissions::{
-    AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, EntityFilter, EntityKey, EntityPage,
-    EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,
-    PURGED_STATUSES, Place, QUOTA_STATUSES, Quota, SEARCHED_MAX, StatusCount, StoredAttempt, StoredEntity,
-    StoredSubmission, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery, SubmissionStore,
-    SubmissionWrite, VerdictEntry, VerdictKey, WAITING_STATUSES,
+    AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, ChecksBrief, EntityFilter, EntityKey,
+    EntityPage, EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,
+    PURGED_STATUSES, Place, QUOTA_STATUSES, Quota, ReviewBrief, SEARCHED_MAX, StatusCount, StoredAttempt,
+    StoredEntity, StoredSubmission, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery,
+    SubmissionStore, SubmissionWrite, VerdictEntry, VerdictKey, WAITING_STATUSES,
 };
 
 use std::path::Path;

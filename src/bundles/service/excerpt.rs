@@ -1,11 +1,9 @@
 //! Lines of the files of a submission, for whoever looks at what was found in them.
 
-use std::path::Path;
-
 use super::step::open;
 use super::triage::check_id;
 use super::{Actor, SubmissionError, Submissions};
-use crate::bundles::archive::{Archive, ArchiveLimits, Source as _, Totals};
+use crate::bundles::archive::{Archive, ArchiveLimits, Source, Totals};
 use crate::bundles::files::decode;
 use crate::store::BytesError;
 
@@ -56,10 +54,21 @@ impl Submissions {
         }
         let (this, limits) = (self.clone(), *self.limits());
         let reading = tokio::task::spawn_blocking(move || {
-            let files = texts(kept.path(), limits, &paths);
+            let Ok(source) = open(kept.path()) else { return Vec::new() };
+            let files = texts(&source, limits, &paths);
             files.into_iter().filter_map(|(path, text)| this.shown(path, &text)).collect()
         });
         reading.await.map_err(|_| SubmissionError::Bytes("reading broke off".to_owned()))
+    }
+
+    /// The same of an archive that is not kept. What cannot be read is left out: the checks have told why.
+    pub async fn lines_of(&self, archive: Vec<u8>, paths: Vec<String>) -> Vec<FileLines> {
+        let (this, limits) = (self.clone(), *self.limits());
+        let reading = tokio::task::spawn_blocking(move || {
+            let files = texts(archive.as_slice(), limits, &paths);
+            files.into_iter().filter_map(|(path, text)| this.shown(path, &text)).collect()
+        });
+        reading.await.unwrap_or_default()
     }
 
     /// A file as it may be shown; `None` where it could not be masked, so that a line would stand at another number.
@@ -75,9 +84,8 @@ impl Submissions {
 }
 
 /// The texts of files of an archive. What cannot be read is left out: the checks have told why.
-fn texts(archive: &Path, limits: ArchiveLimits, paths: &[String]) -> Vec<(String, String)> {
-    let Ok(source) = open(archive) else { return Vec::new() };
-    let Ok(archive) = Archive::open(&source, &limits) else { return Vec::new() };
+fn texts<S: Source + ?Sized>(source: &S, limits: ArchiveLimits, paths: &[String]) -> Vec<(String, String)> {
+    let Ok(archive) = Archive::open(source, &limits) else { return Vec::new() };
     let mut totals = Totals::new(limits, source.len());
     let (mut found, mut left) = (Vec::new(), TOTAL_BYTES_MAX);
     for path in paths.iter().take(FILES_MAX) {
@@ -113,10 +121,9 @@ mod tests {
         for (path, mut bytes) in files {
             packer.add_file(path, false, &mut bytes).expect("packed");
         }
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), packer.finish().expect("packed").into_inner()).expect("written");
+        let archive = packer.finish().expect("packed").into_inner();
         let paths = files.map(|(path, _)| path.to_owned());
-        let read = texts(file.path(), ArchiveLimits::default(), &paths);
+        let read = texts(archive.as_slice(), ArchiveLimits::default(), &paths);
         let shown: Vec<(&str, &str)> = read.iter().map(|(path, text)| (&**path, &**text)).collect();
         assert_eq!(shown, [("a.md", "one\ntwo"), ("b.md", "one\ntwo"), ("c.md", "caf\u{e9} one\ntwo")]);
     }

@@ -368,6 +368,7 @@ fn reviewed(
     Reviewed {
         submission_id: submission.id.clone(),
         entity_id: submission.entity_id.clone(),
+        name: submission.name.clone(),
         status: submission.status,
         hold_reason: submission.hold_reason,
         visibility,

@@ -1,5 +1,7 @@
 //! Looking at submissions and deciding about them.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use super::change::{Brought, Ground};
@@ -14,8 +16,8 @@ use crate::bundles::lines::is_invisible;
 use crate::bundles::worker;
 use crate::decision::{HoldReason, SubmissionStatus};
 use crate::store::{
-    AuditPage, AuditQuery, Change, EntityWrite, Lease, ListedSubmission, NewAuditEvent, StoredAttempt,
-    StoredSubmission, SubmissionQuery,
+    AuditPage, AuditQuery, Change, ChecksBrief, EntityWrite, Lease, ListedSubmission, NewAuditEvent,
+    StoredAttempt, StoredSubmission, SubmissionQuery,
 };
 use crate::telemetry::SubmissionMoved;
 
@@ -62,6 +64,18 @@ impl Submissions {
             self.fill(actor, &mut submissions).await?;
         }
         Ok(SubmissionList { submissions, next: page.next, total: page.total })
+    }
+
+    /// What a list shows of the checks of submissions that were listed for the caller.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn briefs(
+        &self,
+        actor: &Actor,
+        ids: Vec<String>,
+    ) -> Result<HashMap<String, ChecksBrief>, SubmissionError> {
+        Ok(self.store().briefs(actor.tenant.clone(), ids).await?)
     }
 
     /// Adds the details.

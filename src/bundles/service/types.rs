@@ -62,6 +62,8 @@ pub struct Reviewed {
     pub submission_id: String,
     /// Id of the entity; empty in a dry run of a new one.
     pub entity_id: String,
+    /// What the bundle is called.
+    pub name: String,
     /// The verdict so far; in a dry run what it would be.
     pub status: SubmissionStatus,
     /// Why it is held.

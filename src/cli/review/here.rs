@@ -50,6 +50,7 @@ pub(super) fn review(
     let reviewed = Reviewed {
         submission_id: String::new(),
         entity_id: String::new(),
+        name: String::new(),
         status,
         hold_reason,
         visibility: life::visibility(false, status == SubmissionStatus::Approved, status),

@@ -13,7 +13,7 @@ use crate::detect::PII;
 use crate::detect::concepts::{RULE_ID, feature_names};
 use crate::grpc::list_rules::Listed;
 use crate::policy::Policy;
-use crate::rules::{CompiledRule, MetaInfo, Role, RuleDef, Surface, Trigger};
+use crate::rules::{CompiledRule, MetaInfo, RuleDef, Trigger};
 
 /// Most literals that are told; `rules show` has them all.
 const LITERALS_MAX: usize = 12;
@@ -266,7 +266,7 @@ pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact
     if written.excludes > 0 {
         facts.push(("exclusions", format!("{} patterns drop a match", written.excludes)));
     }
-    facts.push(("applies to", applies_to(rule)));
+    facts.push(("applies to", rule.applies_to()));
     if !rule.countries.is_empty() {
         facts.push(("countries", rule.countries.codes().collect::<Vec<_>>().join(", ")));
     }
@@ -319,24 +319,4 @@ fn longest_match(def: &RuleDef) -> Option<usize> {
     let parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(&def.pattern);
     let own = parser.ok().and_then(|hir| hir.properties().maximum_len());
     own.into_iter().chain(def.match_length_max).min()
-}
-
-fn applies_to(rule: &CompiledRule) -> String {
-    let roles: Vec<&str> =
-        Role::ALL.into_iter().filter(|role| rule.applies_to_role(*role)).map(Role::as_str).collect();
-    let surfaces: Vec<&str> = Surface::ALL
-        .into_iter()
-        .filter(|surface| rule.applies_to_surface(*surface))
-        .map(|surface| match surface {
-            Surface::Text => "messages",
-            Surface::ToolArgs => "tool arguments",
-            Surface::ToolResult => "tool results",
-            Surface::Document => "documents",
-            Surface::Stream => "live output",
-        })
-        .collect();
-    let roles = if roles.len() == Role::ALL.len() { "every role".to_owned() } else { roles.join(", ") };
-    let surfaces =
-        if surfaces.len() == Surface::ALL.len() { "every text".to_owned() } else { surfaces.join(", ") };
-    format!("{roles}; {surfaces}")
 }

@@ -98,6 +98,10 @@
       again?.focus();
     });
     form.append(close);
+    // A file is saved and no page follows: there is nothing left to confirm.
+    if (form.getAttribute("action").endsWith("/download")) {
+      form.addEventListener("submit", () => setTimeout(() => dialog.close()), { once: true });
+    }
     dialog.append(title, form);
     document.body.append(dialog);
     dialog.showModal();
@@ -161,11 +165,13 @@
     away.textContent = `The page could not be updated: ${told} What you see may be out of date; it is asked again.`;
     document.body.append(away);
   });
-  document.addEventListener("htmx:sendError", (event) => {
-    if (refuse(event.detail.target, "The server does not answer. Try again in a moment.")) return;
-    away.textContent = "The server does not answer. What you see may be out of date; it is asked again.";
-    document.body.append(away);
-  });
+  for (const name of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      if (refuse(event.detail.target, "The server does not answer. Try again in a moment.")) return;
+      away.textContent = "The server does not answer. What you see may be out of date; it is asked again.";
+      document.body.append(away);
+    });
+  }
   document.addEventListener("htmx:afterOnLoad", (event) => {
     if (event.detail.successful) away.remove();
   });

@@ -18,6 +18,8 @@ use crate::tools::Outcome;
 pub(super) struct About<'a> {
     pub rpc: Rpc,
     pub hook: Hook,
+    /// The tool as the caller calls it; empty on hooks without one.
+    pub tool_sent: &'a str,
     pub tool_call_id: &'a str,
     pub dry_run: bool,
     pub identity: &'a Identity,
@@ -110,7 +112,8 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, outcome: &Outcome, mutate
     };
     shared.audit.record_sampled(about.decision_id, keep, record);
     if shared.recent.is_on() {
-        remember::interception(shared, about.identity, about.snapshot, &record(), outcome, &about.texts);
+        let sent = remember::Sent { tool: about.tool_sent, texts: &about.texts };
+        remember::interception(shared, about.identity, about.snapshot, &record(), outcome, &sent);
     }
 }
 

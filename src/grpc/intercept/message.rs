@@ -41,6 +41,7 @@ pub(in crate::grpc) async fn call(
         let about = About {
             rpc: RPC,
             hook: Hook::MessageBefore,
+            tool_sent: "",
             tool_call_id: "",
             dry_run,
             identity: &received.identity,

@@ -38,6 +38,7 @@ pub(in crate::grpc) async fn call(
         let about = About {
             rpc: RPC,
             hook: Hook::ParamsBefore,
+            tool_sent: "",
             tool_call_id: "",
             dry_run,
             identity: &received.identity,

@@ -39,11 +39,13 @@ pub(in crate::grpc) async fn call(
         let context = mem::take(&mut request.context);
         request.context.clone_from(&context);
         let (tool_call_id, dry_run) = (request.tool_call_id.clone(), request.dry_run);
+        let tool_sent = request.tool_name.clone();
         let hook = convert::hook_of_phase(request.phase)?;
         let Judged { response, outcome } = judge_tool(judge, request).await?;
         let about = About {
             rpc: RPC,
             hook,
+            tool_sent: &tool_sent,
             tool_call_id: &tool_call_id,
             dry_run,
             identity: &received.identity,

@@ -84,7 +84,8 @@ pub(super) fn emit(shared: &Shared, about: &About<'_>, reviewed: &Reviewed) {
     shared.audit.record_sampled(about.decision_id, 1.0, record);
     if shared.recent.is_on() {
         let id = if about.header.is_dry_run { "" } else { &reviewed.submission_id };
-        remember::review(shared, about.identity, &record(), &reviewed.checks, id);
+        let bundle = (id, &*reviewed.name);
+        remember::review(shared, about.identity, &record(), &reviewed.checks, bundle);
     }
 }
 

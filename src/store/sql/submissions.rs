@@ -3,7 +3,7 @@
 //! Rows are locked in one order: the quota of a submitter, the entity, submissions by id, attempts, the chain of audit
 //! events. So no two changes wait for each other in a circle.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,15 +13,15 @@ use sha2::{Digest, Sha256};
 use super::database::{Engine, Transaction};
 use super::rows::{
     self, ATTEMPT, ENTITY, SUBMISSION, assignments, bind_attempt, bind_entity, bind_submission,
-    check_indexed, count, from_json, json, microseconds, values,
+    check_indexed, count, decode, from_json, json, microseconds, values,
 };
 use super::{SqlStore, Statement};
 use crate::decision::{HoldReason, LlmReview, SubmissionStatus};
 use crate::store::{
-    AcceptError, AcceptedEntity, AttemptWrite, Change, EntityPage, EntityQuery, EntityWrite, NewSubmission,
-    PURGED_STATUSES, QUOTA_STATUSES, Quota, StatusCount, StoreError, StoredAttempt, StoredEntity,
-    StoredSubmission, SubmissionPage, SubmissionQuery, SubmissionStore, SubmissionWrite, VerdictEntry,
-    VerdictKey,
+    AcceptError, AcceptedEntity, AttemptWrite, Change, ChecksBrief, EntityPage, EntityQuery, EntityWrite,
+    NewSubmission, PURGED_STATUSES, QUOTA_STATUSES, Quota, StatusCount, StoreError, StoredAttempt,
+    StoredEntity, StoredSubmission, SubmissionPage, SubmissionQuery, SubmissionStore, SubmissionWrite,
+    VerdictEntry, VerdictKey,
 };
 
 /// Ids in one statement at most: SQLite takes 32,766 values, PostgreSQL 65,535.
@@ -272,6 +272,29 @@ impl SqlStore {
         Ok(attempts)
     }
 
+    async fn briefs_now(
+        &self,
+        tenant: &str,
+        ids: &[String],
+    ) -> Result<HashMap<String, ChecksBrief>, StoreError> {
+        let mut briefs = HashMap::new();
+        for ids in ids.chunks(IDS_MAX) {
+            let mut select = Statement::new(
+                "SELECT submission_id, checks FROM attempt WHERE number = (SELECT MAX(later.number) FROM attempt AS later \
+                 WHERE later.submission_id = attempt.submission_id) AND EXISTS (SELECT 1 FROM submission WHERE \
+                 submission.id = attempt.submission_id AND submission.tenant = ?)",
+            )
+            .bind(tenant);
+            select.push_in("submission_id", ids);
+            let rows = self.database.rows(select).await?;
+            briefs.extend(self.read_all(&rows, |row| {
+                let brief = ChecksBrief::read(&row.text("checks")?).map_err(decode)?;
+                Ok((row.text("submission_id")?, brief))
+            })?);
+        }
+        Ok(briefs)
+    }
+
     async fn submissions_where(
         &self,
         condition: &str,
@@ -431,6 +454,14 @@ impl SubmissionStore for SqlStore {
         submission_ids: Vec<String>,
     ) -> BoxFuture<'_, Result<Vec<StoredAttempt>, StoreError>> {
         async move { self.attempts_now(&tenant, &submission_ids).await }.boxed()
+    }
+
+    fn briefs(
+        &self,
+        tenant: String,
+        submission_ids: Vec<String>,
+    ) -> BoxFuture<'_, Result<HashMap<String, ChecksBrief>, StoreError>> {
+        async move { self.briefs_now(&tenant, &submission_ids).await }.boxed()
     }
 
     fn entity(&self, tenant: String, id: String) -> BoxFuture<'_, Result<Option<StoredEntity>, StoreError>> {

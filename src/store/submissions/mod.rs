@@ -3,16 +3,18 @@
 //! It knows nothing of the life cycle. It loads rows, writes a change only where every row in it is still as it was when
 //! it was read, gives waiting reviews out under leases, and appends the audit events of a change in its transaction.
 
+mod brief;
 mod list;
 mod rows;
 
+pub use brief::{ChecksBrief, ReviewBrief};
 pub use list::{
     ArchivedFilter, EntityFilter, EntityKey, EntityPage, EntityQuery, ListedEntity, ListedSubmission, Place,
     SEARCHED_MAX, SubmissionFilter, SubmissionKey, SubmissionPage, SubmissionQuery,
 };
 pub use rows::{Lease, Override, StoredAttempt, StoredEntity, StoredSubmission, VerdictEntry, VerdictKey};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -180,6 +182,13 @@ pub trait SubmissionStore: Send + Sync {
         tenant: String,
         submission_ids: Vec<String>,
     ) -> BoxFuture<'_, Result<Vec<StoredAttempt>, StoreError>>;
+
+    /// What a list shows of the checks of the latest attempt of each of these submissions, by the id of the submission.
+    fn briefs(
+        &self,
+        tenant: String,
+        submission_ids: Vec<String>,
+    ) -> BoxFuture<'_, Result<HashMap<String, ChecksBrief>, StoreError>>;
 
     /// One entity.
     fn entity(&self, tenant: String, id: String) -> BoxFuture<'_, Result<Option<StoredEntity>, StoreError>>;
