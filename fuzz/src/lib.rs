@@ -59,6 +59,14 @@ pub fn text_views(data: &[u8]) {
         check_view(&source, &text::reversed(view));
         text::leet(view, |_| true).iter().for_each(|view| check_view(&source, view));
         text::spaced(view).iter().for_each(|view| check_view(&source, view));
+        text::morse(view).iter().for_each(|view| check_view(&source, view));
+        text::pig_latin(view, |_| true).iter().for_each(|view| check_view(&source, view));
+        check_view(&source, &text::reversed_words(view));
+        let middle = view.text().len() / 2;
+        let sign = middle..middle;
+        text::layout(view, std::slice::from_ref(&sign), |_| true)
+            .iter()
+            .for_each(|view| check_view(&source, view));
     }
     check_offsets(&source);
 }

@@ -104,7 +104,7 @@ impl Scanner {
     }
 
     /// Scans one text of which the views were made already, by whoever looks at them as well; `with_phrases` also looks for
-    /// phrases in disguise (leet, set apart, backwards, rotated), which only matter in what a model is to read. It stops soon
+    /// phrases in disguise (leet, set apart, backwards, rotated, in pig latin), which only matter in what a model is to read. It stops soon
     /// after patterns cost `cost_max`, in the units of [`Scanned::cost`], which is no error.
     ///
     /// # Errors
@@ -203,6 +203,7 @@ impl Scanner {
                 budget,
                 scratch,
                 matches: Vec::new(),
+                signs: Vec::new(),
                 out,
                 disguised: 0,
                 look_ups: phone_look_ups(request.text.len()),
@@ -235,6 +236,8 @@ struct Run<'r, 'o> {
     budget: &'r Budget<'r>,
     scratch: &'r mut Scratch,
     matches: Vec<Match>,
+    /// Where the view that was scanned last has what speaks for an attack.
+    signs: Vec<Range<usize>>,
     out: &'o mut dyn FnMut(Option<usize>, Detected),
     /// Bytes of disguises that were read.
     disguised: usize,
@@ -260,6 +263,7 @@ impl Run<'_, '_> {
         let rules = &self.scanner.rules;
         let may_be_new = |range| view.may_be_new(range);
         let is_new: Option<&dyn Fn(Range<usize>) -> bool> = if is_derived { Some(&may_be_new) } else { None };
+        self.signs.clear();
         let hints = rules.scan(view.text(), scope, is_new, self.scratch, self.budget, &mut self.matches);
         for found in self.matches.drain(..) {
             if is_derived && !view.may_be_new(found.range.clone()) {
@@ -276,6 +280,9 @@ impl Run<'_, '_> {
                     || !rule.admits_phrase(view.text(), &found.range))
             {
                 continue;
+            }
+            if rule.family.is_some_and(|family| !rules.families()[family].is_against) {
+                self.signs.push(found.range.clone());
             }
             let detected = Detected {
                 info: rule.info.clone(),
@@ -294,12 +301,18 @@ impl Run<'_, '_> {
         if injection == 0 {
             return Ok(());
         }
+        let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
+        let mut signs = std::mem::take(&mut self.signs);
+        signs.sort_unstable_by_key(|sign| sign.start);
         let disguises = [
             hints.rot13.then(|| text::rot13(view)),
             hints.reversed.then(|| text::reversed(view)),
-            text::leet(view, |word| self.scanner.rules.is_phrase_word(word)),
+            hints.reversed.then(|| text::reversed_words(view)),
+            text::leet(view, is_known),
             text::spaced(view),
             text::morse(view),
+            text::layout(view, &signs, is_known),
+            text::pig_latin(view, is_known),
         ];
         for disguise in disguises.iter().flatten() {
             self.disguised += disguise.text().len();

@@ -12,6 +12,7 @@
 use super::base64;
 use super::codes;
 use super::escapes::{self, Escape};
+use super::form;
 use super::gate;
 use super::hex::{self, Pairs};
 use super::layer::{Layer, Layers};
@@ -67,6 +68,8 @@ impl Decoder<'_> {
         let mut marker = marker_from(0, text);
         let mut run = gate::next_run(text, 0);
         let mut pairs = hex::next_pairs(text, 0);
+        let mut blanks = form::Blanks::new(text);
+        let mut blank = blanks.next();
         loop {
             if marker.is_some_and(|marker| marker < self.at) {
                 marker = marker_from(self.at, text);
@@ -76,6 +79,21 @@ impl Decoder<'_> {
             }
             if pairs.as_ref().is_some_and(|pairs| pairs.range().start < self.at) {
                 pairs = hex::next_pairs(text, self.at);
+            }
+            while blank.is_some_and(|blank| blank < self.at) {
+                blank = blanks.next();
+            }
+            // Words with `+` between them look like one run of base64.
+            if let Some(at) = blank.filter(|blank| run.as_ref().is_some_and(|run| run.contains(blank))) {
+                run = gate::next_run(text, at + 1);
+            }
+            if let Some(at) = blank
+                && marker.is_none_or(|marker| at < marker)
+                && run.as_ref().is_none_or(|run| at < run.start)
+                && pairs.as_ref().is_none_or(|pairs| at < pairs.range().start)
+            {
+                self.take_blank(at);
+                continue;
             }
             let starts = [
                 marker.unwrap_or(usize::MAX),
@@ -95,6 +113,12 @@ impl Decoder<'_> {
                 }
             }
         }
+    }
+
+    fn take_blank(&mut self, at: usize) {
+        self.at = at + 1;
+        self.found.insert(Layer::Percent);
+        self.rewriter.replace(at..at + 1, " ", Layer::Percent.into());
     }
 
     fn take_marker(&mut self, marker: usize) {

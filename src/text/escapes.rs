@@ -41,7 +41,27 @@ fn percent(text: &[u8], at: usize) -> Option<Escape> {
         let code = number(text.get(at + 2..at + 6)?, 16)?;
         return atom(Layer::Percent, char::from_u32(code)?, at..at + 6);
     }
-    byte_run(text, at, b"%", Layer::Percent)
+    byte_run(text, at, b"%", Layer::Percent).or_else(|| overlong(text, at))
+}
+
+/// An ASCII character in more bytes than it needs, as in `%c0%af`: no UTF-8, yet some decoders take it.
+fn overlong(text: &[u8], at: usize) -> Option<Escape> {
+    let byte = |nth: usize| match text.get(at + 3 * nth..at + 3 * nth + 3)? {
+        [b'%', high, low] => hex::byte(*high, *low),
+        _ => None,
+    };
+    let count = match byte(0)? {
+        0xC0 | 0xC1 => 2,
+        0xE0 => 3,
+        0xF0 => 4,
+        _ => return None,
+    };
+    let mut code = u32::from(byte(0)? & 1);
+    for nth in 1..count {
+        code = code << 6 | u32::from(byte(nth).filter(|byte| byte & 0xC0 == 0x80)? & 0x3F);
+    }
+    let c = char::from_u32(code).filter(char::is_ascii)?;
+    atom(Layer::Percent, c, at..at + 3 * count)
 }
 
 /// A run of bytes, each two hex digits after `sign`, as far as it is UTF-8.

@@ -32,7 +32,7 @@ pub enum Layer {
     Base64,
     /// Hexadecimal bytes.
     Hex,
-    /// Percent encoding.
+    /// Percent encoding, and `+` for a blank in forms and queries.
     Percent,
     /// HTML character references.
     HtmlEntities,
@@ -48,11 +48,17 @@ pub enum Layer {
     Base32,
     /// Morse code.
     Morse,
+    /// Control sequences of terminals.
+    Terminal,
+    /// Words set apart by more than a blank: white space, line leaders, markup, joining signs.
+    Layout,
+    /// Words in pig latin.
+    PigLatin,
 }
 
 impl Layer {
     /// Every layer, in bit order.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::Nfkc,
         Self::Case,
         Self::Invisible,
@@ -75,6 +81,9 @@ impl Layer {
         Self::Reversed,
         Self::Base32,
         Self::Morse,
+        Self::Terminal,
+        Self::Layout,
+        Self::PigLatin,
     ];
 
     /// The stable name that findings report as an evasion.
@@ -102,6 +111,9 @@ impl Layer {
             Self::Reversed => "reversed",
             Self::Base32 => "base32",
             Self::Morse => "morse",
+            Self::Terminal => "terminal",
+            Self::Layout => "layout",
+            Self::PigLatin => "pig_latin",
         }
     }
 }

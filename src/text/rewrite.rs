@@ -88,6 +88,13 @@ impl<'p> Rewriter<'p> {
         self.is_changed = true;
     }
 
+    /// Replaces `range` by its characters backwards, with what stands before it copied.
+    pub(super) fn replace_backwards(&mut self, range: Range<usize>, text: &str, layers: Layers) {
+        self.copy_to(range.start);
+        self.taken = range.end;
+        self.reverse(range, text, layers);
+    }
+
     /// Adds `text` as one atom that came from `range`, wherever that lies; copies nothing.
     pub(super) fn replace_out_of_order(&mut self, range: Range<usize>, text: &str, layers: Layers) {
         self.push_segment(text.len(), range, layers);

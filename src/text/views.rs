@@ -1,12 +1,13 @@
 //! All views of a text that are worth scanning.
 //!
-//! Each level of the nest of encodings has a text; folding makes up to four views of it (folded, with zero-width
+//! Each level of the nest of encodings has a text; control sequences of terminals are taken out of it, folding makes up to four views of it (folded, with zero-width
 //! joints as spaces, and both with look-alikes mapped), and decoding the folded one makes the next level's text.
 
 use super::confusables;
 use super::decode::decode;
 use super::fold::{Mode, fold};
 use super::layer::{Layer, Layers};
+use super::terminal;
 use super::view::View;
 
 /// All views but the first hold together at most this many times the text,
@@ -84,8 +85,13 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Adds what folding makes of a view; answers the view to decode, none if that was too large.
+    /// Adds what a view is without control sequences, and what folding makes of that; answers the view to decode, none if that was too large.
     fn fold(&mut self, level: usize) -> Option<usize> {
+        let stripped = terminal::strip(&self.made.views[level]);
+        let level = match stripped {
+            Some(stripped) => self.add(stripped)?,
+            None => level,
+        };
         let text = &self.made.views[level];
         if text.text().is_ascii() {
             return Some(level);

@@ -1,0 +1,476 @@
+//! Words that layout sets apart: white space other than one blank, line breaks with what leads the lines of comments and
+//! quotations, tags and emphasis, one same sign between all words, or capitals only.
+//!
+//! Ordinary text is full of such gaps, so the view holds only the stretches in which they matter: where several follow
+//! closely on each other amid words that phrases are made of, and around places that the caller names. What lies
+//! between stretches is left out.
+
+use super::layer::{Layer, Layers};
+use super::rewrite::Rewriter;
+use super::view::View;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Fewest gaps of a stretch.
+const GAPS_MIN: usize = 3;
+/// Fewest words of a stretch that phrases are made of.
+const KNOWN_MIN: usize = 3;
+/// Most usual gaps between two unusual ones of a stretch.
+const USUAL_MAX: usize = 2;
+/// Longest gap, in bytes: a tag with attributes.
+const GAP_MAX: usize = 120;
+/// How far around a place that the caller names gaps are undone, in bytes.
+const REACH: usize = 160;
+/// Text around a stretch that is kept, in bytes, so that what speaks against a phrase is seen.
+const CONTEXT: usize = 200;
+/// How much further the edge of a stretch may move to lie at white space, in bytes.
+const EDGE_MAX: usize = 64;
+/// Shortest word that is looked at for capitals amid it, in bytes.
+const CAPITALS_MIN: usize = 12;
+/// Length from which words with capitals amid them are done with at the next one, in bytes.
+const CAPITALS_MAX: usize = 400;
+/// Shortest word of another script that counts as one of a phrase, in bytes.
+const OTHER_WORD_MIN: usize = 8;
+
+/// The stretches of a text in which words are set apart by layout, with one blank instead; none if there are none. `signs`
+/// are places, in order, around which each such gap counts; elsewhere only where three of them and three words that
+/// `is_known` come together.
+pub fn layout<'t>(
+    parent: &View<'t>,
+    signs: &[Range<usize>],
+    is_known: impl Fn(&[u8]) -> bool,
+) -> Option<View<'t>> {
+    let text = parent.text();
+    let mut found = Found { text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
+    found.dense();
+    found.around(signs);
+    if found.edits.is_empty() {
+        return None;
+    }
+    let Found { mut edits, mut stretches, .. } = found;
+    // Where two kinds of stretches name the same gap, a blank goes before nothing.
+    edits.sort_unstable_by_key(|edit| (edit.range.start, edit.range.end, Reverse(edit.with.len())));
+    stretches.sort_unstable_by_key(|stretch| (stretch.start, stretch.end));
+    Some(write(parent, &edits, &stretches))
+}
+
+/// What is put in place of a gap.
+struct Edit {
+    range: Range<usize>,
+    with: String,
+}
+
+/// What a gap between two words is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    /// As in ordinary prose.
+    Usual,
+    /// Layout.
+    Unusual,
+    /// Signs that no phrase goes on over.
+    Stop,
+}
+
+struct Found<'t, F> {
+    text: &'t str,
+    is_known: F,
+    edits: Vec<Edit>,
+    stretches: Vec<Range<usize>>,
+    /// What the last gap that was read should be.
+    gap: String,
+}
+
+/// Unusual gaps that follow closely on each other.
+#[derive(Default)]
+struct Loose {
+    start: usize,
+    end: usize,
+    gaps: usize,
+    usual: usize,
+}
+
+/// One same sign between words.
+#[derive(Default)]
+struct Strict {
+    start: usize,
+    end: usize,
+    /// Where it is first written.
+    sign: Range<usize>,
+    gaps: usize,
+}
+
+/// Words of one stretch without white space, some of which are made of words that begin with capitals.
+#[derive(Default)]
+struct Capitals {
+    start: usize,
+    end: usize,
+    /// How many places begin a word amid one.
+    begins: usize,
+}
+
+impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
+    /// Looks for stretches in which unusual gaps follow closely on each other.
+    fn dense(&mut self) {
+        let text = self.text;
+        let (mut loose, mut strict) = (Loose::default(), Strict::default());
+        let mut capitals = Capitals::default();
+        let mut last = 0..0;
+        for word in Words::new(text, 0..text.len()) {
+            let gap = last.end..word.start;
+            self.take_capitals(&mut capitals, &gap, &word);
+            if text[gap.clone()] == *" " {
+                self.end_strict(&mut strict);
+                loose.usual += 1;
+                if loose.usual > USUAL_MAX {
+                    self.end_loose(&mut loose);
+                }
+                last = word;
+                continue;
+            }
+            if !gap.is_empty() && gap.len() <= GAP_MAX && last.end > 0 {
+                if strict.gaps == 0 || sign_in(&text[gap.clone()], &text[strict.sign.clone()]).is_none() {
+                    self.end_strict(&mut strict);
+                    strict = Strict { start: last.start, end: word.end, sign: gap.clone(), gaps: 0 };
+                }
+                strict.gaps += 1;
+                strict.end = word.end;
+            } else {
+                self.end_strict(&mut strict);
+            }
+            match read_gap(&text[gap], &mut self.gap) {
+                Gap::Usual => {
+                    loose.usual += 1;
+                    if loose.usual > USUAL_MAX {
+                        self.end_loose(&mut loose);
+                    }
+                }
+                Gap::Unusual => {
+                    if loose.gaps == 0 {
+                        loose.start = last.start;
+                    }
+                    loose.gaps += 1;
+                    loose.usual = 0;
+                    loose.end = word.end;
+                }
+                Gap::Stop => self.end_loose(&mut loose),
+            }
+            last = word;
+        }
+        self.end_capitals(&mut capitals);
+        self.end_strict(&mut strict);
+        self.end_loose(&mut loose);
+    }
+
+    fn end_loose(&mut self, loose: &mut Loose) {
+        let Loose { start, end, gaps, .. } = std::mem::take(loose);
+        if gaps >= GAPS_MIN && self.has_known_words(start..end) {
+            self.undo_gaps(start..end);
+        }
+    }
+
+    fn end_strict(&mut self, strict: &mut Strict) {
+        let Strict { start, end, sign, gaps } = std::mem::take(strict);
+        if gaps < GAPS_MIN || !self.has_known_words(start..end) {
+            return;
+        }
+        let sign = &self.text[sign];
+        let mut last = start;
+        for word in Words::new(self.text, start..end) {
+            if let Some(at) = sign_in(&self.text[last..word.start], sign) {
+                let range = last + at..last + at + sign.len();
+                self.edits.push(Edit { range, with: " ".to_owned() });
+            }
+            last = word.end;
+        }
+        self.stretches.push(start..end);
+    }
+
+    /// Takes one more word, `gap` after the last one.
+    fn take_capitals(&mut self, capitals: &mut Capitals, gap: &Range<usize>, word: &Range<usize>) {
+        let is_parted = || self.text[gap.clone()].bytes().any(|byte| byte.is_ascii_whitespace());
+        if capitals.begins > 0 && (capitals.end - capitals.start > CAPITALS_MAX || is_parted()) {
+            self.end_capitals(capitals);
+        }
+        if word.len() < CAPITALS_MIN && capitals.begins == 0 {
+            return;
+        }
+        let begins = begins(self.text.as_bytes(), word.clone()).count();
+        if capitals.begins == 0 {
+            capitals.start = word.start;
+        }
+        capitals.begins += begins;
+        capitals.end = word.end;
+    }
+
+    /// Sets the words apart of which each begins with a capital.
+    fn end_capitals(&mut self, capitals: &mut Capitals) {
+        let Capitals { start, end, begins: count } = std::mem::take(capitals);
+        if count < GAPS_MIN {
+            return;
+        }
+        let bytes = self.text.as_bytes();
+        let (mut edits, mut known, mut last) = (Vec::new(), 0, start);
+        for word in Words::new(self.text, start..end) {
+            if word.start > last && is_punctuation(&self.text[last..word.start]) {
+                edits.push(Edit {
+                    range: last..word.start,
+                    with: format!("{} ", &self.text[last..word.start]),
+                });
+            }
+            last = word.end;
+            let mut from = word.start;
+            for at in begins(bytes, word.clone()).chain([word.end]) {
+                known += usize::from(self.is_known_word(from..at));
+                from = at;
+                if at < word.end {
+                    edits.push(Edit { range: at..at + 1, with: format!(" {}", char::from(bytes[at])) });
+                }
+            }
+        }
+        if known >= KNOWN_MIN {
+            self.edits.append(&mut edits);
+            self.stretches.push(start..end);
+        }
+    }
+
+    fn is_known_word(&self, word: Range<usize>) -> bool {
+        let word = &self.text.as_bytes()[word];
+        match word.first().is_some_and(u8::is_ascii) {
+            true => (self.is_known)(word),
+            false => word.len() >= OTHER_WORD_MIN,
+        }
+    }
+
+    fn has_known_words(&self, range: Range<usize>) -> bool {
+        let known = Words::new(self.text, range).filter(|word| self.is_known_word(word.clone()));
+        known.take(KNOWN_MIN).count() == KNOWN_MIN
+    }
+
+    /// Undoes each unusual gap around places.
+    fn around(&mut self, signs: &[Range<usize>]) {
+        let mut signs = signs.iter().peekable();
+        while let Some(sign) = signs.next() {
+            let from = self.text.floor_char_boundary(sign.start.saturating_sub(REACH));
+            let mut to = sign.end + REACH;
+            while let Some(next) = signs.next_if(|next| next.start <= to + REACH) {
+                to = to.max(next.end + REACH);
+            }
+            self.undo_gaps(from..self.text.ceil_char_boundary(to));
+        }
+    }
+
+    /// Undoes each unusual gap of a stretch.
+    fn undo_gaps(&mut self, range: Range<usize>) {
+        let text = self.text;
+        let before = self.edits.len();
+        let mut last = range.start;
+        for word in Words::new(text, range.clone()) {
+            let gap = last..word.start;
+            last = word.end;
+            if text[gap.clone()] != *" " && read_gap(&text[gap.clone()], &mut self.gap) == Gap::Unusual {
+                self.edits.push(Edit { range: gap, with: self.gap.clone() });
+            }
+        }
+        if self.edits.len() > before {
+            self.stretches.push(range);
+        }
+    }
+}
+
+/// Where in a gap a sign stands, if beside it the gap has marks of sentences at most.
+fn sign_in(gap: &str, sign: &str) -> Option<usize> {
+    let at = gap.find(sign)?;
+    (is_punctuation(&gap[..at]) && is_punctuation(&gap[at + sign.len()..])).then_some(at)
+}
+
+fn is_punctuation(text: &str) -> bool {
+    text.bytes().all(|byte| b".,;:!?'\"()".contains(&byte))
+}
+
+/// Where in a word a capital follows a small letter.
+fn begins(bytes: &[u8], word: Range<usize>) -> impl Iterator<Item = usize> {
+    let is_begin = move |at: &usize| bytes[*at].is_ascii_uppercase() && bytes[*at - 1].is_ascii_lowercase();
+    (word.start + 1..word.end).filter(is_begin)
+}
+
+/// Writes the stretches with their edits.
+fn write<'t>(parent: &View<'t>, edits: &[Edit], stretches: &[Range<usize>]) -> View<'t> {
+    let text = parent.text();
+    let layers = Layers::of(Layer::Layout);
+    let mut rewriter = Rewriter::new(text);
+    let mut edits = edits.iter().peekable();
+    let mut stretches = stretches.iter().map(|stretch| with_context(text, stretch)).peekable();
+    let mut taken = 0;
+    while let Some(mut stretch) = stretches.next() {
+        while let Some(next) = stretches.next_if(|next| next.start <= stretch.end) {
+            stretch.end = stretch.end.max(next.end);
+        }
+        if stretch.start > taken {
+            rewriter.replace(taken..stretch.start, "\n\n", layers);
+            taken = stretch.start;
+        }
+        while let Some(edit) = edits.next_if(|edit| edit.range.end <= stretch.end) {
+            // Stretches of two kinds may name the same gap.
+            if edit.range.start >= taken {
+                rewriter.replace(edit.range.clone(), &edit.with, layers);
+                taken = edit.range.end;
+            }
+        }
+        rewriter.copy_to(stretch.end);
+        taken = taken.max(stretch.end);
+    }
+    if taken < text.len() {
+        rewriter.replace(taken..text.len(), "\n\n", layers);
+    }
+    rewriter.finish_exact(parent)
+}
+
+/// A stretch with text around it, from white space to white space where some is near.
+fn with_context(text: &str, stretch: &Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let start = text.floor_char_boundary(stretch.start.saturating_sub(CONTEXT));
+    let before = bytes[..start].iter().rev().take(EDGE_MAX).position(|byte| byte.is_ascii_whitespace());
+    let end = text.ceil_char_boundary((stretch.end + CONTEXT).min(text.len()));
+    let after = bytes[end..].iter().take(EDGE_MAX).position(|byte| byte.is_ascii_whitespace());
+    before.map_or(start, |back| start - back - 1)..after.map_or(end, |on| end + on + 1)
+}
+
+/// What a gap is; where it is unusual, `out` becomes what it should be.
+fn read_gap(gap: &str, out: &mut String) -> Gap {
+    out.clear();
+    if gap.is_empty() || gap.len() > GAP_MAX {
+        return Gap::Stop;
+    }
+    let bytes = gap.as_bytes();
+    let (mut breaks, mut at, mut has_sign, mut is_line_start) = (0, 0, false, false);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\n' => {
+                breaks += 1;
+                is_line_start = true;
+                push_blank(out);
+            }
+            _ if byte.is_ascii_whitespace() || byte == 0x0B => push_blank(out),
+            // What leads a line of a comment or a quotation.
+            b'/' | b'#' | b'>' | b'*' | b'|' | b'%' | b';' if is_line_start => {}
+            b'*' | b'~' => {}
+            b'_' => has_sign = true,
+            b'.' | b',' | b'!' | b'?' | b':' | b';' | b'"' | b'\'' | b'(' | b')' => {
+                out.push(char::from(byte))
+            }
+            b'<' => {
+                let Some(end) = tag_end(bytes, at) else { return Gap::Stop };
+                if !is_inline(&bytes[at..end]) {
+                    push_blank(out);
+                }
+                at = end;
+                continue;
+            }
+            _ => return Gap::Stop,
+        }
+        at += 1;
+    }
+    // A blank line ends what was said, and a low line alone joins a name.
+    match breaks > 1 || (has_sign && out.is_empty()) {
+        true => Gap::Stop,
+        false if out == gap => Gap::Usual,
+        false => Gap::Unusual,
+    }
+}
+
+fn push_blank(out: &mut String) {
+    if !out.ends_with(' ') {
+        out.push(' ');
+    }
+}
+
+/// Where the tag of markup ends that begins at `at`.
+fn tag_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = &bytes[at + 1..bytes.len().min(at + GAP_MAX)];
+    let name = usize::from(rest.first() == Some(&b'/'));
+    if !rest.get(name).is_some_and(u8::is_ascii_alphabetic) {
+        return None;
+    }
+    let end = rest.iter().position(|byte| matches!(byte, b'<' | b'>'))?;
+    (rest[end] == b'>').then_some(at + end + 2)
+}
+
+/// Whether a tag may stand amid a word without parting it.
+fn is_inline(tag: &[u8]) -> bool {
+    let name = tag.iter().skip(1).skip_while(|byte| **byte == b'/');
+    let name: Vec<u8> =
+        name.take(8).take_while(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    matches!(
+        name.as_slice(),
+        b"a" | b"b"
+            | b"i"
+            | b"u"
+            | b"s"
+            | b"em"
+            | b"strong"
+            | b"span"
+            | b"font"
+            | b"code"
+            | b"small"
+            | b"big"
+            | b"mark"
+            | b"sub"
+            | b"sup"
+            | b"tt"
+            | b"del"
+            | b"ins"
+            | b"wbr"
+            | b"kbd"
+            | b"q"
+    )
+}
+
+/// The words of a text: runs of letters and digits; a tag is none.
+struct Words<'t> {
+    text: &'t str,
+    at: usize,
+    end: usize,
+}
+
+impl<'t> Words<'t> {
+    fn new(text: &'t str, range: Range<usize>) -> Self {
+        Self { text, at: range.start, end: range.end }
+    }
+
+    /// Length of the letter or digit at `at`; 0 if there is none.
+    fn letter(&self, at: usize) -> usize {
+        match self.text.as_bytes().get(at).filter(|_| at < self.end) {
+            Some(byte) if byte.is_ascii() => usize::from(byte.is_ascii_alphanumeric()),
+            Some(_) => {
+                self.text[at..].chars().next().filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
+            }
+            None => 0,
+        }
+    }
+}
+
+impl Iterator for Words<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.text.as_bytes();
+        while self.letter(self.at) == 0 {
+            let byte = *bytes.get(self.at).filter(|_| self.at < self.end)?;
+            self.at = match byte {
+                b'<' => tag_end(bytes, self.at).unwrap_or(self.at + 1),
+                _ if byte.is_ascii() => self.at + 1,
+                _ => self.at + self.text[self.at..].chars().next().map_or(1, char::len_utf8),
+            };
+        }
+        let start = self.at;
+        loop {
+            let len = self.letter(self.at);
+            let is_apostrophe =
+                len == 0 && bytes.get(self.at) == Some(&b'\'') && self.letter(self.at + 1) > 0;
+            match len + usize::from(is_apostrophe) {
+                0 => return Some(start..self.at),
+                len => self.at += len,
+            }
+        }
+    }
+}
