@@ -161,7 +161,7 @@ fn commonness(literal: &[u8]) -> f64 {
     let word = literal.trim_ascii();
     let by_length = match (literal.len(), is_plain) {
         (0, _) => return f64::INFINITY,
-        (1, true) => return 1_000.0,
+        (1, true) => return 2_000.0,
         (1, false)
             if matches!(literal[0], b'.' | b',' | b'-' | b'_' | b'\'' | b'"' | b'0'..=b'9' | ..=b'\r') =>
         {
