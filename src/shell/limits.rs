@@ -11,10 +11,13 @@ pub struct Limits {
     pub depth_max: usize,
     /// Steps: commands run, words expanded, bytes decoded. The budget is one for the whole command.
     pub steps_max: usize,
+    /// Whether the command is a script that stays: then what it leaves behind to run later is run as well, such as hooks of
+    /// the shell and functions that nothing calls.
+    pub is_whole: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes_max: 1 << 20, nesting_max: 100, depth_max: 8, steps_max: 100_000 }
+        Self { bytes_max: 1 << 20, nesting_max: 100, depth_max: 8, steps_max: 100_000, is_whole: false }
     }
 }

@@ -9,10 +9,11 @@ pub mod argument;
 pub mod ast;
 pub mod effect;
 mod expand;
+pub mod foreign;
 pub mod limits;
 pub mod programs;
 mod run;
 pub mod scripts;
 pub mod syntax;
 
-pub use run::{analyse, analyse_argv};
+pub use run::{HOOK, UNCALLED, analyse, analyse_argv};

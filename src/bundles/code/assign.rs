@@ -23,6 +23,7 @@ const CALLS_MAX: usize = 4;
 /// Things that are filled piece by piece and then sent or read as one.
 const COLLECTING: &[&str] = &[
     "FormData()",
+    "form-data()",
     "URLSearchParams()",
     "MIMEMultipart()",
     "EmailMessage()",

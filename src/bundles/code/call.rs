@@ -120,6 +120,12 @@ impl Walk<'_> {
         if base.is_callable() && matches!(&**name, "call" | "apply" | "bind" | "__call__") {
             return self.called(base, name, arguments, at);
         }
+        if self.language == Language::JavaScript
+            && matches!(&**name, "toString" | "toSource")
+            && let Some(source) = super::own_text::source_of(base)
+        {
+            return Value::text(source.as_str()).with(base.taint);
+        }
         if let Some(value) = self.over_elements(base, name, arguments, at) {
             return value;
         }
@@ -137,7 +143,12 @@ impl Walk<'_> {
             return value;
         }
         if let (Shape::Text(text), "replace" | "replaceAll") = (&base.shape, &**name)
-            && let Some(value) = self.replaced_by_literal(text, arguments)
+            && let Some(value) = self.replaced_by_literal(text, arguments, at)
+        {
+            return value.with(base.taint);
+        }
+        if let (Shape::Text(text), "match" | "matchAll") = (&base.shape, &**name)
+            && let Some(value) = self.found_by_literal(text, arguments)
         {
             return value.with(base.taint);
         }
@@ -254,6 +265,10 @@ impl Walk<'_> {
         self.saved(path, callee.taint, arguments, at);
         self.unpacked(path, callee.taint, arguments);
         self.packed(path, callee, arguments, at);
+        // A form that was filled is sent by a method of its own.
+        if path.ends_with("orm-data().submit") || path.ends_with("FormData().submit") {
+            self.record("file.send", &[(None, Value::unknown(callee.taint))], at, Taint::NONE);
+        }
         self.told_to_shell(path, callee, arguments, at);
         self.declared(path, arguments);
         if matches!(&**path, "builtins.sorted" | "builtins.iter") {
@@ -335,6 +350,17 @@ impl Walk<'_> {
             .collect();
         for write in outlets {
             self.record(&write, &[(None, Value::unknown(taint))], at, Taint::NONE);
+        }
+        // One that was made by a call which sends what it is given.
+        let calls: Vec<String> = arguments
+            .iter()
+            .filter_map(|(_, value)| Some(value.api_name()?.strip_suffix("()")?.to_owned()))
+            .filter(|call| {
+                self.context.rules.apis_of(call).any(|api| matches!(&*api.class, "network" | "send"))
+            })
+            .collect();
+        for call in calls {
+            self.record(&call, &[(None, Value::unknown(taint))], at, Taint::NONE);
         }
         let files: Vec<_> =
             arguments.iter().filter(|(_, v)| is_file(v)).filter_map(|(_, v)| v.about.clone()).collect();

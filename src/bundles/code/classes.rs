@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::Language;
 use super::follow::Walk;
+use super::taint::Taint;
 use super::tree::{Class, Function};
 use super::value::{Shape, Value};
 
@@ -54,6 +55,12 @@ impl Walk<'_> {
         let info = ClassInfo { scope: inner, parents, fields: class.fields.clone(), maker: None };
         self.classes.push(info);
         let before = self.functions.len();
+        if self.language == Language::Python
+            && let Some(text) = super::follow::first_text(&class.body)
+        {
+            let text = Value::text(text).with(Taint::OWN_TEXT);
+            self.scopes[inner].names.insert(Rc::from("__doc__"), text);
+        }
         self.block(&class.body, inner);
         // Methods of the class itself know it.
         for value in self.scopes[inner].names.values_mut() {

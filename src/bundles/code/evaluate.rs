@@ -189,6 +189,10 @@ impl Walk<'_> {
             // What an error tells of secrets is for whoever reads it.
             Kind::Raised => Value { taint: self.raised.taint & RAISED, ..self.raised.clone() },
             Kind::Getter(inner) => Value::of(Shape::Getter(Rc::new(self.value(inner, scope)))),
+            Kind::Quoted(text) => {
+                self.look_at_code(text, node.at, "a type that is worked out as code");
+                Value::default()
+            }
             Kind::Tagged(function, pieces) => {
                 let callee = self.value(function, scope);
                 let pieces: Vec<Value> = pieces.iter().map(|piece| self.value(piece, scope)).collect();

@@ -531,6 +531,12 @@ fn list_method<'v>(
             Value::list(out)
         }
         "flat" | "sort" | "copy" | "values" | "tolist" => Value::of(Shape::List(values.clone())),
+        // What a pattern found: the whole, then its groups.
+        "group" if language == Language::Python => {
+            let nth = argument(0).and_then(Value::as_number).unwrap_or(0.0);
+            element(&Value::of(Shape::List(values.clone())), nth)?
+        }
+        "groups" if language == Language::Python => Value::list(values.iter().skip(1).cloned().collect()),
         // What comes out of a queue is any of what was put in.
         "get" | "get_nowait" if language == Language::Python => {
             values.iter().take(4).cloned().reduce(Value::or)?

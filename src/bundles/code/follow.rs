@@ -193,7 +193,7 @@ pub(super) fn scan(language: Language, text: &str, context: Context<'_>) -> Repo
         walk.scopes[0].names.insert(Rc::from("$"), Value::api("zx.$"));
     }
     if let (Language::Python, Some(text)) = (language, first_text(&parsed.body)) {
-        walk.scopes[0].names.insert(Rc::from("__doc__"), Value::text(text));
+        walk.scopes[0].names.insert(Rc::from("__doc__"), Value::text(text).with(Taint::OWN_TEXT));
     }
     walk.block(&parsed.body, 0);
     walk.remaining();

@@ -65,7 +65,7 @@ fn attempt(text: &str, dialect: SourceType, is_strict: bool) -> Option<Parsed> {
     if parsed.panicked || (is_strict && !parsed.diagnostics.is_empty()) {
         return None;
     }
-    let mut lower = Lower { depth: 0, is_cut: false };
+    let mut lower = Lower { depth: 0, is_cut: false, text: Rc::from(text) };
     let mut body = Vec::new();
     lower.deeper(|lower| parsed.program.body.iter().for_each(|s| lower.js_statement(s, &mut body)));
     Some(Parsed { body, is_whole: parsed.diagnostics.is_empty(), is_cut: lower.is_cut, rewritten: None })
@@ -424,7 +424,8 @@ impl Lower {
             body.insert(0, Statement::Assign(place, Node::new(Kind::Name(name), at)));
         }
         let name = function.id.as_ref().map(|id| Rc::from(id.name.as_str()));
-        Rc::new(Function { name, parameters, rest, body: body.unwrap_or_default() })
+        let source = self.source(function.span.start, function.span.end);
+        Rc::new(Function { name, parameters, rest, body: body.unwrap_or_default(), source })
     }
 
     pub fn js_arrow(&mut self, function: &ast::ArrowFunctionExpression<'_>) -> Rc<Function> {
@@ -433,7 +434,8 @@ impl Lower {
             ast::ArrowFunctionBody::FunctionBody(body) => self.js_statements(&body.statements),
             other => vec![Statement::Return(other.as_expression().map(|value| self.js(value)))],
         };
-        Rc::new(Function { name: None, parameters, rest, body })
+        let source = self.source(function.span.start, function.span.end);
+        Rc::new(Function { name: None, parameters, rest, body, source })
     }
 
     fn js_parameters(&mut self, parameters: &ast::FormalParameters<'_>) -> (Vec<Pattern>, Option<usize>) {

@@ -433,6 +433,10 @@ fn is_as_wanted(value: &Value, wanted: &str) -> bool {
 /// Names of arguments and entries by which a caller says who it is, and which are not data.
 const IDENTITY: &[&str] = &["auth", "cookies", "cert", "authorization", "env"];
 
+/// What is a secret wherever it goes.
+const SECRET: Taint =
+    Taint::union(&[Taint::SECRET_VARIABLE, Taint::CREDENTIALS, Taint::KEYCHAIN, Taint::ENVIRONMENT]);
+
 /// What an argument sends as data: without what says who the caller is.
 fn sent(name: Option<&str>, value: &Value) -> Option<Value> {
     match name.map(str::to_ascii_lowercase).as_deref() {
@@ -462,7 +466,12 @@ fn headers(value: &Value) -> Option<Value> {
         .iter()
         .any(|word| name.contains(word))
     };
-    let kept: Vec<_> = entries.iter().filter(|(name, _)| !is_credential(name)).cloned().collect();
+    // By its name and version a program is told, not by a secret.
+    let is_program = |name: &str, value: &Value| {
+        name.eq_ignore_ascii_case("user-agent") && value.deep_taint().meets(SECRET)
+    };
+    let is_data = |(name, value): &&(Rc<str>, Value)| !is_credential(name) || is_program(name, value);
+    let kept: Vec<_> = entries.iter().filter(is_data).cloned().collect();
     Some(Value::of(Shape::Map(Rc::new(kept))))
 }
 

@@ -149,11 +149,12 @@ impl Walk<'_> {
         if let Some(value) = self.environment(path, callee, arguments) {
             return Some(value);
         }
-        if let Some(value) = self.read_constant(path, callee, arguments) {
+        if let Some(value) = self.read_constant(path, callee, arguments, at) {
             return Some(value);
         }
         let found = self
-            .module_function(path, callee, arguments, at)
+            .own_text(path, arguments, at)
+            .or_else(|| self.module_function(path, callee, arguments, at))
             .or_else(|| self.function_function(path, callee, arguments, at))
             .or_else(|| self.file_function(path, callee, arguments, at));
         if found.is_some() {
@@ -268,6 +269,18 @@ impl Walk<'_> {
                 self.instance(self.classes.len() - 1, &[])
             }
             "Object.getPrototypeOf" if matches!(first?.shape, Shape::Object(_)) => first?.clone(),
+            "String.raw" if first?.entry("raw").is_some() => {
+                // Called like any function: pieces, and what stands between them.
+                let pieces = self.elements(first?.entry("raw")?)?;
+                let mut between = arguments.iter().skip(1).map(|(_, value)| value.clone());
+                let count = pieces.len();
+                let mut row = Vec::with_capacity(2 * count);
+                for (nth, piece) in pieces.into_iter().enumerate() {
+                    row.push(piece);
+                    row.extend(between.next().filter(|_| nth + 1 < count));
+                }
+                super::evaluate::concatenated(&row)
+            }
             "String.raw" | "dedent" | "outdent" => first?.clone(),
             "builtins.Exception" => first?.clone(),
             // It is settled by a function that it hands out.
@@ -367,8 +380,15 @@ impl Walk<'_> {
             "builtins.type" | "builtins.super" | "builtins.object" => {
                 return Some(Value::unknown(Taint::NONE));
             }
-            "builtins.len"
-            | "builtins.isinstance"
+            "builtins.len" => match &first?.shape {
+                Shape::List(values) => Value::of(Shape::Number(values.len() as f64)),
+                Shape::Bytes(bytes) => Value::of(Shape::Number(bytes.len() as f64)),
+                Shape::Text(text) if !text.contains(super::value::HOLE) => {
+                    Value::of(Shape::Number(text.chars().count() as f64))
+                }
+                _ => Value::default(),
+            },
+            "builtins.isinstance"
             | "builtins.hasattr"
             | "builtins.any"
             | "builtins.all"

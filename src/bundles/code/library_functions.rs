@@ -149,9 +149,24 @@ impl Walk<'_> {
                 }
                 Value::default()
             }
-            "inspect.getdoc" | "pydoc.getdoc" => {
+            // A type that is a text is worked out as an expression.
+            "typing.ForwardRef" | "typing_extensions.ForwardRef" | "annotationlib.ForwardRef" => {
+                let code = first?.known_text()?;
+                self.look_at_code(&code, at, "a type that is worked out as code");
+                return None;
+            }
+            "typing.get_type_hints"
+            | "typing_extensions.get_type_hints"
+            | "inspect.get_annotations"
+            | "annotationlib.get_annotations" => {
                 let of = first?.clone();
-                self.member(&of, &Rc::from("__doc__"), false)
+                let types = self.member(&of, &Rc::from("__annotations__"), false);
+                if let Shape::Map(entries) = &types.shape {
+                    for code in entries.iter().take(TABLES_MAX).filter_map(|(_, code)| code.known_text()) {
+                        self.look_at_code(&code, at, "a type that is worked out as code");
+                    }
+                }
+                types
             }
             // Text that was compiled is still that text.
             "builtins.eval" | "eval" | "eval.indirect" | "globalThis.this.eval"

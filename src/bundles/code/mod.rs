@@ -38,6 +38,7 @@ mod library_modules;
 mod making;
 mod name;
 mod origin;
+mod own_text;
 mod page;
 mod places;
 mod printed;

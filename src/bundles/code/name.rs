@@ -146,6 +146,7 @@ impl Walk<'_> {
             }
             Language::Python if is_exception(name) => Value::api("builtins.Exception"),
             Language::Python if BUILTINS.contains(&&**name) => self.api(&format!("builtins.{name}")),
+            Language::Python if &**name == "__name__" => Value::text("__main__"),
             Language::Python if &**name == "__file__" => Value::text("\0.py").with(Taint::HOST_FOLDER),
             Language::Python => {
                 let known = |module: &Rc<str>| {
@@ -343,8 +344,8 @@ impl Walk<'_> {
                 let class = self.known_class_of(function).unwrap_or(usize::MAX);
                 self.in_class(class, name, 0).unwrap_or_default()
             }
-            Shape::Function(function, _) if &**name == "__doc__" => {
-                super::follow::first_text(&function.body).map_or_else(Value::default, Value::text)
+            Shape::Function(function, _) if self.own_member(function, name).is_some() => {
+                self.own_member(function, name).unwrap_or_default()
             }
             // The class of something that is not known.
             Shape::Method(inner) if matches!(inner.0.shape, Shape::Unknown) && &**name == "constructor" => {
@@ -462,10 +463,16 @@ impl Walk<'_> {
                 }
                 name.to_owned()
             }
+            ("__main__", name) if self.scopes[0].names.contains_key(name) => {
+                return self.scopes[0].names[name].clone();
+            }
             // A module's only export is the module; a promise of a module gives it.
             (path, "default" | "exports") if self.language == Language::JavaScript => path.to_owned(),
             ("file()" | "file.reader()", "name") if base.about.is_some() => {
                 return Value::text(base.about.clone().unwrap_or_default()).with(base.taint);
+            }
+            ("process.mainModule" | "require.main" | "module", "constructor") => {
+                return Value::api("module.constructor").with(base.taint);
             }
             ("object.__class__" | "Function", "constructor") => {
                 return Value::api("Function").with(base.taint | Taint::HIDDEN);
@@ -534,6 +541,13 @@ impl Walk<'_> {
         if let (Some(number), false) = (index.as_number(), matches!(index.shape, Shape::Text(_))) {
             if let Some(value) = super::fold::element(base, number) {
                 return value;
+            }
+            // The file that was started.
+            let is_own = base.api_name().is_some_and(|path| {
+                &**path == "sys.argv" && number == 0.0 || &**path == "process.argv" && number == 1.0
+            });
+            if is_own {
+                return Value::text(super::siblings::OWN).with(Taint::HOST_FOLDER);
             }
             // One of the classes that a class is made of is a class.
             if base.api_name().is_some_and(|path| &**path == "object.__base__") {

@@ -68,8 +68,14 @@ impl Walk<'_> {
         if self.language != Language::JavaScript {
             return;
         }
-        if METHODS.contains(&method) && arguments.iter().any(|(_, value)| has_address(value)) {
+        if METHODS.contains(&method)
+            && let Some(nth) = arguments.iter().position(|(_, value)| has_address(value))
+        {
             self.record("element.address=", arguments, at, Taint::NONE);
+            // Behind the name of an attribute the address stands by itself.
+            if nth > 0 {
+                self.record("element.address=", &arguments[nth..=nth], at, Taint::NONE);
+            }
         }
         if matches!(method, "addEventListener" | "on")
             && let [(_, event), .., (_, function)] = arguments

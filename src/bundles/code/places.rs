@@ -16,6 +16,9 @@ pub(super) const PLACE: Place<'static> =
 const WRITTEN_MAX: usize = 32;
 const WRITTEN_BYTES_MAX: usize = 8 << 10;
 
+/// Lines of a file that are a list.
+const LINES_MAX: usize = 2_000;
+
 /// Files whose origin is remembered.
 const KEPT_MAX: usize = 256;
 /// Where what is in a file may come from that matters when it is read again.
@@ -52,6 +55,9 @@ impl Walk<'_> {
     /// What the contents of a file are tainted with, by its path.
     pub fn contents(&self, file: &str) -> Taint {
         let mut taint = Taint::FILE | self.kept.get(file).copied().unwrap_or_default();
+        if file == super::siblings::OWN {
+            taint |= Taint::OWN_TEXT;
+        }
         let lower = file.to_ascii_lowercase();
         if self.context.rules.is_secret_place(&lower) {
             taint |= Taint::CREDENTIALS;
@@ -249,7 +255,13 @@ impl Walk<'_> {
                 let taint = base.taint | self.contents(&file) & KEPT;
                 let text =
                     if matches!(name, "read" | "text" | "read_text") { self.text_of(&file) } else { None };
-                let value = text.map_or_else(Value::default, Value::text);
+                let lines = if name == "readlines" { self.text_of(&file) } else { None };
+                let lines = lines.filter(|text| text.lines().count() <= LINES_MAX);
+                let value = match (text, lines) {
+                    (Some(text), _) => Value::text(text),
+                    (None, Some(text)) => Value::list(text.lines().map(Value::text).collect()),
+                    (None, None) => Value::default(),
+                };
                 Some(value.with(taint).about(Some(file)))
             }
             _ => None,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::call::Arguments;
 use super::follow::Walk;
 use super::taint::Taint;
+use super::value::HOLE;
 use crate::shell::analysis::Analysis;
 use crate::shell::effect::EffectKind;
 
@@ -54,6 +55,10 @@ const SERVICES: &[(&str, &str, &str)] = &[
     ("169.254.169.254", "identity/oauth2", "AZURE_TOKEN"),
     ("100.100.100.200", "ram/security-credentials", "AZURE_TOKEN"),
 ];
+
+/// Ends of addresses of such services below which everything lies, with the credentials among it.
+const LISTS: &[&str] =
+    &["meta-data/", "latest/", "computeMetadata/v1/", "iam/", "ram/", "instance/", "metadata/"];
 
 impl Walk<'_> {
     /// What a command prints that was analysed.
@@ -109,13 +114,31 @@ impl Walk<'_> {
         if !returns.meets(Taint::NETWORK) {
             return Printed::default();
         }
+        // A request that was made before asks for what it was made for.
+        let made = |(_, value): &&(Option<Rc<str>>, super::value::Value)| {
+            value.taint.meets(Taint::SECRET_VARIABLE)
+                && value.about.is_some()
+                && value.api_name().is_some_and(|name| name.ends_with("Request()"))
+        };
+        if let Some((_, request)) = arguments.iter().find(made) {
+            return Printed { taint: Taint::SECRET_VARIABLE, about: request.about.clone() };
+        }
         let mut text = String::new();
         arguments.iter().take(2).for_each(|(_, value)| value.all_text(&mut text, 2));
         let asked = |(host, part, _): &&(&str, &str, &str)| {
             text.split_once(host).is_some_and(|(before, rest)| {
                 let rest = rest.split(['\n', ' ', '?']).next().unwrap_or_default();
+                // What an earlier answer named stands for whatever the service has behind it.
+                let is_named = |nth: usize| {
+                    rest[nth..].strip_prefix(HOLE).is_some_and(|end| {
+                        let part = part.trim_start_matches('/');
+                        end.is_empty() && LISTS.iter().any(|list| rest[..nth].ends_with(list))
+                            || end.starts_with(part)
+                    })
+                };
+                let is_part = rest.contains(part) || rest.match_indices(HOLE).any(|(nth, _)| is_named(nth));
                 // The token that only opens a session with the service is no credential.
-                before.ends_with("://") && rest.contains(part) && !rest.contains("/api/token")
+                before.ends_with("://") && is_part && !rest.contains("/api/token")
             })
         };
         let is_asked = !path.ends_with("urlretrieve");

@@ -18,7 +18,7 @@ use crate::shell::programs::Language as InlineLanguage;
 
 /// How far a command in code is analysed: it is one of many.
 pub(super) const LIMITS: Limits =
-    Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000 };
+    Limits { bytes_max: 1 << 16, nesting_max: 60, depth_max: 6, steps_max: 20_000, is_whole: false };
 /// Stands in a command for what is not known.
 const UNKNOWN: &str = "$PIECE_THAT_IS_NOT_KNOWN";
 
@@ -305,7 +305,39 @@ impl Walk<'_> {
         if out.is_empty() { command.clone() } else { Rc::from(out + command) }
     }
 
+    /// Whether a command sends a file away that the code put credentials into.
+    fn note_sent(&mut self, command: &str, at: u32) {
+        let mut words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+        let is_sender = words.any(|word| SENDERS.contains(&word.rsplit('/').next().unwrap_or(word)));
+        let is_near = ["//localhost", "//127.0.0.1", "//[::1]"].iter().any(|host| command.contains(host));
+        if !is_sender || is_near || !command.contains(['/', ':']) {
+            return;
+        }
+        let secret = Taint::union(&[Taint::CREDENTIALS, Taint::KEYCHAIN, Taint::CHAT]);
+        let is_named =
+            |file: &str| file.bytes().filter(u8::is_ascii_alphanumeric).count() > 3 && command.contains(file);
+        let sent = self.kept.iter().filter(|(file, _)| is_named(file));
+        let taint = sent.fold(Taint::NONE, |all, (_, taint)| all | (*taint & secret));
+        if !taint.is_none() {
+            self.record("file.send", &[(None, Value::text(command).with(taint))], at, Taint::NONE);
+        }
+    }
+
+    /// Whether a command publishes what lies in the project, after the code put credentials there.
+    fn note_published(&mut self, command: &str, at: u32) {
+        if !publishes(command) {
+            return;
+        }
+        let is_inside = |file: &str| !file.starts_with(['/', '~']) && !file.contains(':');
+        let secret = Taint::union(&[Taint::CREDENTIALS, Taint::KEYCHAIN, Taint::ENVIRONMENT]);
+        if self.kept.iter().any(|(file, taint)| taint.meets(secret) && is_inside(file)) {
+            self.record("file.publish_credentials", &[(None, Value::text(command))], at, Taint::NONE);
+        }
+    }
+
     pub fn judge_command(&mut self, command: &Rc<str>, at: u32) {
+        self.note_published(command, at);
+        self.note_sent(command, at);
         if self.looked_at.contains(&(command.clone(), false)) {
             self.note_printed(command, None);
             return;
@@ -358,4 +390,48 @@ impl Walk<'_> {
         }
         self.inner.extend(found);
     }
+}
+
+/// Programs and their words that publish what lies in the project: to a registry of packages, of images, of releases.
+const PUBLISHING: &[(&str, &str)] = &[
+    ("npm", "publish"),
+    ("pnpm", "publish"),
+    ("yarn", "publish"),
+    ("bun", "publish"),
+    ("cargo", "publish"),
+    ("poetry", "publish"),
+    ("uv", "publish"),
+    ("flit", "publish"),
+    ("hatch", "publish"),
+    ("pdm", "publish"),
+    ("vsce", "publish"),
+    ("ovsx", "publish"),
+    ("twine", "upload"),
+    ("gem", "push"),
+    ("docker", "push"),
+    ("podman", "push"),
+    ("helm", "push"),
+    ("git", "push"),
+    ("gh", "create"),
+    ("gh", "upload"),
+];
+
+/// Programs that send a file which they are given to another machine.
+const SENDERS: &[&str] = &[
+    "curl", "wget", "scp", "rsync", "nc", "ncat", "sftp", "ftp", "lftp", "rclone", "http", "https", "xh",
+    "aws", "gsutil", "gh", "croc", "wormhole",
+];
+
+/// Whether a command publishes something.
+fn publishes(command: &str) -> bool {
+    let is_end = |c: char| matches!(c, ';' | '&' | '|' | '\n');
+    command.split(is_end).any(|part| {
+        let mut words = part.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+        let name = words.find(|word| PUBLISHING.iter().any(|(program, _)| word == program));
+        name.is_some_and(|name| {
+            words
+                .take(4)
+                .any(|word| PUBLISHING.iter().any(|(program, verb)| *program == name && *verb == word))
+        })
+    })
 }

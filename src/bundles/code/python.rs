@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{self as ast, Expr, Stmt};
-use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_python_parser::{Mode, ParseOptions, parse_expression, parse_unchecked};
 use ruff_text_size::Ranged;
 
-use super::tree::{Class, Function, Kind, Node, Pattern, Statement};
+use super::tree::{Class, Function, Kind, Node, Pattern, Source, Statement};
 
 /// What came of a text.
 pub(super) struct Parsed {
@@ -32,20 +32,21 @@ pub(super) fn parse(text: &str) -> Parsed {
     {
         let parsed = parse_unchecked(&rewritten, ParseOptions::from(Mode::Module));
         if parsed.errors().len() < errors {
-            let lowered = lowered(parsed);
+            let lowered = lowered(parsed, &rewritten);
             return Parsed { rewritten: Some(rewritten), ..lowered };
         }
     }
-    lowered(parsed)
+    lowered(parsed, text)
 }
 
-fn lowered(parsed: ruff_python_parser::Parsed<ast::Mod>) -> Parsed {
+fn lowered(parsed: ruff_python_parser::Parsed<ast::Mod>, text: &str) -> Parsed {
     let is_whole = parsed.errors().is_empty();
     let ast::Mod::Module(module) = parsed.into_syntax() else {
         return Parsed { body: Vec::new(), is_whole: false, is_cut: false, rewritten: None };
     };
-    let mut lower = Lower { depth: 0, is_cut: false };
+    let mut lower = Lower { depth: 0, is_cut: false, text: Rc::from(text) };
     let mut body = Vec::new();
+    body.extend(lower.table_of_types(&module.body));
     // Each statement is let go as soon as it is read: two whole trees are never in memory.
     lower
         .deeper(|lower| module.body.into_iter().for_each(|statement| lower.statement(&statement, &mut body)));
@@ -56,12 +57,19 @@ fn lowered(parsed: ruff_python_parser::Parsed<ast::Mod>) -> Parsed {
 pub(super) struct Lower {
     pub depth: usize,
     pub is_cut: bool,
+    /// The text that is read.
+    pub text: Rc<str>,
 }
 
 /// Levels of the common tree.
 pub(super) const DEPTH_MAX: usize = 600;
 
 impl Lower {
+    /// Where a part stands in the text.
+    pub fn source(&self, start: u32, end: u32) -> Source {
+        Source { text: self.text.clone(), range: start as usize..end as usize }
+    }
+
     /// Goes one level down; `None` when that is too deep.
     pub fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.depth >= DEPTH_MAX {
@@ -242,6 +250,7 @@ impl Lower {
         let body = self.statements(&def.body);
         let name: Rc<str> = Rc::from(def.name.as_str());
         let at = def.range.start().to_u32();
+        let source = self.source(at, def.range.end().to_u32());
         // `@size.setter` defines what is done when `size` is assigned to, beside what it is when it is read.
         let changes = def.decorator_list.iter().find_map(|decorator| match &decorator.expression {
             Expr::Attribute(change) if matches!(change.attr.as_str(), "setter" | "deleter") => {
@@ -250,14 +259,21 @@ impl Lower {
             _ => None,
         });
         if let Some(change) = changes {
-            let function = Function { name: None, parameters, rest, body };
+            let function = Function { name: None, parameters, rest, body, source };
             let value = Node::new(Kind::Function(Rc::new(function)), at);
             let pattern = Pattern::Name(Rc::from(format!("{name}.{change}")));
             out.push(Statement::Assign(pattern, value));
             return;
         }
-        let function = Function { name: Some(name.clone()), parameters, rest, body };
+        let function = Function { name: Some(name.clone()), parameters, rest, body, source };
         out.push(Statement::Function(Rc::new(function)));
+        let named = def.parameters.iter().filter_map(|one| Some((one.name().as_str(), one.annotation()?)));
+        let named = named.chain(def.returns.as_deref().map(|returned| ("return", returned)));
+        if let Some(types) = self.types(named, at) {
+            let base = Box::new(Node::new(Kind::Name(name.clone()), at));
+            let place = Node::new(Kind::Member(base, Rc::from(TYPES)), at);
+            out.push(Statement::Assign(Pattern::Place(place), types));
+        }
         self.decorated(&def.decorator_list, &name, at, out);
     }
 
@@ -273,6 +289,45 @@ impl Lower {
         if any_over_expr(annotation, Expr::is_call_expr) {
             out.push(Statement::Expression(self.expression(annotation)));
         }
+        // A text among types is worked out as soon as somebody asks for them: calls in it are made then.
+        any_over_expr(annotation, |part| {
+            if let Expr::StringLiteral(text) = part
+                && calls_something(text.value.to_str())
+            {
+                let quoted = Kind::Quoted(Rc::from(text.value.to_str()));
+                out.push(Statement::Expression(Node::new(quoted, start(part))));
+            }
+            false
+        });
+    }
+
+    /// The types that are written as texts of more than a name, under the names that they are for.
+    fn types<'t>(&mut self, types: impl Iterator<Item = (&'t str, &'t Expr)>, at: u32) -> Option<Node> {
+        let texts = types.filter_map(|(name, annotation)| match annotation {
+            Expr::StringLiteral(text) if text.value.to_str().contains(['(', ' ', ';']) => Some((name, text)),
+            _ => None,
+        });
+        let entries: Vec<(Option<Node>, Node)> = texts
+            .map(|(name, text)| {
+                let at = text.range.start().to_u32();
+                let node = |text: &str| Node::new(Kind::Text(Rc::from(text)), at);
+                (Some(node(name)), node(text.value.to_str()))
+            })
+            .collect();
+        (!entries.is_empty()).then(|| Node::new(Kind::Map(entries), at))
+    }
+
+    /// The table in which a module or class keeps the types of its names.
+    fn table_of_types(&mut self, body: &[Stmt]) -> Option<Statement> {
+        let declared = body.iter().filter_map(|statement| match statement {
+            Stmt::AnnAssign(declared) => match &*declared.target {
+                Expr::Name(name) => Some((name.id.as_str(), &*declared.annotation)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let types = self.types(declared, body.first().map_or(0, |first| first.range().start().to_u32()))?;
+        Some(Statement::Assign(Pattern::Name(Rc::from(TYPES)), types))
     }
 
     /// `@decorate` is a call of `decorate` with what is defined, and what that gives is known by its name.
@@ -350,7 +405,8 @@ impl Lower {
             _ => None,
         });
         let fields = fields.collect();
-        let body = self.statements(&def.body);
+        let mut body = self.statements(&def.body);
+        body.extend(self.table_of_types(&def.body));
         let name: Rc<str> = Rc::from(def.name.as_str());
         let class = Class { name: Some(name.clone()), bases, keywords, fields, body };
         out.push(Statement::Class(Rc::new(class)));
@@ -412,6 +468,18 @@ impl Lower {
         let list = self.deeper(|lower| targets.iter().map(|target| lower.pattern(target)).collect());
         Pattern::List(list.unwrap_or_default())
     }
+}
+
+/// The name of the table of types.
+const TYPES: &str = "__annotations__";
+
+/// Whether a text is an expression with a call in it.
+fn calls_something(text: &str) -> bool {
+    /// Longest text that is read as a type.
+    const BYTES_MAX: usize = 4 << 10;
+    text.contains('(')
+        && text.len() <= BYTES_MAX
+        && parse_expression(text).is_ok_and(|parsed| any_over_expr(parsed.expr(), Expr::is_call_expr))
 }
 
 /// Where an expression begins.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use ruff_python_ast::{self as ast, Expr, FStringPart, InterpolatedStringElement, Number};
+use ruff_text_size::Ranged;
 
 use super::python::{Lower, start};
 use super::tree::{Argument, Function, Kind, Node, Operator, Pattern, Statement};
@@ -146,12 +147,14 @@ impl Lower {
                 Kind::Map(dict.items.iter().map(|item| entry(item, self)).collect())
             }
             Expr::Lambda(lambda) => {
+                let at = start(expression);
                 let (parameters, rest) = match &lambda.parameters {
                     Some(parameters) => self.parameters(parameters),
                     None => (Vec::new(), None),
                 };
                 let body = vec![Statement::Return(Some(self.expression(&lambda.body)))];
-                Kind::Function(Rc::new(Function { name: None, parameters, rest, body }))
+                let source = self.source(at, expression.range().end().to_u32());
+                Kind::Function(Rc::new(Function { name: None, parameters, rest, body, source }))
             }
             Expr::ListComp(made) => self.comprehension(&made.elt, &made.generators),
             Expr::SetComp(made) => self.comprehension(&made.elt, &made.generators),

@@ -1,9 +1,12 @@
 //! Constants read out of texts and filled into them: JSON, literals, templates, patterns that replace.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use regex_automata::meta::Regex;
 
+use super::Language;
 use super::call::Arguments;
 use super::follow::Walk;
 use super::judge::option;
@@ -18,12 +21,31 @@ const AUTOMATON_BYTES_MAX: usize = 1 << 14;
 const SEARCHED_BYTES_MAX: usize = 2 << 10;
 /// Steps that making an automaton costs.
 const PATTERN_STEPS: usize = 1_500;
+/// Places in which a pattern matches, and different ones of them that a function is asked about.
+const FOUND_MAX: usize = 4_096;
+const MADE_MAX: usize = 128;
+/// Letters that became others for a text to be one that nobody can read.
+const TURNED_MIN: usize = 4;
 /// Levels of data.
 const DEPTH_MAX: usize = 16;
 
 impl Walk<'_> {
     /// What a function gives that reads a constant out of a text or fills one in; `None` when that is not known.
-    pub fn read_constant(&mut self, path: &str, callee: &Value, arguments: &Arguments) -> Option<Value> {
+    pub fn read_constant(
+        &mut self,
+        path: &str,
+        callee: &Value,
+        arguments: &Arguments,
+        at: u32,
+    ) -> Option<Value> {
+        // A pattern that was compiled before stands in front of what its methods are given.
+        if let Some(method) = path.strip_prefix("re.compile().")
+            && let Some(pattern) = callee.about.clone()
+        {
+            let mut given = vec![(None, Value::text(pattern))];
+            given.extend(arguments.iter().cloned());
+            return self.read_constant(&format!("re.{method}"), &Value::default(), &given, at);
+        }
         let first = arguments.first().map(|(_, value)| value);
         let known = |nth: usize| {
             arguments
@@ -76,13 +98,31 @@ impl Walk<'_> {
                 }
                 _ => first.filter(|value| matches!(value.shape, Shape::Map(_)))?.clone(),
             },
+            "re.compile" => Value::api("re.compile()").about(known(0)),
             "re.sub" => {
-                let (pattern, to, text) = (known(0)?, known(1)?, known(2)?);
-                self.replaced(&pattern, &to, &text, true)?
+                let (pattern, text) = (known(0)?, known(2)?);
+                let to = arguments[1].1.clone();
+                match to.is_callable() {
+                    true => self.replaced_by_function(&pattern, &to, &text, true, at)?,
+                    false => self.replaced(&pattern, &known(1)?, &text, true)?,
+                }
             }
-            // What matches is a part of the text.
-            "re.search" | "re.match" | "re.fullmatch" => Value::text(known(1)?),
-            "re.findall" => Value::list(vec![Value::text(known(1)?)]),
+            // What matches is a part of the text: which one where that can be told.
+            "re.search" | "re.match" | "re.fullmatch" => {
+                let text = known(1)?;
+                let found = known(0).and_then(|pattern| self.found(&pattern, &text, 1));
+                found
+                    .and_then(|found| found.into_iter().next())
+                    .map_or_else(|| Value::text(text), Value::list)
+            }
+            "re.findall" => {
+                let text = known(1)?;
+                let found = known(0).and_then(|pattern| self.found(&pattern, &text, FOUND_MAX));
+                match found.filter(|found| !found.is_empty()) {
+                    Some(found) => Value::list(found.into_iter().map(told).collect()),
+                    None => Value::list(vec![Value::text(text)]),
+                }
+            }
             "re.split" => return None,
             "Object.keys" => match &first?.shape {
                 Shape::Map(entries) => {
@@ -151,20 +191,123 @@ impl Walk<'_> {
         Some(Value::text(out).with(Taint::ASSEMBLED))
     }
 
+    /// A text in which what matches a pattern was replaced by what a function makes of it.
+    pub fn replaced_by_function(
+        &mut self,
+        pattern: &str,
+        function: &Value,
+        text: &str,
+        is_all: bool,
+        at: u32,
+    ) -> Option<Value> {
+        let found = self.places(pattern, text, if is_all { FOUND_MAX } else { 1 })?;
+        let (mut out, mut from, mut taint) = (String::with_capacity(text.len()), 0, Taint::ASSEMBLED);
+        // Letters come again and again: the function is asked once for each.
+        let mut known: BTreeMap<&str, Value> = BTreeMap::new();
+        for (range, groups) in &found {
+            let matched = &text[range.clone()];
+            if !known.contains_key(matched) {
+                if known.len() >= MADE_MAX {
+                    return Some(Value::unknown(taint | Taint::HIDDEN));
+                }
+                let given: Vec<(Option<Rc<str>>, Value)> = match self.language {
+                    Language::Python => vec![(None, Value::list(groups.clone()))],
+                    Language::JavaScript => groups.iter().map(|group| (None, group.clone())).collect(),
+                };
+                let made = self.call(function, &given, at, false);
+                known.insert(matched, made);
+            }
+            let made = &known[matched];
+            taint |= made.deep_taint();
+            out.push_str(&text[from..range.start]);
+            out.push_str(&made.piece());
+            from = range.end;
+            if out.len() > TEXT_BYTES_MAX {
+                return None;
+            }
+        }
+        out.push_str(&text[from..]);
+        // Letters each of which became another one: nobody reads what comes of it.
+        let is_turned = |(letter, made): (&&str, &Value)| {
+            made.known_text().is_some_and(|made| {
+                let single = letter.chars().count() == 1 && made.chars().count() == 1;
+                single && !made.eq_ignore_ascii_case(letter)
+            })
+        };
+        let is_turned = known.iter().filter(|entry| is_turned(*entry)).count() >= TURNED_MIN;
+        let hidden = if is_turned { Taint::HIDDEN } else { Taint::NONE };
+        Some(Value::text(out).with(taint | hidden))
+    }
+
+    /// What a pattern finds in a text: of each place the whole and its groups.
+    fn found(&mut self, pattern: &str, text: &str, most: usize) -> Option<Vec<Vec<Value>>> {
+        let places = self.places(pattern, text, most)?;
+        Some(places.into_iter().map(|(_, groups)| groups).collect())
+    }
+
+    /// Where a pattern matches, with the whole and its groups.
+    fn places(&mut self, pattern: &str, text: &str, most: usize) -> Option<Vec<(Range<usize>, Vec<Value>)>> {
+        let is_small = pattern.len() <= PATTERN_BYTES_MAX && text.len() <= TEXT_BYTES_MAX / 2;
+        if !is_small || !self.step(PATTERN_STEPS + text.len() / 2) {
+            return None;
+        }
+        let config = Regex::config().nfa_size_limit(Some(AUTOMATON_BYTES_MAX)).onepass(false).dfa(false);
+        let pattern = Regex::builder().configure(config).build(pattern).ok()?;
+        let mut out = Vec::new();
+        for captures in pattern.captures_iter(text).take(most) {
+            let whole = captures.get_match()?.range();
+            let group = |span: Option<regex_automata::Span>| {
+                span.map_or_else(Value::default, |span| Value::text(&text[span.start..span.end]))
+            };
+            let groups = captures.iter().map(group).collect();
+            out.push((whole, groups));
+        }
+        Some(out)
+    }
+
     /// `text.replace(/pattern/g, to)`, where the pattern is a literal.
-    pub fn replaced_by_literal(&mut self, text: &str, arguments: &Arguments) -> Option<Value> {
+    pub fn replaced_by_literal(&mut self, text: &str, arguments: &Arguments, at: u32) -> Option<Value> {
         let [(None, pattern), (None, to)] = arguments else { return None };
-        let literal =
-            pattern.about.as_deref().filter(|_| pattern.api_name().is_some_and(|n| &**n == "RegExp()"))?;
-        let (pattern, flags) = literal.rsplit_once('/')?;
-        let to = to.known_text()?;
-        let pattern = if flags.contains('i') { format!("(?i){pattern}") } else { pattern.to_owned() };
-        self.replaced(&pattern, &to, text, flags.contains('g'))
+        let (pattern, is_all) = literal(pattern)?;
+        if to.is_callable() {
+            return self.replaced_by_function(&pattern, &to.clone(), text, is_all, at);
+        }
+        self.replaced(&pattern, &to.known_text()?, text, is_all)
+    }
+
+    /// `text.match(/pattern/)`, where the pattern is a literal.
+    pub fn found_by_literal(&mut self, text: &str, arguments: &Arguments) -> Option<Value> {
+        let [(None, pattern)] = arguments else { return None };
+        let (pattern, is_all) = literal(pattern)?;
+        let found = self.found(&pattern, text, if is_all { FOUND_MAX } else { 1 })?;
+        match is_all {
+            true => {
+                Some(Value::list(found.into_iter().filter_map(|groups| groups.into_iter().next()).collect()))
+            }
+            false => found.into_iter().next().map(Value::list),
+        }
     }
 
     /// Whether an option of a call is set.
     pub fn is_set(arguments: &Arguments, name: &str) -> bool {
         option(arguments, name).and_then(Value::is_truthy) == Some(true)
+    }
+}
+
+/// The pattern of a literal, and whether it is for all places.
+fn literal(value: &Value) -> Option<(String, bool)> {
+    let literal = value.about.as_deref().filter(|_| value.api_name().is_some_and(|n| &**n == "RegExp()"))?;
+    let (pattern, flags) = literal.rsplit_once('/')?;
+    let inline: String = flags.chars().filter(|flag| matches!(flag, 'i' | 's' | 'm')).collect();
+    let pattern = if inline.is_empty() { pattern.to_owned() } else { format!("(?{inline}){pattern}") };
+    Some((pattern, flags.contains('g')))
+}
+
+/// What `findall` tells of a place: the whole, its only group, or all of its groups.
+fn told(groups: Vec<Value>) -> Value {
+    match groups.len() {
+        0 | 1 | 2 => groups.into_iter().next_back().unwrap_or_default(),
+        _ => Value::list(groups.into_iter().skip(1).collect()),
     }
 }
 

@@ -60,7 +60,7 @@ const JAVASCRIPT_ENDS: &[&str] =
 /// Stands before a name that a file exports something by.
 pub(super) const EXPORT: &str = "export ";
 /// How the path of the file itself begins, as `__file__` and `__filename` give it.
-const OWN: &str = "\0.py";
+pub(super) const OWN: &str = "\0.py";
 
 /// Where the other files of a bundle come from.
 pub trait Siblings: Sync {

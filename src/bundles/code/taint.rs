@@ -67,6 +67,8 @@ labels! {
     ASSEMBLED = 23 "assembled",
     /// Encoded, compressed or encrypted here, so that nobody can read it on its way.
     ENCODED = 24 "encoded",
+    /// A comment, a documentation or the text of the program itself, which nobody takes for code.
+    OWN_TEXT = 25 "own_text",
 }
 
 impl Taint {

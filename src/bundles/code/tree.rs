@@ -63,6 +63,8 @@ pub(super) enum Kind {
     Raised,
     /// A member that a function gives when it is read.
     Getter(Box<Node>),
+    /// Text that stands as a type: whoever asks for the types has it worked out as an expression.
+    Quoted(Rc<str>),
     /// A template that is handed to a function: the pieces of text, and what stands between them.
     Tagged(Box<Node>, Vec<Node>),
     Spread(Box<Node>),
@@ -121,6 +123,32 @@ pub(super) struct Function {
     /// Index of the parameter that takes the remaining arguments.
     pub rest: Option<usize>,
     pub body: Vec<Statement>,
+    /// How it is written.
+    pub source: Source,
+}
+
+/// How a part of a program is written: the text that it is in, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub text: Rc<str>,
+    pub range: std::ops::Range<usize>,
+}
+
+impl Source {
+    /// The part as it is written, comments and all.
+    pub fn as_str(&self) -> &str {
+        self.text.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The comments in the lines right before the part.
+    pub fn comments_before(&self) -> String {
+        let before = self.text.get(..self.range.start).unwrap_or_default();
+        let lines: Vec<&str> = before.lines().collect();
+        let kept = lines.iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
+        let mut out = lines[lines.len() - kept..].join("\n");
+        out.push('\n');
+        out
+    }
 }
 
 /// A class.

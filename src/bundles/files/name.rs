@@ -149,6 +149,15 @@ const SCRIPTS: &[&str] = &[
 ];
 /// Names of files, in lower case, that a tool reads as a program or as a list of commands.
 const RUN_BY_TOOLS: &[&str] = &[
+    "vimrc",
+    ".vimrc",
+    "_vimrc",
+    ".exrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".emacs",
+    ".irbrc",
+    ".pryrc",
     "jenkinsfile",
     "rakefile",
     "gemfile",
@@ -220,7 +229,9 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
     }
     match extension {
         "md" | "mdx" | "markdown" | "mdc" => return Syntax::Markdown,
-        "sh" | "bash" | "zsh" | "ksh" | "bats" | "command" | "fish" => return Syntax::Shell,
+        "sh" | "bash" | "zsh" | "ksh" | "bats" | "command" | "fish" | "nu" | "elv" | "xsh" => {
+            return Syntax::Shell;
+        }
         "json" | "jsonc" | "json5" | "code-workspace" | "webmanifest" => return Syntax::Json,
         "yaml" | "yml" => return Syntax::Yaml,
         "toml" => return Syntax::Toml,
@@ -242,14 +253,30 @@ pub(in crate::bundles) fn syntax_of(path: &str, head: &str) -> Syntax {
         _ => {}
     }
     if first.starts_with("#!") {
-        let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "ash"]
+        let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "nu", "elvish", "xonsh", "osh"]
             .iter()
             .any(|shell| first.split(['/', ' ']).any(|word| word.trim() == *shell));
         return if is_shell { Syntax::Shell } else { Syntax::Script(Script::Other) };
     }
     // Shell profiles and hooks of git have no extension.
-    let is_profile = [".bashrc", ".bash_profile", ".zshrc", ".profile", ".zshenv", ".envrc"];
-    if is_profile.contains(&lower.as_str()) || path.contains(".git/hooks/") || path.contains(".husky/") {
+    let is_profile = [
+        "bashrc",
+        "bash_profile",
+        "bash_login",
+        "bash_aliases",
+        "zshrc",
+        "zprofile",
+        "zlogin",
+        "profile",
+        "zshenv",
+        "kshrc",
+        "envrc",
+    ];
+    let bare = lower.strip_prefix(['.', '_']).unwrap_or(&lower);
+    if is_profile.contains(&bare) && (bare != "profile" || lower.starts_with('.'))
+        || path.contains(".git/hooks/")
+        || path.contains(".husky/")
+    {
         return Syntax::Shell;
     }
     if is_git_settings(path, &lower) {

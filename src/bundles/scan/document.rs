@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::{Scan, code, config, page, run, shell, unit, unseen};
+use super::{Scan, carried, code, config, page, run, shell, unit, unseen};
 
 mod front;
 use crate::bundles::code::Language;
 use crate::bundles::manifest;
 use crate::bundles::work::Task;
+use crate::shell::foreign::{self, Foreign};
 
 /// Largest document whose structure is read, in bytes. Larger ones are read as text alone, and line by line.
 const STRUCTURE_BYTES_MAX: usize = 512 << 10;
@@ -64,6 +65,8 @@ const PROGRAMS: &[&str] = &[
 /// What a block of code in a document is written in.
 enum Block {
     Shell,
+    /// For a shell with a grammar of its own.
+    Foreign(Foreign),
     /// Runs when the document is loaded.
     Loaded,
     Code(Language),
@@ -85,6 +88,11 @@ impl Block {
             "!" => Self::Loaded,
             "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "shell-session" | "shellscript"
             | "ksh" | "command" | "commandline" | "cli" | "dockerfile" => Self::Shell,
+            "fish" | "nu" | "elvish" | "xonsh" => {
+                Foreign::of_program(&name).map_or(Self::Other, Self::Foreign)
+            }
+            "nushell" => Self::Foreign(Foreign::Nu),
+            "xsh" => Self::Foreign(Foreign::Xonsh),
             "python" | "py" | "python3" => Self::Code(Language::Python),
             "javascript" | "js" | "typescript" | "ts" | "jsx" | "tsx" | "mjs" | "node" => {
                 Self::Code(Language::JavaScript)
@@ -117,6 +125,7 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
     }
     loaded_commands(scan);
     unseen::scan(scan);
+    carried::scan(scan);
     if scan.text.len() > STRUCTURE_BYTES_MAX {
         prose(scan);
         return;
@@ -227,6 +236,14 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
         Block::Shell => {
             scan.engine("shell");
             shell::script(scan, &without_prompts(content), line, shell::Place::Fence);
+            scan.patterns_in_block("script", content, line);
+        }
+        Block::Foreign(shell) => {
+            scan.engine("shell");
+            if *shell == Foreign::Xonsh {
+                code::code(scan, Language::Python, &foreign::python(content), line, false);
+            }
+            shell::script(scan, &shell.posix(&without_prompts(content)), line, shell::Place::Fence);
             scan.patterns_in_block("script", content, line);
         }
         Block::Unmarked => {

@@ -1,6 +1,7 @@
 //! The static scan of one text: credentials, instructions to models, shell commands, code, configuration.
 
 mod capability;
+mod carried;
 mod code;
 mod config;
 mod context;
@@ -286,6 +287,7 @@ impl Scan<'_, '_> {
             Syntax::Markdown => document::markdown(self),
             Syntax::Prose => {
                 git::settings(self);
+                carried::scan(self);
                 document::prose(self);
                 page::scripts(self);
                 code::unnamed(self);

@@ -12,6 +12,23 @@ use crate::decision::Severity;
 const LIFECYCLE: &[&str] =
     &["preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare", "prepublish"];
 
+/// Scripts that npm runs before it packs what it publishes.
+const PACKING: &[&str] = &["prepack", "prepublishOnly", "prepublish", "prepare"];
+
+/// What stands in the paths of files of keys.
+const KEYS: &[&str] = &[
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".git-credentials",
+    "id_rsa",
+    "id_ed25519",
+    "credentials",
+];
+
 /// Scripts and dependencies of a `package.json`.
 pub(super) fn package_json(scan: &mut Scan<'_, '_>, value: &Value) {
     if !scan.path.ends_with("package.json") {
@@ -24,7 +41,19 @@ pub(super) fn package_json(scan: &mut Scan<'_, '_>, value: &Value) {
             scan.can("install_hook", line, script);
             scan.add(&install_hook(script), line);
         }
+        // What these write is packed and published right after.
+        if PACKING.contains(&name.as_str()) {
+            scan.patterns_in_block("script", &format!("{script}\nnpm publish\n"), line);
+        }
         shell::command(scan, script, line);
+    }
+    for file in value.get("files").and_then(Value::as_array).into_iter().flatten().take(NAMES_MAX) {
+        let Some(file) = file.as_str() else { continue };
+        let is_outside = file.starts_with(['~', '$']) || file.starts_with("..") || file.contains("/../");
+        if is_outside && KEYS.iter().any(|key| file.contains(key)) {
+            let line = scan.lines.line_with(&format!("\"{file}\""));
+            scan.add(&FOREIGN_FILE, line);
+        }
     }
     for group in ["dependencies", "devDependencies", "optionalDependencies"] {
         for (name, version) in value.get(group).and_then(Value::as_object).into_iter().flatten() {
@@ -95,6 +124,14 @@ const REMOTE: Rule<'static> = Rule {
     severity: Severity::Medium,
     reason: "A dependency comes from an address instead of the registry.",
     fix: "Name a released version of the registry.",
+};
+
+const FOREIGN_FILE: Rule<'static> = Rule {
+    id: "bundle.package-foreign-file",
+    category: "exfiltration",
+    severity: Severity::High,
+    reason: "A package is to publish a file of keys from outside of its folder.",
+    fix: "Name files of the package only.",
 };
 
 const BARE: Rule<'static> = Rule {

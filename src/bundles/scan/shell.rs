@@ -14,9 +14,10 @@ use crate::decision::Severity;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
 use crate::shell::argument::HOLE;
 use crate::shell::effect::{Effect, EffectKind};
+use crate::shell::foreign::{self, Foreign};
 use crate::shell::limits::Limits;
 use crate::shell::programs::Language as InlineLanguage;
-use crate::shell::{analyse, analyse_argv};
+use crate::shell::{HOOK, UNCALLED, analyse, analyse_argv};
 
 /// Scripts up to this many bytes are followed as a whole; longer ones piece by piece.
 const WHOLE_BYTES: usize = 256 << 10;
@@ -100,6 +101,14 @@ fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
     }
     let text = text.replace("\r\n", "\n");
     run::note(scan, &text);
+    let foreign = Foreign::of_file(scan.path, &text).filter(|_| place == Place::Script);
+    if foreign == Some(Foreign::Xonsh) {
+        code::code(scan, Language::Python, &foreign::python(&text), line, false);
+    }
+    let text = match foreign {
+        Some(shell) => shell.posix(&text),
+        None => text,
+    };
     // What an engine of templates leaves behind, beside what stands there.
     if let Some(made) = without_expressions(&text) {
         let analysis = analyse(&made, crate::paths::Place::default(), &Limits::default());
@@ -111,12 +120,39 @@ fn judge(scan: &mut Scan<'_, '_>, text: &str, line: u32, place: Place) {
             report(scan, &analysis, command, line + below, true, place);
         }
     }
-    let text = without_placeholders(&text);
-    let analysis = analyse(&text, crate::paths::Place::default(), &Limits::default());
+    let text = with_ends(&without_placeholders(&text)).into_owned();
+    let limits = Limits { is_whole: true, ..Limits::default() };
+    let analysis = analyse(&text, crate::paths::Place::default(), &limits);
     if place == Place::Script && analysis.unresolved.iter().any(|one| one.cause.is_limit()) {
         scan.done.cut = Some(Unscanned::TooComplex);
     }
     report(scan, &analysis, &text, line, false, place);
+}
+
+/// A script in which functions of one line end as they do in a POSIX shell: in zsh nothing need stand before the brace.
+fn with_ends(text: &str) -> Cow<'_, str> {
+    let is_open = |line: &str| {
+        let line = line.trim_end();
+        let body = line.strip_suffix('}').map(str::trim_end);
+        line.contains("() {")
+            && body.is_some_and(|body| !body.ends_with([';', '{', '&', '}']) && line.len() > body.len() + 1)
+    };
+    if !text.lines().any(is_open) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        match is_open(line) {
+            true => {
+                let end = line.rfind('}').unwrap_or(line.len());
+                out.push_str(line[..end].trim_end());
+                out.push_str("; ");
+                out.push_str(&line[end..]);
+            }
+            false => out.push_str(line),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// The command that a line has a client start as a server of tools: `claude mcp add name -- command`.
@@ -239,6 +275,17 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
         let severity = if is_shown { Severity::Medium } else { Severity::High };
         scan.add(&Rule { severity, ..DECODED }, line);
     }
+    let talks = |effect: &&Effect| {
+        let is_network =
+            matches!(effect.kind, EffectKind::Fetch | EffectKind::SendData | EffectKind::OpenTunnel);
+        is_network && effect.via.contains(&HOOK)
+    };
+    if let Some(effect) = analysis.effects.iter().find(talks) {
+        let line = line_at(effect);
+        let is_shown = is_shown(scan, line, place);
+        let severity = if is_shown { Severity::Medium } else { Severity::High };
+        scan.add(&Rule { severity, ..TALKING_HOOK }, line);
+    }
     if let Some(sent) = parcel::sent(analysis, text) {
         let line = line_of(sent.span.start);
         let is_shown = is_shown(scan, line, place);
@@ -286,6 +333,15 @@ const DECODED: Rule<'static> = Rule {
     fix: "Write the commands as they are.",
 };
 
+/// Functions, traps and variables that a shell runs by itself, at every command of whoever types.
+const TALKING_HOOK: Rule<'static> = Rule {
+    id: "bundle.shell-hook-network",
+    category: "persistence",
+    severity: Severity::High,
+    reason: "A hook of the shell, which runs by itself at commands of the user, talks to another machine.",
+    fix: "Let the user run what talks to other machines.",
+};
+
 /// See [`parcel`].
 const PARCEL: Rule<'static> = Rule {
     id: "bundle.packed-secrets",
@@ -313,6 +369,10 @@ fn leads_away(path: &str) -> bool {
 /// How bad a hit is where it stands; `None` when it says nothing there.
 fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) -> Option<Severity> {
     let Hit { id, severity, effect, text } = *hit;
+    // What nothing calls runs with words that are not known: only what is hostile whatever they are says something.
+    if effect.via.contains(&UNCALLED) && !scan.engines.rules.is_command(CommandKind::Hostile, id) {
+        return None;
+    }
     if id == "command.fetch-and-execute" {
         let url = effect.target.as_ref().map_or("", |target| target.text.as_str());
         if place == Place::Prose && !url.contains(['.', '/']) && effect.via.is_empty() {
@@ -331,10 +391,21 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
             return Some(Severity::Medium);
         }
     }
+    // Whoever is behind the tunnel gets into the machine; of any other service the reader is told.
+    if id == "command.tunnel-service"
+        && place == Place::Script
+        && matches!(&*effect.detail, "shell" | "everything")
+    {
+        return Some(Severity::High);
+    }
     let is_own_hooks = id == "command.git-hooks" && text.get(effect.span.clone()).is_some_and(sets_own_hooks);
     // What is written while an image is built is part of the image, and nothing of the machine.
-    let is_of_image = id == "command.write-system-file" && scan.syntax == Syntax::Docker;
-    if is_own_hooks || is_of_image {
+    let is_of_image = id == "command.write-system-file"
+        && (scan.syntax == Syntax::Docker || is_of_container(scan.path, effect));
+    // What everybody on the machine may know of it.
+    let is_public = id == "command.metadata-service"
+        && effect.target.as_ref().is_some_and(|target| is_public_metadata(&target.text));
+    if is_own_hooks || is_of_image || is_public {
         return Some(severity.min(Severity::Medium));
     }
     if place == Place::Script {
@@ -360,6 +431,46 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
     let blocks =
         scan.engines.rules.is_command(CommandKind::Hostile, id) && !is_form && !scan.is_line_described(line);
     Some(if blocks { severity } else { severity.min(Severity::Medium) })
+}
+
+/// Whether a script that sets up a container for development says who may become its administrator.
+fn is_of_container(path: &str, effect: &Effect) -> bool {
+    let is_inside = path.starts_with(".devcontainer/") || path.contains("/.devcontainer/");
+    is_inside && effect.target.as_ref().is_some_and(|target| target.text.starts_with("/etc/sudoers"))
+}
+
+/// Parts of the paths by which the service of a cloud tells what a machine is, without a secret (documented by their makers).
+const PUBLIC_METADATA: &[&str] = &[
+    "/latest/meta-data/placement/",
+    "/latest/meta-data/instance-",
+    "/latest/meta-data/ami-",
+    "/latest/meta-data/hostname",
+    "/latest/meta-data/local-",
+    "/latest/meta-data/public-hostname",
+    "/latest/meta-data/public-ipv4",
+    "/latest/meta-data/mac",
+    "/latest/meta-data/network/",
+    "/latest/meta-data/tags/",
+    "/latest/meta-data/services/",
+    "/latest/api/token",
+    "/latest/dynamic/instance-identity/document",
+    "/computeMetadata/v1/instance/zone",
+    "/computeMetadata/v1/instance/name",
+    "/computeMetadata/v1/instance/id",
+    "/computeMetadata/v1/instance/machine-type",
+    "/computeMetadata/v1/instance/hostname",
+    "/computeMetadata/v1/instance/region",
+    "/computeMetadata/v1/project/project-id",
+    "/computeMetadata/v1/project/numeric-project-id",
+    "/metadata/instance/compute",
+];
+
+/// Whether an address asks the service of a cloud for nothing secret.
+fn is_public_metadata(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let Some(path) = rest.find('/').map(|at| &rest[at..]) else { return false };
+    let is_plain = !path.contains(HOLE) && !path.contains("..") && !path.contains('%');
+    is_plain && PUBLIC_METADATA.iter().any(|public| path.starts_with(public))
 }
 
 /// Whether a command takes the hooks of this repository from a folder of it, as its own set-up does.

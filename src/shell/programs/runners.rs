@@ -29,6 +29,9 @@ const VALUES: &[&str] = &[
     "--cert",
 ];
 
+/// Programs of a registry that offer files or a port of this machine to others: they do the same as if they were installed.
+const SERVERS: &[&str] = &["serve", "http-server", "localtunnel", "ngrok", "cloudflared"];
+
 /// Whether a word names code by where it lies in the network, not by a name in a registry.
 fn is_remote(text: &str) -> bool {
     // `name@https://…` gives the source of a name.
@@ -85,6 +88,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         } else if !text.starts_with('-') {
             if is_remote(text) {
                 fetched(call, argument);
+            }
+            let name = text.split('@').next().unwrap_or(text);
+            if SERVERS.contains(&name) {
+                let mut argv = arguments[at - 1..].to_vec();
+                argv[0] = argument.with_text(name);
+                call.run(&argv, "npx");
             }
             // What follows belongs to the program that runs.
             return;

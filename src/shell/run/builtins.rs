@@ -79,6 +79,25 @@ impl Engine<'_> {
                 self.trap(arguments);
                 true
             }
+            // A function that the shell calls at an event, a command behind a key, one that completes words.
+            "add-zsh-hook" => {
+                let names = arguments.iter().filter(|argument| !argument.text.starts_with('-')).skip(1);
+                self.hooks.extend(names.map(|name| name.text.clone()).take(8));
+                true
+            }
+            "bind" | "complete" => {
+                let option = if program == "bind" { "-x" } else { "-C" };
+                if let Some(at) = arguments.iter().position(|argument| argument.text == option)
+                    && let Some(text) = arguments.get(at + 1)
+                {
+                    let command = match text.text.split_once(':').filter(|_| program == "bind") {
+                        Some((_, command)) => text.with_text(command.trim().trim_matches('"').to_owned()),
+                        None => text.clone(),
+                    };
+                    self.run_text(&command, Some(super::HOOK));
+                }
+                false
+            }
             "export" | "declare" | "typeset" | "local" | "readonly" | "nameref" => {
                 self.declare(program, arguments);
                 false
@@ -309,7 +328,9 @@ impl Engine<'_> {
             && !text.text.is_empty()
             && !text.text.starts_with('-')
         {
-            self.run_text(text, Some("trap"));
+            // At every command of whoever types, or at the end of this script.
+            let is_hook = words.iter().any(|word| word.text == "DEBUG");
+            self.run_text(text, Some(if is_hook { super::HOOK } else { "trap" }));
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::argument::Argument;
 use super::super::effect::{EffectKind, Target, TargetKind};
+use super::super::foreign::{self, Foreign};
 use super::super::programs::{self, Attributes, Input, Language};
 use super::super::{analysis::UnresolvedCause, scripts};
 use super::io::{Channel, Content, merge_origin};
@@ -33,6 +34,14 @@ const SHELLS: &[(&str, &str)] = &[
     ("rzsh", "zsh -c"),
     ("hush", "sh -c"),
     ("static-sh", "sh -c"),
+    ("nu", "nu -c"),
+    ("elvish", "elvish -c"),
+    ("xonsh", "xonsh -c"),
+    ("osh", "osh -c"),
+    ("ysh", "osh -c"),
+    ("brush", "brush -c"),
+    ("oksh", "ksh -c"),
+    ("lksh", "ksh -c"),
 ];
 
 /// Compilers and runners that take a file and run it at once.
@@ -306,6 +315,8 @@ impl Engine<'_> {
 
     /// Runs a text with its positional parameters in a shell of its own.
     pub(super) fn run_shell_text(&mut self, code: &Argument, rest: &[Argument], via: &'static str) {
+        let written = self.of_foreign(code, via);
+        let code = written.as_ref().unwrap_or(code);
         let mark = self.scope.mark();
         let (zero, positional) = match rest {
             [zero, rest @ ..] => (Some(zero.clone()), rest.to_vec()),
@@ -317,6 +328,20 @@ impl Engine<'_> {
         self.scope.set_positional(Some(Rc::new(positional)));
         self.run_text(code, Some(via));
         self.scope.roll_back(mark);
+    }
+
+    /// A text for a shell with a grammar of its own, as a POSIX shell would have it.
+    fn of_foreign(&mut self, code: &Argument, via: &'static str) -> Option<Argument> {
+        let shell = Foreign::of_program(via.strip_suffix(" -c")?)?;
+        if !self.charge(20 + code.text.len() / 8) {
+            return None;
+        }
+        if shell == Foreign::Xonsh {
+            let python = code.with_text(foreign::python(&code.text));
+            self.run_script_text(Language::Python, &python, via);
+        }
+        let is_opaque = code.is_unknown();
+        (!is_opaque).then(|| code.with_text(shell.posix(&code.text)))
     }
 
     /// Runs a script file if its content is known. True if the operand stands for standard input.
@@ -334,6 +359,7 @@ impl Engine<'_> {
             Input::Text(text) => {
                 let mark = self.scope.mark();
                 self.scope.set_positional(Some(Rc::new(argv.get(1..).unwrap_or_default().to_vec())));
+                let text = self.of_foreign(&text, via).unwrap_or(text);
                 self.run_text(&text, Some(via));
                 self.scope.roll_back(mark);
             }
@@ -365,7 +391,8 @@ impl Engine<'_> {
             let inner = std::mem::take(&mut self.io.stdin);
             let rest = text.text.get(stdin.taken.get()..).unwrap_or_default();
             if stdin.taken.get() == 0 {
-                self.run_text(text, Some(via));
+                let written = self.of_foreign(text, via);
+                self.run_text(written.as_ref().unwrap_or(text), Some(via));
             } else {
                 self.run_text(&text.with_text(rest.to_owned()), Some(via));
             }

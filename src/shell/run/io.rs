@@ -155,6 +155,12 @@ impl Files {
         self.known.get(path)
     }
 
+    /// Files whose text is known, in no order.
+    pub fn texts(&self) -> impl Iterator<Item = (String, Argument)> {
+        let known = self.known.iter();
+        known.filter_map(|(path, content)| Some((path.clone(), super::later::text_in(content)?.clone())))
+    }
+
     /// A file is copied or moved.
     pub fn copy(&mut self, from: &str, to: &str) {
         if let Some(content) = self.get(from).cloned() {

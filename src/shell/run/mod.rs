@@ -14,6 +14,7 @@ mod doubts;
 mod filters;
 mod interpreters;
 mod io;
+mod later;
 mod names;
 mod output;
 mod printf;
@@ -45,6 +46,7 @@ use super::syntax;
 use crate::paths::Place;
 
 pub(in crate::shell) use io::{Io, merge_origin};
+pub use later::{HOOK, UNCALLED};
 pub(in crate::shell) use names::is_variable;
 pub(in crate::shell) use scope::{Scope, Value};
 
@@ -136,6 +138,10 @@ pub(in crate::shell) struct Engine<'a> {
     seen: HashSet<u64, BuildHasherDefault<DefaultHasher>>,
     via: Vec<&'static str>,
     calls: Vec<Call>,
+    /// Functions that were called, by where their texts are.
+    called: HashSet<*const u8>,
+    /// Functions that the shell was told to call by itself.
+    hooks: Vec<String>,
     concurrency: usize,
     /// The coprocess that was started last, by the script that it stands in.
     coprocess: Option<(u32, CommandId)>,
@@ -173,6 +179,8 @@ impl<'a> Engine<'a> {
             seen: HashSet::default(),
             via: Vec::new(),
             calls: Vec::new(),
+            called: HashSet::new(),
+            hooks: Vec::new(),
             concurrency: 0,
             coprocess: None,
             nesting: 0,
@@ -221,7 +229,11 @@ impl<'a> Engine<'a> {
             );
         }
         let ast = syntax::parse(text, self.limits);
-        self.run_script(&Script { ast: &ast, text, id: 0, from: None });
+        let script = Script { ast: &ast, text, id: 0, from: None };
+        self.run_script(&script);
+        if self.limits.is_whole {
+            self.run_later(&script);
+        }
         if language.is_some() {
             // Another language is no valid shell, which says nothing.
             self.analysis.unresolved.retain(|unresolved| unresolved.cause != UnresolvedCause::Syntax);

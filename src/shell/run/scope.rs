@@ -218,6 +218,16 @@ impl Scope {
         self.functions.get(name)
     }
 
+    /// Names of all functions, in order.
+    pub fn function_names(&self) -> impl Iterator<Item = String> {
+        self.functions.keys().map(|name| name.to_string())
+    }
+
+    /// Texts of all aliases, in the order of their names.
+    pub fn aliases(&self) -> impl Iterator<Item = Rc<Argument>> {
+        self.aliases.values().cloned()
+    }
+
     /// Whether any function was defined.
     pub fn has_functions(&self) -> bool {
         !self.functions.is_empty()

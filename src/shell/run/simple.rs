@@ -246,7 +246,13 @@ impl Engine<'_> {
         self.scope.roll_back(mark);
     }
 
-    fn call(&mut self, script: &Script<'_>, function: &Function, argv: &[Argument], span: &Range<usize>) {
+    pub(super) fn call(
+        &mut self,
+        script: &Script<'_>,
+        function: &Function,
+        argv: &[Argument],
+        span: &Range<usize>,
+    ) {
         let name = &argv[0].text;
         if let Some(call) = self.calls.iter().find(|call| call.body == function.text) {
             // A function that starts itself beside itself never ends and doubles each time.
@@ -263,6 +269,7 @@ impl Engine<'_> {
         if !self.charge(20 + argv.len()) {
             return;
         }
+        self.called.insert(function.text.as_ptr());
         self.calls.push(Call { body: Rc::clone(&function.text), concurrency: self.concurrency });
         let old = self.scope.set_positional(Some(Rc::new(argv[1..].to_vec())));
         if function.script == script.id {
@@ -336,7 +343,9 @@ impl Engine<'_> {
         if RUN_BY_PROGRAMS.contains(&name) && new.text.contains([' ', '/', ';', '|', '$', '`', '&']) {
             // `LESSOPEN` may begin with a bar.
             let text = new.with_text(new.text.trim_start_matches(['|', '-', ' ']).to_owned());
-            self.run_text(&text, Some("variable"));
+            // Before every prompt of whoever types, or when a program of that kind starts.
+            let via = if name == "PROMPT_COMMAND" { super::HOOK } else { "variable" };
+            self.run_text(&text, Some(via));
         }
         let off = match name {
             "HISTSIZE" | "HISTFILESIZE" | "SAVEHIST" => new.text == "0",
