@@ -2,7 +2,7 @@
 //!
 //! What it is for: the share of a core that scanning costs. Run: `cargo bench --bench engine`. Each figure is the
 //! median of interleaved rounds; the answer is checked as it is timed. With `-- --rules` it times every rule alone
-//! instead and prints the costliest, for whoever writes rules.
+//! instead and prints the costliest, for whoever writes rules; with `-- --hostile` it plays texts that are made to cost.
 
 mod common;
 
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use aho_corasick::{AhoCorasickBuilder, AhoCorasickKind};
+use base64::Engine as _;
 use common::{CODE, PROSE, median, text_of};
 use portcullis::detect::{Request, Scanner};
 use portcullis::rules::{Budget, Role, RuleSet, RuleSetConfig, RuleSource, Scope, Surface, builtin_sources};
@@ -23,6 +24,9 @@ const ROUND_BYTES: usize = 4 << 20;
 fn main() {
     if std::env::args().any(|a| a == "--rules") {
         return rules_alone();
+    }
+    if std::env::args().any(|a| a == "--hostile") {
+        return hostile();
     }
     let started = Instant::now();
     let rules =
@@ -80,6 +84,56 @@ fn main() {
             engine / automaton
         );
     }
+}
+
+/// Times texts that strangers would send to keep the engine busy, beside prose of the same length.
+fn hostile() {
+    /// Length of each text.
+    const BYTES: usize = 64 * 1024;
+    /// Each is read so often; the least counts, as anything else on the machine only adds.
+    const TIMES: usize = 5;
+    let rules =
+        RuleSet::compile(&builtin_sources(), &RuleSetConfig::default()).expect("the built-in rules compile");
+    rules.warm_up();
+    let literals: Vec<String> = rules.rules().iter().flat_map(|rule| rule.def.literals.clone()).collect();
+    let examples: Vec<String> = rules.rules().iter().flat_map(|rule| rule.def.examples.clone()).collect();
+    let halves: Vec<String> = examples.iter().map(|example| half(example).to_owned()).collect();
+    let reversed: Vec<String> = literals.iter().map(|literal| literal.chars().rev().collect()).collect();
+    let scanner = Scanner::new(Arc::new(rules));
+    let cost = |text: &str| {
+        let request =
+            Request { text, plugins: u32::MAX, role: Some(Role::User), surface: Some(Surface::Text) };
+        let scan = || scanner.scan(request, &Budget::UNLIMITED).expect("no budget").findings.len();
+        let seconds = (0..TIMES).map(|_| timed(1, scan)).fold(f64::MAX, f64::min);
+        seconds * 1e6 / (text.len() as f64 / 1024.0)
+    };
+    let prose = cost(&text_of(PROSE, BYTES));
+    println!("{:<44} {:>10} {:>8}", "text of 64 KiB", "us per KiB", "x prose");
+    println!("{:<44} {prose:>10.1} {:>8.1}", "prose", 1.0);
+    let joined = |parts: &[String], between: &str| text_of(&parts.join(between), BYTES);
+    let encoded = base64::engine::general_purpose::STANDARD.encode(joined(&literals, " "));
+    for (name, text) in [
+        ("every literal of every rule", joined(&literals, " ")),
+        ("the same, glued", joined(&literals, "")),
+        ("the same, backwards", joined(&reversed, " ")),
+        ("the same in base64", text_of(&encoded, BYTES)),
+        ("every example of every rule", joined(&examples, "\n")),
+        ("the first half of each (near misses)", joined(&halves, " ")),
+        ("`token=` again and again", text_of("token=", BYTES)),
+        ("`api_key=` again and again", text_of("api_key=", BYTES)),
+        ("`password=x` again and again", text_of("password=x", BYTES)),
+        ("`ignore all previous ` again and again", text_of("ignore all previous ", BYTES)),
+        ("digits in fours", text_of("1234 ", BYTES)),
+        ("opening brackets", text_of("(", BYTES)),
+    ] {
+        let cost = cost(&text);
+        println!("{name:<44} {cost:>10.1} {:>8.1}", cost / prose);
+    }
+}
+
+/// The first half of a text, on a character boundary.
+fn half(text: &str) -> &str {
+    &text[..text.floor_char_boundary(text.len() / 2)]
 }
 
 /// Times each rule alone over prose and code of 16 KiB: gate and regex, without text views.
