@@ -41,7 +41,7 @@ pub(super) struct Needs(OnceLock<Box<[Finder]>>);
 impl Needs {
     /// Reads it from a pattern whose gate opens at one of `literals` (lower case).
     pub(super) fn make(&self, hir: &Hir, literals: &[String]) {
-        self.0.get_or_init(|| sets(hir, literals).iter().filter_map(|set| Finder::new(set)).collect());
+        self.0.get_or_init(|| sets(hir, literals).iter().filter_map(Finder::new).collect());
     }
 
     /// Whether the pattern may match in a window; false is certain. `window` is in lower case.
@@ -258,8 +258,11 @@ mod tests {
 
     fn shown(pattern: &str, gate: &[&str]) -> Vec<Vec<String>> {
         let gate: Vec<String> = gate.iter().map(|literal| (*literal).to_owned()).collect();
-        let text = |literal: &Box<[u8]>| String::from_utf8_lossy(literal).into_owned();
-        sets(&parse(pattern), &gate).iter().map(|set| set.iter().map(text).collect()).collect()
+        let text = |literal: &[u8]| String::from_utf8_lossy(literal).into_owned();
+        sets(&parse(pattern), &gate)
+            .iter()
+            .map(|set| set.iter().map(|literal| text(literal)).collect())
+            .collect()
     }
 
     #[test]

@@ -306,7 +306,7 @@ fn literal(value: &Value) -> Option<(String, bool)> {
 /// What `findall` tells of a place: the whole, its only group, or all of its groups.
 fn told(groups: Vec<Value>) -> Value {
     match groups.len() {
-        0 | 1 | 2 => groups.into_iter().next_back().unwrap_or_default(),
+        0..=2 => groups.into_iter().next_back().unwrap_or_default(),
         _ => Value::list(groups.into_iter().skip(1).collect()),
     }
 }

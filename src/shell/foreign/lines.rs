@@ -56,9 +56,7 @@ pub(super) fn without_comment<'t>(line: &'t str, quotes: &[char]) -> &'t str {
 pub(super) fn substituted(line: &str, quotes: &[char]) -> String {
     let (mut out, mut before) = (String::with_capacity(line.len() + 8), ' ');
     walk(line, quotes, |_, c, open| {
-        if c == '(' && open.is_none() && !matches!(before, '$' | '<' | '>' | '=' | '\\') {
-            out.push('$');
-        } else if c == '(' && open.is_none() && before == '=' {
+        if c == '(' && open.is_none() && !matches!(before, '$' | '<' | '>' | '\\') {
             out.push('$');
         }
         out.push(c);
