@@ -113,12 +113,15 @@ fn verify_records(
     context: &Context,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let file = match file {
-        Some(file) => file.to_owned(),
-        None => context.settings()?.audit_path(),
+    // A name that leads nowhere is a slip; a log of the settings that is gone was taken away.
+    let (is_named, file) = match file {
+        Some(file) => (true, file.to_owned()),
+        None => (false, context.settings()?.audit_path()),
     };
-    let report = verify_chain(&file, known)
-        .map_err(|error| Failure::data(format_args!("`{}` cannot be read: {error}", file.display())))?;
+    let report = verify_chain(&file, known).map_err(|error| {
+        let message = format!("`{}` cannot be read: {error}", file.display());
+        if is_named { Failure::usage(message) } else { Failure::data(message) }
+    })?;
     if report.records == 0 && report.broken.is_none() {
         return Err(Failure::data(format_args!(
             "`{}` has no chain; it begins with the first record after `audit.chain: true`",

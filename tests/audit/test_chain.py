@@ -146,6 +146,8 @@ def test_without_a_chain_there_is_nothing_to_verify(tmp_path):
     code, said = verify(tmp_path, "--records")
     assert code == BROKEN and "has no chain" in said
     assert verify(tmp_path, "--records", "missing.jsonl")[0] not in (WHOLE, BROKEN)
+    (tmp_path / "data" / "audit" / "audit.jsonl").unlink()
+    assert verify(tmp_path, "--records")[0] == BROKEN, "the log of the settings was taken away"
 
 
 @pytest.fixture
