@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::carried::Carried;
+
 /// Stands in an argument's text for a piece whose value is not known. No argument of a process can hold it.
 pub const HOLE: char = '\0';
 
@@ -20,6 +22,8 @@ pub struct Argument {
     /// Whether it begins with a variable that the command neither sets nor looks at first: it may be empty, and what
     /// stands behind it then begins the argument.
     pub begins_unset: bool,
+    /// The files whose text its unknown pieces may be.
+    pub carried: Carried,
 }
 
 /// Where the unknown pieces of a text come from, as far as that matters to who runs them.
@@ -48,7 +52,14 @@ impl Argument {
             span: self.span.clone(),
             origin: self.origin.clone(),
             begins_unset: false,
+            carried: self.carried.clone(),
         }
+    }
+
+    /// Of two texts that become one: where the unknown pieces of both come from.
+    pub fn absorb(&mut self, other: &Self) {
+        merge_origin(&mut self.origin, &other.origin);
+        self.carried.merge(&other.carried);
     }
 
     /// The text, if nothing of it is unknown.
@@ -69,5 +80,13 @@ impl Argument {
     /// Whether nothing of it is known.
     pub fn is_unknown(&self) -> bool {
         !self.text.is_empty() && self.text.chars().all(|c| c == HOLE)
+    }
+}
+
+/// Of two origins the one that matters more.
+pub(in crate::shell) fn merge_origin(into: &mut Origin, other: &Origin) {
+    match (&*into, other) {
+        (Origin::Network(_), _) | (_, Origin::Environment) | (Origin::Output(_), Origin::Output(_)) => {}
+        _ => *into = other.clone(),
     }
 }

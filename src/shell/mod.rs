@@ -7,6 +7,7 @@
 pub mod analysis;
 pub mod argument;
 pub mod ast;
+pub mod carried;
 pub mod effect;
 mod expand;
 pub mod foreign;

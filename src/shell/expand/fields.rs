@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::super::argument::{Argument, HOLE};
-use super::super::run::merge_origin;
 
 /// See the module.
 pub(super) struct Fields<'o> {
@@ -59,7 +58,7 @@ impl<'o> Fields<'o> {
         self.is_present = true;
         self.has_star |= value.has_glob;
         self.current.text.push_str(&value.text);
-        merge_origin(&mut self.current.origin, &value.origin);
+        self.current.absorb(value);
     }
 
     /// A value that is split at `$IFS`.
@@ -81,7 +80,7 @@ impl<'o> Fields<'o> {
                 self.is_present = true;
                 self.current.text.push_str(piece);
                 if piece.contains(HOLE) {
-                    merge_origin(&mut self.current.origin, &value.origin);
+                    self.current.absorb(value);
                 }
             }
             if end < rest.len() {

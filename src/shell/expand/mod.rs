@@ -14,7 +14,7 @@ use super::analysis::UnresolvedCause;
 use super::argument::{Argument, HOLE, Origin};
 use super::ast::{Part, Word, WordId};
 use super::programs::Input;
-use super::run::{Engine, Script, merge_origin};
+use super::run::{Engine, Script};
 use brace::{Expansion, Piece};
 use fields::Fields;
 
@@ -244,7 +244,7 @@ fn join(items: &[Argument], separator: &str) -> Argument {
             joined.text.push_str(separator);
         }
         joined.text.push_str(&item.text);
-        merge_origin(&mut joined.origin, &item.origin);
+        joined.absorb(item);
     }
     joined
 }

@@ -266,7 +266,10 @@ impl Engine<'_> {
                 _ => Found::Text(self.text(script, word)),
             },
             Operation::Other if parameter.indirect => found,
-            Operation::Other => Found::Unknown,
+            Operation::Other => match &found {
+                Found::Text(value) => unknown_like(value),
+                _ => Found::Unknown,
+            },
             Operation::Substring { offset, length } => {
                 self.substring(script, parameter, found, offset, length)
             }
@@ -293,7 +296,10 @@ impl Engine<'_> {
         });
         let (Some(offset), Some(length)) = (offset, length.map_or(Some(None), |length| length.map(Some)))
         else {
-            return Found::Unknown;
+            return match found {
+                Found::Text(value) => unknown_like(&value),
+                _ => Found::Unknown,
+            };
         };
         match found {
             Found::List(items, star) => {
@@ -413,7 +419,12 @@ fn replace(pattern: &str, text: &str, with: &str, scope: ReplaceScope) -> Option
 }
 
 fn unknown_like(value: &Argument) -> Found {
-    Found::Text(Argument { text: HOLE.to_string(), origin: value.origin.clone(), ..Argument::default() })
+    Found::Text(Argument {
+        text: HOLE.to_string(),
+        origin: value.origin.clone(),
+        carried: value.carried.clone(),
+        ..Argument::default()
+    })
 }
 
 fn text(text: String) -> Found {

@@ -80,7 +80,7 @@ impl<'a> Call<'a, '_> {
     pub fn send_input(&mut self, detail: &str) {
         let target = match self.invocation.input {
             super::Input::File(path) => Some(path_target(path)),
-            super::Input::Output(program) => {
+            super::Input::Output(program, _) => {
                 Some(Target { text: program.clone(), has_glob: false, kind: TargetKind::Name })
             }
             super::Input::Text(_) | super::Input::Network(_) | super::Input::None => None,

@@ -30,6 +30,7 @@ mod tests;
 use std::ops::Range;
 
 use super::argument::Argument;
+use super::carried::Carried;
 use super::effect::{EffectKind, Target};
 use crate::paths::Place;
 
@@ -63,7 +64,7 @@ pub enum Input {
     /// Output of a command that fetches from the network; where from.
     Network(String),
     /// Output that could not be computed; the program it comes from.
-    Output(String),
+    Output(String, Carried),
 }
 
 /// Languages of inline scripts.

@@ -174,7 +174,7 @@ impl Engine<'_> {
                 }
             }
             Input::Network(from) => self.fetched(&from, argv, span),
-            Input::Output(program) => self.opaque_from(&program, argv, span),
+            Input::Output(program, _) => self.opaque_from(&program, argv, span),
             Input::File(_) | Input::None => {}
         }
     }
@@ -270,6 +270,7 @@ impl Engine<'_> {
             text: line.to_owned(),
             span: text.span.clone(),
             origin: text.origin.clone(),
+            carried: text.carried.clone(),
             ..Argument::default()
         }
     }

@@ -1,7 +1,6 @@
 //! Arguments put back into shell text, and texts joined the way wrappers join them.
 
 use super::super::argument::{Argument, HOLE};
-use super::io::merge_origin;
 
 /// Appends an argument as one word of shell text.
 pub(super) fn quote_into(text: &mut String, word: &Argument) {
@@ -33,7 +32,7 @@ pub(super) fn joined(words: &[Argument]) -> Argument {
             all.span = all.span.start.min(word.span.start)..all.span.end.max(word.span.end);
         }
         all.text.push_str(&word.text);
-        merge_origin(&mut all.origin, &word.origin);
+        all.absorb(word);
     }
     all
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
+use super::super::carried::Carried;
 use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{self, Attributes, Input, Invocation};
 use super::io::{Channel, Content};
@@ -141,7 +142,20 @@ impl Engine<'_> {
         if self.builtin(program, argv, span) {
             return;
         }
+        let (effects, reads) = (self.analysis.effects.len(), self.reads.len());
+        let outer = (std::mem::replace(&mut self.reads_from, reads), self.talk.take());
+        let sent = std::mem::take(&mut self.sent);
+        self.dispatch_program(program, argv, span, effects);
+        self.sent = sent;
+        (self.reads_from, self.talk) = outer;
+    }
+
+    fn dispatch_program(&mut self, program: &str, argv: &[Argument], span: &Range<usize>, effects: usize) {
         if self.interpreter(program, argv, span) {
+            // What a shell runs was looked at command by command.
+            if self.talk.is_some() {
+                self.flow(argv, effects, span);
+            }
             return;
         }
         if self.wrapper(program, argv, span) {
@@ -151,6 +165,7 @@ impl Engine<'_> {
             return;
         }
         self.program(program, argv, span);
+        self.flow(argv, effects, span);
     }
 
     /// Lets the analysers of programs tell what the command does, then works out what it prints.
@@ -226,7 +241,9 @@ impl Engine<'_> {
                 self.suspect_rest(argv, span);
             }
         }
-        self.io.write_unknown(Origin::Environment);
+        let mut carried = Carried::default();
+        argv.iter().for_each(|argument| carried.merge(&argument.carried));
+        self.io.write_unknown(Origin::Environment, carried);
     }
 
     /// Code from the network runs.
@@ -285,7 +302,7 @@ impl Engine<'_> {
                 self.fetched(&from, argv, span);
                 true
             }
-            Some(Content::Data(Input::Output(program))) => {
+            Some(Content::Data(Input::Output(program, _))) => {
                 if is_decoder(&program) {
                     self.opaque_from(&program, argv, span);
                 }

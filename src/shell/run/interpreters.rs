@@ -9,7 +9,7 @@ use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::foreign::{self, Foreign};
 use super::super::programs::{self, Attributes, Input, Language};
 use super::super::{analysis::UnresolvedCause, scripts};
-use super::io::{Channel, Content, merge_origin};
+use super::io::{Channel, Content};
 use super::sink::ProgramSink;
 use super::{Engine, Value, decode};
 
@@ -297,7 +297,7 @@ impl Engine<'_> {
                     // The operand stands for standard input.
                     self.shell_of_stdin(via, argv, &rest[1..], span);
                 } else {
-                    self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));
+                    self.print_unknown("", argv, super::super::argument::Origin::Output(Arc::from("sh")));
                 }
             }
         }
@@ -364,7 +364,7 @@ impl Engine<'_> {
                 self.scope.roll_back(mark);
             }
             Input::Network(from) => self.fetched(&from, argv, span),
-            Input::Output(program) if program != "mkfifo" => self.opaque_from(&program, argv, span),
+            Input::Output(program, _) if program != "mkfifo" => self.opaque_from(&program, argv, span),
             _ => {}
         }
         false
@@ -405,7 +405,7 @@ impl Engine<'_> {
             self.remote_shell(EffectKind::ReverseShell, &host, &shared, span);
         } else if let Input::Network(from) = &stdin.input {
             self.fetched(from, argv, span);
-        } else if let Input::Output(program) = &stdin.input
+        } else if let Input::Output(program, _) = &stdin.input
             && program != "mkfifo"
         {
             self.opaque_from(program, argv, span);
@@ -422,7 +422,7 @@ impl Engine<'_> {
             self.escape(via, &shared, span);
         }
         self.facts.shell = Some((span.clone(), shared));
-        self.io.write_unknown(super::super::argument::Origin::Output(Arc::from("sh")));
+        self.print_unknown("", argv, super::super::argument::Origin::Output(Arc::from("sh")));
     }
 
     /// Notes a shell for somebody to type into.
@@ -540,7 +540,7 @@ impl Engine<'_> {
         match input {
             Input::Text(text) => self.run_script_text(grammar.language, &text, grammar.via),
             Input::Network(from) => self.fetched(&from, argv, span),
-            Input::Output(program) if program != "mkfifo" => self.opaque_from(&program, argv, span),
+            Input::Output(program, _) if program != "mkfifo" => self.opaque_from(&program, argv, span),
             _ => {}
         }
     }
@@ -617,7 +617,7 @@ fn add_code(code: &mut Option<Argument>, value: Option<Argument>) {
         Some(code) => {
             code.text.push('\n');
             code.text.push_str(&value.text);
-            merge_origin(&mut code.origin, &value.origin);
+            code.absorb(&value);
         }
     }
 }

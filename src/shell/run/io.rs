@@ -6,10 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::argument::{Argument, HOLE, Origin};
+use super::super::carried::Carried;
 use super::super::programs::Input;
 
 /// Files whose content is remembered.
 const FILES_MAX: usize = 1 << 14;
+/// Files of a folder that are looked at when all of it is read.
+const BELOW_MAX: usize = 64;
 
 /// Standard input of a command, shared by the commands of a group or loop.
 #[derive(Debug, Default)]
@@ -52,13 +55,13 @@ pub(in crate::shell) struct Io {
 }
 
 impl Io {
-    /// Adds output that is not known.
-    pub fn write_unknown(&mut self, origin: Origin) {
+    /// Adds output that is not known, but where it comes from.
+    pub fn write_unknown(&mut self, origin: Origin, carried: Carried) {
         if self.wanted {
             if !self.out.text.ends_with(HOLE) {
                 self.out.text.push(HOLE);
             }
-            merge_origin(&mut self.out.origin, &origin);
+            self.out.absorb(&Argument { origin, carried, ..Argument::default() });
         }
     }
 
@@ -66,7 +69,7 @@ impl Io {
     pub fn write_argument(&mut self, text: &Argument) {
         if self.wanted {
             self.out.text.push_str(&text.text);
-            merge_origin(&mut self.out.origin, &text.origin);
+            self.out.absorb(text);
         }
     }
 
@@ -84,20 +87,12 @@ impl Io {
     }
 }
 
-/// Of two origins the one that matters more.
-pub(in crate::shell) fn merge_origin(into: &mut Origin, other: &Origin) {
-    match (&*into, other) {
-        (Origin::Network(_), _) | (_, Origin::Environment) | (Origin::Output(_), Origin::Output(_)) => {}
-        _ => *into = other.clone(),
-    }
-}
-
 /// What a reader gets from captured output.
 pub(in crate::shell) fn input_of(out: Argument) -> Input {
     match &out.origin {
         Origin::Network(from) => Input::Network(from.to_string()),
         Origin::Output(program) if out.text.chars().all(|c| c == HOLE || c.is_whitespace()) => {
-            Input::Output(program.to_string())
+            Input::Output(program.to_string(), out.carried)
         }
         _ => Input::Text(out),
     }
@@ -110,9 +105,11 @@ pub(in crate::shell) fn text_of(input: &Input, span: &Range<usize>) -> Argument 
     match input {
         Input::None => unknown(Origin::Environment),
         Input::Text(text) => text.clone(),
-        Input::File(_) => unknown(Origin::Output(Arc::from("cat"))),
+        Input::File(_) => Argument { carried: input.carried(), ..unknown(Origin::Output(Arc::from("cat"))) },
         Input::Network(from) => unknown(Origin::Network(Arc::from(from.as_str()))),
-        Input::Output(program) => unknown(Origin::Output(Arc::from(program.as_str()))),
+        Input::Output(program, carried) => {
+            Argument { carried: carried.clone(), ..unknown(Origin::Output(Arc::from(program.as_str()))) }
+        }
     }
 }
 
@@ -129,6 +126,8 @@ pub(in crate::shell) enum Content {
 #[derive(Debug, Default)]
 pub(in crate::shell) struct Files {
     known: std::collections::HashMap<String, Content>,
+    /// By path: the files that a program made it of, as archives and copies are.
+    made_of: std::collections::BTreeMap<String, Carried>,
 }
 
 impl Files {
@@ -139,7 +138,7 @@ impl Files {
                 (Content::Pipe, _) => {}
                 (Content::Data(Input::Text(old)), Content::Data(Input::Text(new))) if append => {
                     old.text.push_str(&new.text);
-                    merge_origin(&mut old.origin, &new.origin);
+                    old.absorb(&new);
                 }
                 // What came from the network stays dangerous whatever is added to it.
                 (Content::Data(Input::Network(_)), Content::Data(_)) if append => {}
@@ -166,6 +165,30 @@ impl Files {
         if let Some(content) = self.get(from).cloned() {
             self.write(to, content, false);
         }
+    }
+
+    /// A program made a file, or what is in a folder, of others.
+    pub fn make(&mut self, path: &str, of: &Carried) {
+        if self.made_of.len() < FILES_MAX {
+            self.made_of.entry(path.to_owned()).or_default().merge(of);
+        }
+    }
+
+    /// The files whose text a file holds, or any below a folder.
+    pub fn carried(&self, path: &str) -> Carried {
+        let mut all = Carried::default();
+        if let Some(Content::Data(input)) = self.get(path).filter(|_| path.chars().any(|c| c != HOLE)) {
+            all.merge(&input.carried());
+        }
+        if let Some(of) = self.made_of.get(path) {
+            all.merge(of);
+        }
+        let folder = format!("{}/", path.trim_end_matches(['/', '*']).trim_end_matches('/'));
+        let below = self.made_of.range(folder.clone()..).take_while(|(name, _)| name.starts_with(&folder));
+        for (_, of) in below.take(BELOW_MAX) {
+            all.merge(of);
+        }
+        all
     }
 
     /// Whether there is any.

@@ -12,6 +12,7 @@ mod compound;
 mod decode;
 mod doubts;
 mod filters;
+mod flow;
 mod interpreters;
 mod io;
 mod later;
@@ -39,13 +40,14 @@ use std::sync::Arc;
 use super::analysis::{Analysis, Unresolved, UnresolvedCause};
 use super::argument::{Argument, Origin};
 use super::ast::{Ast, CommandId, Span, SyntaxProblemKind};
+use super::carried::{Carried, Read};
 use super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::limits::Limits;
 use super::programs::{Attributes, Language};
 use super::syntax;
 use crate::paths::Place;
 
-pub(in crate::shell) use io::{Io, merge_origin};
+pub(in crate::shell) use io::Io;
 pub use later::{HOOK, UNCALLED};
 pub(in crate::shell) use names::is_variable;
 pub(in crate::shell) use scope::{Scope, Value};
@@ -155,6 +157,16 @@ pub(in crate::shell) struct Engine<'a> {
     remote: usize,
     trial: usize,
     facts: io::Facts,
+    /// Files that were read so far.
+    reads: Vec<Read>,
+    /// How many were read before the command that runs.
+    reads_from: usize,
+    /// The first thing that the program which runs did with another host, whether it was told before or not.
+    talk: Option<Effect>,
+    /// What that program was told to send.
+    sent: Vec<Effect>,
+    /// Files whose text the unknown pieces of the running script may be.
+    holes_carried: Carried,
     unseen: unseen::Unseen,
     /// Variables that may be empty and how far they were looked at.
     doubts: doubts::Doubts,
@@ -191,6 +203,11 @@ impl<'a> Engine<'a> {
             remote: 0,
             trial: 0,
             facts: io::Facts::default(),
+            reads: Vec::new(),
+            reads_from: 0,
+            talk: None,
+            sent: Vec::new(),
+            holes_carried: Carried::default(),
             unseen: unseen::Unseen::default(),
             doubts: doubts::Doubts::default(),
             sinks: Vec::new(),
@@ -260,8 +277,10 @@ impl<'a> Engine<'a> {
         self.depth += 1;
         self.via.extend(via);
         let holes = std::mem::replace(&mut self.holes, text.origin.clone());
+        let carried = std::mem::replace(&mut self.holes_carried, text.carried.clone());
         self.run_script(&Script { ast: &ast, text: &text.text, id: self.scripts, from: Some(&span) });
         self.holes = holes;
+        self.holes_carried = carried;
         self.via.truncate(self.via.len() - usize::from(via.is_some()));
         self.depth -= 1;
     }
@@ -352,7 +371,12 @@ impl<'a> Engine<'a> {
         if is_file && target.as_ref().is_some_and(|target| target.text.starts_with("/dev/fd/")) {
             return;
         }
-        self.push(Effect {
+        if let Some(target) =
+            target.as_ref().filter(|_| kind == EffectKind::ReadPath && attributes.detail != "option")
+        {
+            self.note_read(target, attributes.recursive);
+        }
+        let effect = Effect {
             kind,
             target,
             recursive: attributes.recursive,
@@ -362,7 +386,14 @@ impl<'a> Engine<'a> {
             argv: Arc::clone(argv),
             span: span.clone(),
             via: self.via.clone(),
-        });
+        };
+        if matches!(kind, EffectKind::Fetch | EffectKind::SendData) {
+            self.talk.get_or_insert_with(|| effect.clone());
+            if kind == EffectKind::SendData {
+                self.sent.push(effect.clone());
+            }
+        }
+        self.push(effect);
     }
 
     /// Spells a path in its one way; on another machine or in a container it becomes a remote one.

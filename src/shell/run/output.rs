@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use super::super::argument::{Argument, HOLE, Origin};
+use super::super::carried::Carried;
 use super::super::programs::Input;
 use super::io::{Content, input_of};
 use super::{Engine, filters, names, printf};
@@ -81,6 +82,11 @@ const SUMMARIES: &[&str] = &[
 static FETCHER_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(FETCHERS));
 static SUMMARY_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(SUMMARIES));
 
+/// Whether a program tells little of what it reads.
+pub(super) fn is_summary(program: &str) -> bool {
+    SUMMARY_NAMES.contains(program)
+}
+
 impl Engine<'_> {
     /// Adds what a program prints to the output, if somebody reads it.
     pub(super) fn output(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) {
@@ -95,6 +101,9 @@ impl Engine<'_> {
         }
         if let Some(mut text) = self.computed(program, argv) {
             text.span = span.clone();
+            if !text.is_known() && !matches!(text.origin, Origin::Network(_)) {
+                text.carried.merge(&self.printed_by(program, argv));
+            }
             if matches!(program, "echo" | "printf") {
                 self.remember_printed(&argv[1..], &text.text);
             }
@@ -106,14 +115,14 @@ impl Engine<'_> {
         self.remember_script(program, &argv[1..]);
         let origin = self.origin_of_output(program, argv);
         if origin != Origin::Environment {
-            self.io.write_unknown(origin);
+            self.print_unknown(program, argv, origin);
         }
     }
 
     /// Every variable of the environment is printed.
     pub(super) fn print_environment(&mut self, program: &str) {
         self.facts.environment = true;
-        self.io.write_unknown(Origin::Output(Arc::from(program)));
+        self.io.write_unknown(Origin::Output(Arc::from(program)), Carried::default());
     }
 
     /// `printf -v name format arguments`.
@@ -185,6 +194,7 @@ impl Engine<'_> {
                 let text = if cwd.is_empty() { ".".to_owned() } else { cwd };
                 Some(line(&Argument::constant(text, 0..0)))
             }
+            "mktemp" => self.temporary(arguments),
             "seq" => seq(arguments),
             "env" | "true" | "false" | ":" | "sleep" => None,
             "awk" | "gawk" | "mawk" | "perl" | "python" | "python3" | "ruby" | "node" | "php"
@@ -200,6 +210,18 @@ impl Engine<'_> {
             }
             _ => self.filtered(program, argv),
         }
+    }
+
+    /// The name that `mktemp` makes up: it is not known, but nothing else has it.
+    fn temporary(&mut self, arguments: &[Argument]) -> Option<Argument> {
+        self.scripts += 1;
+        let is_template = |text: &str| text.contains("XXX") && !text.contains(HOLE);
+        let template = arguments.iter().find(|argument| is_template(&argument.text));
+        let name = match template {
+            Some(template) if template.text.contains('/') => template.text.replace("XXX", ""),
+            _ => "/tmp/tmp.".to_owned(),
+        };
+        Some(Argument::constant(format!("{}{}{HOLE}\n", name.trim_end_matches('X'), self.scripts), 0..0))
     }
 
     /// The output of a filter over a known text from standard input or from files written here.
@@ -223,12 +245,12 @@ impl Engine<'_> {
                     continue;
                 }
                 let input = self.file_input(argument);
-                let mut piece = super::io::text_of(&input, &argument.span);
+                let piece = super::io::text_of(&input, &argument.span);
                 match &mut text {
                     None => text = Some(piece),
                     Some(text) => {
                         text.text.push_str(&piece.text);
-                        super::merge_origin(&mut text.origin, &std::mem::take(&mut piece.origin));
+                        text.absorb(&piece);
                     }
                 }
             }
@@ -277,7 +299,7 @@ impl Engine<'_> {
         match &stdin.input {
             Input::Network(from) => return Origin::Network(Arc::from(from.as_str())),
             // A decoder's output stays opaque through whatever comes behind it.
-            Input::Output(before) if super::command::is_decoder(before) => {
+            Input::Output(before, _) if super::command::is_decoder(before) => {
                 return Origin::Output(Arc::from(before.as_str()));
             }
             Input::Text(text) if matches!(text.origin, Origin::Network(_)) => return text.origin.clone(),
@@ -416,7 +438,7 @@ impl Engine<'_> {
             let text = super::io::text_of(&input, &out.span);
             let content = match self.filter_text(program, arguments, &text) {
                 Some(text) => input_of(text),
-                None => Input::Output(program.to_owned()),
+                None => Input::Output(program.to_owned(), text.carried),
             };
             let path = self.spelled(&out);
             self.files.write(&path, Content::Data(content), false);

@@ -1,7 +1,6 @@
 //! What `echo` and `printf` print.
 
 use super::super::argument::{Argument, HOLE};
-use super::io::merge_origin;
 
 /// Longest output that is computed.
 const OUTPUT_MAX: usize = 1 << 20;
@@ -181,7 +180,7 @@ fn take<'a>(arguments: &mut &'a [Argument]) -> Option<&'a Argument> {
 fn convert(letter: char, spec: &str, argument: Option<&Argument>, out: &mut Argument) {
     let text = argument.map_or("", |a| a.text.as_str());
     if let Some(argument) = argument {
-        merge_origin(&mut out.origin, &argument.origin);
+        out.absorb(argument);
     }
     let precision = spec.split_once('.').and_then(|(_, digits)| digits.parse::<usize>().ok());
     let converted = match letter {

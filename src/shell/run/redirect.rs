@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::super::argument::{Argument, HOLE};
 use super::super::ast::{ListId, Part, Redirect, RedirectOperator, WordId};
+use super::super::carried::Carried;
 use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{Attributes, Input};
 use super::io::{Channel, Content, Stdin, input_of};
@@ -221,7 +222,9 @@ impl Engine<'_> {
                 let input = input.clone();
                 self.set_stdin(input, channel);
             }
-            Some(Content::Pipe) => self.set_stdin(Input::Output("mkfifo".to_owned()), channel),
+            Some(Content::Pipe) => {
+                self.set_stdin(Input::Output("mkfifo".to_owned(), Carried::default()), channel)
+            }
             None => {
                 self.path_effect(EffectKind::ReadPath, target, "", span);
                 self.set_stdin(Input::File(target.clone()), channel);
@@ -241,7 +244,7 @@ impl Engine<'_> {
                     Channel::Socket(host) => Input::Network(host.to_string()),
                     Channel::File(path) => match self.files.get(path) {
                         Some(Content::Data(input)) => input.clone(),
-                        Some(Content::Pipe) => Input::Output("mkfifo".to_owned()),
+                        Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), Carried::default()),
                         None => Input::File(Argument::constant(path.to_string(), 0..0)),
                     },
                     Channel::Inherited => self.io.stdin.input.clone(),
@@ -359,7 +362,7 @@ impl Engine<'_> {
     pub(super) fn run_sinks(&mut self, script: &Script<'_>, from: usize, span: &Range<usize>) {
         for body in self.sinks.split_off(from.min(self.sinks.len())) {
             let input = match &self.io.stdin.input {
-                Input::None => Input::Output("tee".to_owned()),
+                Input::None => Input::Output("tee".to_owned(), Carried::default()),
                 input => input.clone(),
             };
             self.capture(script, body, Some(input), span.clone());
@@ -393,7 +396,7 @@ impl Engine<'_> {
                 }
                 input
             }
-            Some(Content::Pipe) => Input::Output("mkfifo".to_owned()),
+            Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), Carried::default()),
             None => Input::File(path.clone()),
         }
     }

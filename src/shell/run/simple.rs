@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
-use super::super::ast::{AssignedValue, Assignment, Command, Part, WordId};
+use super::super::ast::{AssignedValue, Assignment, Command, Part, Redirect, RedirectOperator, WordId};
 use super::super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::super::programs::Attributes;
 use super::super::syntax;
-use super::io::merge_origin;
+use super::io::text_of;
 use super::scope::{Function, Value};
 use super::{CALLS_MAX, Call, Engine, Script};
 
@@ -124,6 +124,11 @@ impl Engine<'_> {
                 self.assign(script, assignment);
             }
             let redirected = self.redirect(script, &command.redirects);
+            if assignments.is_empty() && reads_file(&command.redirects) {
+                // `$(<file)` gives what is in the file.
+                let text = text_of(&self.io.stdin.input, &span);
+                self.io.write_argument(&text);
+            }
             self.restore(script, redirected);
             self.facts.environment = printed;
             return;
@@ -237,7 +242,7 @@ impl Engine<'_> {
         for word in &argv[1..] {
             text.text.push(' ');
             super::call::quote_into(&mut text.text, word);
-            merge_origin(&mut text.origin, &word.origin);
+            text.absorb(word);
         }
         // An alias does not expand in its own text.
         let mark = self.scope.mark();
@@ -328,7 +333,7 @@ impl Engine<'_> {
         if append && let Some(Value::Text(old)) = self.scope.get(name, self.choice) {
             let mut joined = (**old).clone();
             joined.text.push_str(&new.text);
-            merge_origin(&mut joined.origin, &new.origin);
+            joined.absorb(&new);
             joined.span = new.span;
             new = joined;
         }
@@ -421,6 +426,11 @@ impl Engine<'_> {
         }
         self.scope.set(name, Value::Map(Rc::new(map)));
     }
+}
+
+/// Whether all that a command does is to read a file.
+fn reads_file(redirects: &[Redirect<'_>]) -> bool {
+    matches!(redirects, [one] if one.operator == RedirectOperator::Read && one.descriptor.is_none_or(|name| name == "0"))
 }
 
 fn is_keyed(items: &[Argument]) -> bool {

@@ -271,6 +271,7 @@ impl Engine<'_> {
         let unresolved = self.analysis.unresolved.len();
         let seen = self.seen.clone();
         let facts = self.facts.clone();
+        let reads = self.reads.len();
         let io = self.io.clone();
         self.trial += 1;
         let mark = self.scope.mark();
@@ -279,6 +280,7 @@ impl Engine<'_> {
         self.trial -= 1;
         self.io = io;
         self.facts = facts;
+        self.reads.truncate(reads);
         self.seen = seen;
         self.analysis.unresolved.truncate(unresolved.max(usize::from(self.stopped)));
         let tried: Vec<Effect> = self.analysis.effects.drain(effects..).collect();

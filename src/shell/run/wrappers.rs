@@ -318,7 +318,7 @@ impl Engine<'_> {
         for item in self.items(input, None, true, span) {
             self.run_shell_text(&item, &[], via);
         }
-        self.io.write_unknown(Origin::Output(std::sync::Arc::from(via)));
+        self.print_unknown("", argv, Origin::Output(std::sync::Arc::from(via)));
     }
 
     /// The items that an input gives to `xargs`.
@@ -466,7 +466,7 @@ impl Engine<'_> {
                 if !base.text.contains('{') {
                     text.text.push(' ');
                     text.text.push_str(&quoted.text);
-                    super::merge_origin(&mut text.origin, &item.origin);
+                    text.absorb(item);
                 }
                 self.run_shell_text(&text, &[], "parallel");
                 // With `-q` the words stay as they are.
@@ -480,7 +480,7 @@ impl Engine<'_> {
             }
         }
         self.io.stdin = stdin;
-        self.io.write_unknown(Origin::Output(std::sync::Arc::from("parallel")));
+        self.print_unknown("parallel", argv, Origin::Output(std::sync::Arc::from("parallel")));
     }
 
     /// Programs that run a command on many other machines: the command is a word, or an option's value.
@@ -669,7 +669,7 @@ fn substitute(word: &Argument, token: &str, item: &Argument) -> Argument {
     let mut word = word.clone();
     word.text = word.text.replace(token, &item.text);
     if item.text.contains(HOLE) {
-        super::merge_origin(&mut word.origin, &item.origin);
+        word.absorb(item);
     }
     word
 }

@@ -1,0 +1,64 @@
+//! Files of which a text may hold what stands in them, as far as a command filled it from files.
+
+use std::sync::Arc;
+
+use super::effect::Target;
+
+/// Files that one text is known to come from.
+const CARRIED_MAX: usize = 24;
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Its path.
+    pub target: Target,
+    /// Whether everything below it was read as well.
+    pub recursive: bool,
+    /// Whether a program took a piece of it, as `grep` and `jq` do.
+    pub is_selected: bool,
+}
+
+/// See the module. Most texts carry nothing, which costs nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried(Option<Arc<Vec<Read>>>);
+
+impl Carried {
+    /// These files, the first of them if there are many.
+    pub fn of(reads: impl IntoIterator<Item = Read>) -> Self {
+        let mut carried = Self::default();
+        for read in reads {
+            carried.add(&read);
+        }
+        carried
+    }
+
+    /// The files.
+    pub fn reads(&self) -> &[Read] {
+        match &self.0 {
+            Some(reads) => reads,
+            None => &[],
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What two texts carry that become one.
+    pub fn merge(&mut self, other: &Self) {
+        match (&self.0, &other.0) {
+            (_, None) => {}
+            (None, Some(_)) => *self = other.clone(),
+            (Some(own), Some(more)) if Arc::ptr_eq(own, more) => {}
+            _ => other.reads().iter().for_each(|read| self.add(read)),
+        }
+    }
+
+    fn add(&mut self, read: &Read) {
+        let reads = self.reads();
+        if reads.len() < CARRIED_MAX && !reads.contains(read) {
+            Arc::make_mut(self.0.get_or_insert_with(Arc::default)).push(read.clone());
+        }
+    }
+}

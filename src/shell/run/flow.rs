@@ -1,0 +1,247 @@
+//! What was read flows on: into words and variables, into copies and archives, and with them to another host.
+
+use std::ops::Range;
+
+use super::super::argument::{Argument, HOLE, Origin};
+use super::super::carried::{Carried, Read};
+use super::super::effect::{Effect, EffectKind, Target, TargetKind};
+use super::super::programs::Input;
+use super::{Engine, names};
+
+/// Programs that print a piece of what they read.
+const SELECTORS: &[&str] = &[
+    "grep", "egrep", "rg", "jq", "yq", "sed", "awk", "gawk", "mawk", "cut", "head", "tail", "perl", "dasel",
+];
+/// Programs that read a key without telling what is in it: they tell of its public half, or sign with it.
+const KEEP_KEYS: &[&str] =
+    &["ssh-keygen", "ssh-add", "ssh", "git", "puttygen", "certbot", "minisign", "cosign"];
+/// Sub-commands of `openssl` that print what they are given.
+const OPENSSL_PRINTS: &[&str] = &["enc", "base64", "cms", "smime", "pkcs12", "rsa", "pkey", "ec"];
+
+/// Names of headers by which the sender of a request signs in.
+const SIGN_IN_HEADERS: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "apikey",
+    "private-token",
+    "x-auth-token",
+    "x-vault-token",
+];
+/// Options whose value signs in.
+const SIGN_IN_OPTIONS: &[&str] = &["-u", "--user", "--oauth2-bearer", "--password", "--http-password"];
+
+/// Where a provider's tools keep its credentials, and the host that they are for.
+const OWNERS: &[(&str, &str)] = &[
+    ("/.aws/", "amazonaws.com"),
+    ("/.cargo/credentials", "crates.io"),
+    ("/.claude/", "anthropic.com"),
+    ("/.claude.json", "anthropic.com"),
+    ("/.codex/", "openai.com"),
+    ("/.config/gcloud/", "googleapis.com"),
+    ("/.config/gh/", "github.com"),
+    ("/.docker/config.json", "docker.com"),
+    ("/.docker/config.json", "docker.io"),
+    ("/.git-credentials", "github.com"),
+    ("/.git-credentials", "gitlab.com"),
+    ("/.gemini/", "googleapis.com"),
+    ("/.npmrc", "npmjs.org"),
+    ("/.pypirc", "pypi.org"),
+    ("/.terraform.d/", "terraform.io"),
+];
+
+/// Details of a told transfer: a credential by which its sender signs in, and one value of a file of the project.
+const SIGN_IN: &str = "sign-in";
+
+impl Engine<'_> {
+    /// Notes a file that is read, for whatever its text flows into; with it the files that it was made of.
+    pub(super) fn note_read(&mut self, target: &Target, recursive: bool) {
+        let made_of = self.files.carried(&target.text);
+        self.reads.extend_from_slice(made_of.reads());
+        self.reads.push(Read { target: target.clone(), recursive, is_selected: false });
+    }
+
+    /// Output of a program that is not known, but what it may hold.
+    pub(super) fn print_unknown(&mut self, program: &str, argv: &[Argument], origin: Origin) {
+        let carried = if self.io.wanted && !matches!(origin, Origin::Network(_)) {
+            self.printed_by(program, argv)
+        } else {
+            Carried::default()
+        };
+        self.io.write_unknown(origin, carried);
+    }
+
+    /// The files of whose text the output of a program holds a piece.
+    pub(super) fn printed_by(&self, program: &str, argv: &[Argument]) -> Carried {
+        let is_silent = super::output::is_summary(program) && program != "gpg"
+            || KEEP_KEYS.contains(&program)
+            || program == "openssl" && !prints_key(argv);
+        if is_silent {
+            return Carried::default();
+        }
+        let is_selected = SELECTORS.contains(&program);
+        let own = self.reads[self.reads_from..].iter().cloned();
+        let mut carried = Carried::of(own);
+        carried.merge(&self.io.stdin.input.carried());
+        for argument in &argv[1..] {
+            carried.merge(&argument.carried);
+        }
+        if is_selected {
+            let selected = |read: &Read| Read { is_selected: true, ..read.clone() };
+            carried = Carried::of(carried.reads().iter().map(selected));
+        }
+        carried
+    }
+
+    /// After a program ran: what it made holds what it read, and what it sent holds what its words, its input and the files
+    /// were made of. `effects` is the number of effects before it.
+    pub(super) fn flow(&mut self, argv: &[Argument], effects: usize, span: &Range<usize>) {
+        let Some(talk) = self.talk.take() else {
+            self.made(effects);
+            return;
+        };
+        let talk = self.sent.first().cloned().unwrap_or(talk);
+        let mut sent: Vec<(Read, &str)> = Vec::new();
+        let mut carry = |carried: &Carried, detail| {
+            sent.extend(carried.reads().iter().map(|read| (read.clone(), detail)));
+        };
+        for (at, argument) in argv.iter().enumerate().skip(1) {
+            let detail = if is_sign_in(argv, at) { SIGN_IN } else { "" };
+            carry(&argument.carried, detail);
+            if argument.carried.is_empty() && argument.text.contains(HOLE) {
+                carry(&self.holes_carried, detail);
+            }
+        }
+        for effect in &self.sent {
+            match &effect.target {
+                Some(target) if target.kind == TargetKind::Path => {
+                    carry(&self.files.carried(&target.text), "");
+                }
+                Some(target) if target.kind == TargetKind::Network => {}
+                _ => carry(&self.io.stdin.input.carried(), ""),
+            }
+        }
+        self.sent.clear();
+        let hosts: Vec<&str> = argv.iter().filter_map(|argument| host_of(&argument.text)).collect();
+        let place = self.cwd();
+        sent.retain(|(read, detail)| {
+            let path = read.target.text.as_str();
+            let is_own = *detail == SIGN_IN && !hosts.is_empty() && hosts.iter().all(|host| owns(host, path));
+            !is_own && !(read.is_selected && is_in(path, &place))
+        });
+        for (read, detail) in sent {
+            let mut told = talk.clone();
+            told.kind = EffectKind::SendData;
+            told.recursive = read.recursive;
+            told.target = Some(self.resolve_target(read.target));
+            told.detail = if detail.is_empty() { told.detail } else { detail.to_owned() };
+            told.span = span.clone();
+            if !self.charge(4) {
+                return;
+            }
+            self.push(told);
+        }
+    }
+
+    /// What a program wrote holds what it read.
+    fn made(&mut self, effects: usize) {
+        self.sent.clear();
+        if self.reads.len() == self.reads_from {
+            return;
+        }
+        let is_file = |effect: &&Effect| effect.kind == EffectKind::WritePath;
+        let written = self.analysis.effects.get(effects..).unwrap_or_default().iter().filter(is_file);
+        let carried = Carried::of(self.reads[self.reads_from..].iter().cloned());
+        for target in written.filter_map(|effect| effect.target.as_ref()) {
+            // A file of which nothing is known may be any.
+            if target.kind == TargetKind::Path && target.text.chars().any(|c| c != HOLE) {
+                self.files.make(&target.text, &carried);
+            }
+        }
+    }
+}
+
+impl Input {
+    /// The files whose text it may hold.
+    pub(in crate::shell) fn carried(&self) -> Carried {
+        match self {
+            Self::Text(text) => text.carried.clone(),
+            Self::Output(_, carried) => carried.clone(),
+            Self::File(path) => {
+                let target =
+                    Target { text: path.text.clone(), has_glob: path.has_glob, kind: TargetKind::Path };
+                Carried::of([Read { target, recursive: false, is_selected: false }])
+            }
+            Self::None | Self::Network(_) => Carried::default(),
+        }
+    }
+}
+
+fn prints_key(argv: &[Argument]) -> bool {
+    let has = |word: &str| argv.iter().any(|argument| argument.text == word);
+    argv.get(1).is_some_and(|verb| OPENSSL_PRINTS.contains(&verb.text.as_str()))
+        && !has("-pubout")
+        && !has("-noout")
+}
+
+/// Whether an argument signs its sender in.
+fn is_sign_in(argv: &[Argument], at: usize) -> bool {
+    let text = argv[at].text.as_str();
+    let before = at.checked_sub(1).map_or("", |before| argv[before].text.as_str());
+    let value = text.strip_prefix("--header=").or_else(|| text.strip_prefix("-H")).unwrap_or(text);
+    let name = value.split([':', '=']).next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_header = matches!(before, "-H" | "--header") || value.len() < text.len();
+    let is_httpie = matches!(names::base_name(&argv[0].text), "http" | "https" | "xh" | "httpie");
+    (is_header || is_httpie) && SIGN_IN_HEADERS.contains(&name.as_str())
+        || SIGN_IN_OPTIONS.contains(&before)
+        || SIGN_IN_OPTIONS
+            .iter()
+            .any(|option| text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+}
+
+/// The host of a URL.
+fn host_of(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("https://")?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or_default();
+    (!host.contains(HOLE)).then_some(host)
+}
+
+/// Whether credentials at a path are those of a host: of its provider by name, or in a folder that is called like it.
+fn owns(host: &str, path: &str) -> bool {
+    let is_below =
+        |domain: &str| host == domain || host.strip_suffix(domain).is_some_and(|h| h.ends_with('.'));
+    if OWNERS.iter().any(|(place, domain)| path.contains(place) && is_below(domain)) {
+        return true;
+    }
+    let mut labels = host.rsplit('.').skip(1);
+    let label = labels.find(|label| label.len() > 3).unwrap_or_default();
+    let mut folders = path.rsplit('/').skip(1).map(|folder| folder.trim_start_matches('.'));
+    !label.is_empty() && folders.any(|folder| folder.eq_ignore_ascii_case(label))
+}
+
+/// Whether a path lies in the working directory.
+fn is_in(path: &str, cwd: &str) -> bool {
+    let is_relative = !path.starts_with(['/', '~', '$', '%', HOLE]) && !path.starts_with("..");
+    is_relative || cwd.len() > 1 && path.strip_prefix(cwd).is_some_and(|rest| rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_belong_to_their_provider() {
+        for (host, path, wanted) in [
+            ("api.github.com", "~/.config/gh/hosts.yml", true),
+            ("api.github.com.evil.example", "~/.config/gh/hosts.yml", false),
+            ("evilgithub.com", "~/.config/gh/hosts.yml", false),
+            ("api.acme.io", "~/.config/acme/token", true),
+            ("acme.evil.example", "~/.config/acme/token", false),
+            ("api.acme.io", "~/.ssh/id_rsa", false),
+        ] {
+            assert_eq!(owns(host, path), wanted, "{host} {path}");
+        }
+    }
+}
