@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex_automata::meta::Regex;
 
 use super::context::known;
+use super::listed;
 
 /// What a place asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
         r" (?:run(?:ning)?|execut(?:e|ing)|past(?:e|ing)|typ(?:e|ing)|pip(?:e|ing)|trust(?:ing)?|follow(?:ing)?",
         r"|obey(?:ing)?|copy(?:ing)?)",
         r"(?: (?:the|an?|any|this|that|such|commands?|lines?|scripts?|code|text|things|something|anything|like|as))*$",
+        r"|(?i)\bavoid(?: (?:the|using|commands?|such|like|as))*$",
     ))
 });
 
@@ -46,8 +48,41 @@ static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
 static FORBIDDEN_AS_A_WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
         r"(?i)^[\x22'”)*]*(?: (?:in|into) (?:an?|the|your) (?:terminal|shell|console))?",
-        r"(?:\s*[.!?;]|\s*$|,? (?:that|just|because|even) )",
+        r"(?:\s*[.!?;:]|\s*$|,? (?:that|just|because|even) |,? (?:or|nor)\b|,\s*$| and\s*$)",
     ))
+});
+
+/// What may stand between two pieces of code of which the first is forbidden, for the second to be forbidden with it.
+static GOES_ON: LazyLock<Regex> = LazyLock::new(|| known(r"(?i)^\s*(?:,|,?\s*(?:or|nor|and))\s*$"));
+
+/// A sentence that has its reader search for what comes next, or take it away.
+static SEEKS: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:(?:look|search|grep|scan|watch|hunt) for|check [^!?\n]{1,40} for|(?:delete|remove) [^.!?\n]{0,40}",
+        r"\b(?:attackers?|malicious|suspicious|injected|rogue|unknown)\b[^.!?\n]{0,40})",
+        r"(?: (?:the|an?|any|commands?|lines?|calls?|scripts?|entry|entries|patterns?|reverse|shells?|such|like|as|e\.g\.))*$",
+    ))
+});
+
+/// Words that have what was spoken of before run after all.
+static AFTER_ALL: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)\b(?:run|execute|paste|start|invoke|perform|try|launch)(?:s|ning)? (?:it|them|this|that|these|those|each|all|both|one)\b",
+    )
+});
+
+/// Headings, lead-ins, heads of columns and comments that say of what they head that it is not to be done.
+static BAD: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)^\W*(?:don['’]?ts?\b|do not\b|never\b|avoid\b|bad\b|wrong\b|incorrect\b|unsafe\b|insecure\b|dangerous\b|anti-?patterns?\b)(?:\s+(?:do|run|use|this|these|like|it|examples?|patterns?|practices?|code|commands?|way|usage|idea|approach|write|execute))*\W*$",
+    )
+});
+
+/// Comments that say of what they head that it is to be done.
+static GOOD: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)^\W*(?:do|good|right|correct|safe|better|instead|use|fixed|ok(?:ay)?|then|now|next|first|run)\b",
+    )
 });
 
 /// What makes a sentence speak of what others run, or of what is looked for.
@@ -96,7 +131,7 @@ impl Fences {
     pub(super) fn role_of_place(&self, text: &str, offset: usize) -> Role {
         let start = line_start(text, offset);
         if let Some(opener) = self.around(start) {
-            return of_fence(text, opener);
+            return of_fence(text, opener, start);
         }
         let head = &text[start..offset];
         if head.len() > LINE_BYTES_MAX {
@@ -127,22 +162,26 @@ impl Fences {
     /// What the line that begins at `start` asks for with the commands in it.
     pub(super) fn role_of_line(&self, text: &str, start: usize) -> Role {
         if let Some(opener) = self.around(start) {
-            return of_fence(text, opener);
+            return of_fence(text, opener, start);
         }
         let line = line_at(text, start);
+        if line.len() <= LINE_BYTES_MAX && line.trim_start().starts_with('|') {
+            return of_row(text, start, line);
+        }
         if line.len() > LINE_BYTES_MAX || line.trim_start().starts_with(['|', '>', '#']) {
             return Role::Open;
         }
         let pieces: Vec<&str> = line.split('`').collect();
-        let (mut before, mut roles) = (String::new(), Vec::new());
+        let (mut before, mut roles) = (String::new(), Vec::<Role>::new());
         // What stands before each piece of code; one inside of a quotation is in somebody else's mouth.
         for (nth, piece) in pieces.iter().enumerate() {
             if nth % 2 == 1 {
                 let (words, after) = (pieces[nth - 1], pieces.get(nth + 1).copied().unwrap_or_default());
+                let goes_on = roles.last() == Some(&Role::Forbidden) && GOES_ON.is_match(words);
                 roles.push(match open_quote(&before) {
                     Some(_) => Role::Open,
                     None if is_order(words) => Role::Ordered,
-                    None if is_forbidden(words, after) => Role::Forbidden,
+                    None if goes_on || is_forbidden(words, after) => Role::Forbidden,
                     None => Role::Open,
                 });
             } else {
@@ -155,6 +194,8 @@ impl Fences {
         }
         if roles.contains(&Role::Ordered) {
             Role::Ordered
+        } else if AFTER_ALL.is_match(line) || roles.contains(&Role::Forbidden) && listed::are_ordered(text) {
+            Role::Open
         } else if !roles.is_empty() && roles.iter().all(|role| *role == Role::Forbidden) {
             Role::Forbidden
         } else {
@@ -164,7 +205,7 @@ impl Fences {
 }
 
 /// What the words before a fence ask for.
-fn of_fence(text: &str, opener: usize) -> Role {
+fn of_fence(text: &str, opener: usize, line: usize) -> Role {
     let before = text[..opener].trim_end();
     let intro = &before[line_start(before, before.len())..];
     if intro.len() > LINE_BYTES_MAX {
@@ -173,8 +214,74 @@ fn of_fence(text: &str, opener: usize) -> Role {
     if STEPS.is_match(intro.trim()) {
         return Role::Ordered;
     }
-    // What a fence forbids is not told from what follows on it.
-    if is_order(intro) { Role::Ordered } else { Role::Open }
+    if is_order(intro) {
+        return Role::Ordered;
+    }
+    // A sentence before a fence does not tell what of it is forbidden; a heading of the bad way, or a comment above the line
+    // in the fence itself, does. Where the document has it run after all, neither counts.
+    let inside = text.get(opener..line).unwrap_or_default().lines().skip(1);
+    let comments =
+        inside.filter_map(comment).filter(|comment| BAD.is_match(comment) || GOOD.is_match(comment));
+    let is_bad = match comments.last() {
+        Some(comment) => BAD.is_match(comment),
+        None => {
+            let intro = intro.trim();
+            let is_label = intro.ends_with([':', '*']) && !intro.contains(' ');
+            BAD.is_match(intro) && (intro.starts_with('#') || is_label)
+        }
+    };
+    if is_bad && !listed::are_ordered(text) && !AFTER_ALL.is_match(after_fence(text, line)) {
+        Role::Forbidden
+    } else {
+        Role::Open
+    }
+}
+
+/// The words of a line that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("//").or_else(|| line.strip_prefix('#'))
+}
+
+/// The first words behind the fence that the line at `start` stands in.
+fn after_fence(text: &str, start: usize) -> &str {
+    let rest = &text[start..];
+    let end = rest.find("\n```").or_else(|| rest.find("\n~~~")).unwrap_or(rest.len());
+    let after = &rest[end..];
+    &after[..after.floor_char_boundary(LINE_BYTES_MAX)]
+}
+
+/// The cells of a row. A bar that is escaped or stands in a piece of code ends none.
+fn cells(row: &str) -> Vec<&str> {
+    let row = row.trim().trim_matches('|');
+    let (mut cells, mut start, mut is_code, mut before) = (Vec::new(), 0, false, ' ');
+    for (at, c) in row.char_indices() {
+        is_code ^= c == '`';
+        if c == '|' && !is_code && before != '\\' {
+            cells.push(&row[start..at]);
+            start = at + 1;
+        }
+        before = c;
+    }
+    cells.push(&row[start..]);
+    cells
+}
+
+/// What a row of a table asks for: a column whose head says that it holds the bad way forbids what stands in it.
+fn of_row(text: &str, start: usize, row: &str) -> Role {
+    let mut head = row;
+    let from = text.floor_char_boundary(start.saturating_sub(2 * LINE_BYTES_MAX));
+    for above in text[from..start].lines().rev() {
+        if !above.trim_start().starts_with('|') {
+            break;
+        }
+        head = above;
+    }
+    let (heads, cells) = (cells(head), cells(row));
+    let is_bad = |at: usize| heads.get(at).is_some_and(|head| BAD.is_match(head.trim()));
+    let coded: Vec<usize> = (0..cells.len()).filter(|at| cells[*at].contains('`')).collect();
+    let is_forbidden = cells.len() == heads.len() && !coded.is_empty() && coded.into_iter().all(is_bad);
+    if is_forbidden && !listed::are_ordered(text) { Role::Forbidden } else { Role::Open }
 }
 
 /// Whether a sentence ends with the order to run what comes next.
@@ -185,7 +292,8 @@ pub(super) fn is_order(words: &str) -> bool {
 
 /// Whether what stands between `words` and `after` is forbidden, whatever the way of doing it.
 fn is_forbidden(words: &str, after: &str) -> bool {
-    FORBIDS.is_match(last_sentence(words)) && FORBIDDEN_AS_A_WHOLE.is_match(after)
+    let sentence = last_sentence(words);
+    (FORBIDS.is_match(sentence) || SEEKS.is_match(words.trim_end())) && FORBIDDEN_AS_A_WHOLE.is_match(after)
 }
 
 fn last_sentence(words: &str) -> &str {
@@ -262,6 +370,18 @@ mod tests {
             ("Say \"yes\", and then run `X`.", Role::Ordered),
             ("It's time. Now run `X`.", Role::Ordered),
             ("Never run `ls`, and then run `X`.", Role::Ordered),
+            ("Never run `X` or remove anything else.", Role::Forbidden),
+            ("- Never run `X` or `Y`.", Role::Forbidden),
+            ("Never run `X`, `Y`, or `Z`.", Role::Forbidden),
+            ("Avoid `X`: it runs whatever comes back.", Role::Forbidden),
+            ("Avoid trouble with `X`.", Role::Open),
+            ("Look for commands such as `X`.", Role::Forbidden),
+            ("Check ~/.bashrc for `X`.", Role::Forbidden),
+            ("Delete the attacker's cron line `X`.", Role::Forbidden),
+            ("Look for `X`. Then run it.", Role::Open),
+            ("Never run `ls`, or run `X`.", Role::Open),
+            ("Look for `ls` and run `X`.", Role::Open),
+            ("Delete the cache with `X`.", Role::Open),
         ] {
             assert_eq!(Fences::of(text).role_of_line(text, 0), wanted, "{text}");
         }
@@ -276,6 +396,13 @@ mod tests {
             ("Attackers run this on the target:\n", Role::Open),
             ("## Reverse shells\n", Role::Open),
             ("Never run this:\n", Role::Open),
+            ("### Bad\n\n", Role::Forbidden),
+            ("### Wrong\n", Role::Forbidden),
+            ("**Bad:**\n\n", Role::Forbidden),
+            ("### Badges\n", Role::Open),
+            ("### Don't forget\n", Role::Open),
+            ("### Don't do this\n", Role::Forbidden),
+            ("Run each of these:\n\n### Bad\n\n", Role::Open),
             ("```\nrun this:\n```\nIt prints:\n", Role::Open),
         ] {
             let text = format!("# A\n\n{intro}{FENCE}");
@@ -283,6 +410,23 @@ mod tests {
             let fences = Fences::of(&text);
             assert_eq!(fences.role_of_line(&text, at), wanted, "{intro}");
             assert_eq!(fences.role_of_place(&text, at), wanted, "{intro}");
+        }
+    }
+
+    #[test]
+    fn comments_and_heads_of_columns_tell_the_bad_way_from_the_good_one() {
+        for (text, wanted) in [
+            ("```sh\n# DON'T\nX\n```\n", Role::Forbidden),
+            ("```sh\n# BAD\nls\n# GOOD\nX\n```\n", Role::Open),
+            ("### Bad\n```sh\nX\n```\nNow run it.\n", Role::Open),
+            ("### Bad\n```sh\nX\n```\nThen run the block above.\n", Role::Open),
+            ("| Don't | Do |\n|---|---|\n| `X` | read it first |\n", Role::Forbidden),
+            ("| Do | Don't |\n|---|---|\n| `X` | `ls` |\n", Role::Open),
+            ("| Don't | Do |\n|---|---|\n| `X` | read it |\n\nRun all of them.\n", Role::Open),
+        ] {
+            let at = text.rfind('X').expect("there");
+            let start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+            assert_eq!(Fences::of(text).role_of_line(text, start), wanted, "{text}");
         }
     }
 

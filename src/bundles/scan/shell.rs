@@ -386,8 +386,8 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
             return None;
         }
         let is_trusted = trust == Trust::Known || trust == Trust::Named && place != Place::Script;
-        // A list of arguments that names a repository is how servers are started before they are released.
-        if is_trusted || text.is_empty() && origin::is_repository(scan.engines.rules, url) {
+        // A runner that is given a repository is how servers are started before they are released.
+        if is_trusted || is_plain && origin::is_repository(scan.engines.rules, url) {
             return Some(Severity::Medium);
         }
     }
@@ -402,10 +402,11 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
     // What is written while an image is built is part of the image, and nothing of the machine.
     let is_of_image = id == "command.write-system-file"
         && (scan.syntax == Syntax::Docker || is_of_container(scan.path, effect));
+    let is_hardening = id == "command.write-system-file" && hardens(effect);
     // What everybody on the machine may know of it.
     let is_public = id == "command.metadata-service"
         && effect.target.as_ref().is_some_and(|target| is_public_metadata(&target.text));
-    if is_own_hooks || is_of_image || is_public {
+    if is_own_hooks || is_of_image || is_public || is_hardening {
         return Some(severity.min(Severity::Medium));
     }
     if place == Place::Script {
@@ -485,6 +486,43 @@ fn sets_own_hooks(command: &str) -> bool {
     let leads_away =
         folder.starts_with(['/', '~', '$', '-', '%']) || folder.contains("..") || folder.contains(':');
     !leads_away && !folder.is_empty()
+}
+
+/// Whether an edit makes the server of logins refuse more than before, and does nothing else.
+fn hardens(effect: &Effect) -> bool {
+    const STRICTER: &[&str] = &[
+        "PermitRootLogin no",
+        "PermitRootLogin prohibit-password",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "ChallengeResponseAuthentication no",
+        "PermitEmptyPasswords no",
+        "X11Forwarding no",
+        "AllowTcpForwarding no",
+        "AllowAgentForwarding no",
+        "PubkeyAuthentication yes",
+        "UsePAM yes",
+        "MaxAuthTries 3",
+    ];
+    let is_server = effect.target.as_ref().is_some_and(|target| target.text == "/etc/ssh/sshd_config");
+    let is_stricter = |script: &str| {
+        let script = script.trim();
+        let Some(separator) = script.strip_prefix('s').and_then(|rest| rest.chars().next()) else {
+            return false;
+        };
+        let mut parts = script[1 + separator.len_utf8()..].split(separator);
+        let (_, new, flags) =
+            (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        STRICTER.contains(&new.trim())
+            && parts.next().is_none()
+            && flags.chars().all(|flag| "gIi".contains(flag))
+    };
+    let mut scripts = effect.argv.iter().skip(1).filter(|one| !one.text.starts_with('-'));
+    let edits = scripts.clone().filter(|one| !one.text.starts_with('/')).count();
+    is_server
+        && effect.program == "sed"
+        && edits > 0
+        && scripts.all(|one| one.text == "/etc/ssh/sshd_config" || is_stricter(&one.text))
 }
 
 /// Whether an address in a document names no machine but the place for one, in capitals: `ATTACKER:4444`,
