@@ -35,6 +35,7 @@ const SIGN_IN_OPTIONS: &[&str] = &["-u", "--user", "--oauth2-bearer", "--passwor
 /// Where a provider's tools keep its credentials, and the host that they are for.
 const OWNERS: &[(&str, &str)] = &[
     ("/.aws/", "amazonaws.com"),
+    ("/.azure/", "azure.com"),
     ("/.cargo/credentials", "crates.io"),
     ("/.claude/", "anthropic.com"),
     ("/.claude.json", "anthropic.com"),
@@ -212,8 +213,10 @@ fn host_of(text: &str) -> Option<&str> {
 fn owns(host: &str, path: &str) -> bool {
     let is_below =
         |domain: &str| host == domain || host.strip_suffix(domain).is_some_and(|h| h.ends_with('.'));
-    if OWNERS.iter().any(|(place, domain)| path.contains(place) && is_below(domain)) {
-        return true;
+    // Where the provider is known, a host that is merely called like it is another's.
+    let mut providers = OWNERS.iter().filter(|(place, _)| path.contains(place)).peekable();
+    if providers.peek().is_some() {
+        return providers.any(|(_, domain)| is_below(domain));
     }
     let mut labels = host.rsplit('.').skip(1);
     let label = labels.find(|label| label.len() > 3).unwrap_or_default();
@@ -240,6 +243,7 @@ mod tests {
             ("api.acme.io", "~/.config/acme/token", true),
             ("acme.evil.example", "~/.config/acme/token", false),
             ("api.acme.io", "~/.ssh/id_rsa", false),
+            ("api.claude.example", "~/.claude/.credentials.json", false),
         ] {
             assert_eq!(owns(host, path), wanted, "{host} {path}");
         }
