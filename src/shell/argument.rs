@@ -8,6 +8,10 @@ use super::carried::Carried;
 /// Stands in an argument's text for a piece whose value is not known. No argument of a process can hold it.
 pub const HOLE: char = '\0';
 
+/// Stands for a hole in a text that runs as a script of its own, where it is known which files the hole may be filled from:
+/// a NUL is no character of a script. Nobody uses this one, and a text that does only gains a hole.
+pub const CARRIED_HOLE: char = '\u{10FFFE}';
+
 /// One resolved argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argument {

@@ -16,6 +16,8 @@ pub struct Read {
     pub recursive: bool,
     /// Whether a program took a piece of it, as `grep` and `jq` do.
     pub is_selected: bool,
+    /// Whether it is the token of a provider, which a program of that provider printed.
+    pub is_token: bool,
 }
 
 /// See the module. Most texts carry nothing, which costs nothing.

@@ -82,6 +82,7 @@ impl Engine<'_> {
         // Most words are one piece of plain text.
         if let [Part::Bare(text)] = word.parts.as_slice()
             && !text.contains(['{', '*', '?', '[', HOLE])
+            && self.filled(text).is_none()
         {
             out.push(Argument::constant(*text, script.span(word.span)));
             return;
@@ -160,6 +161,15 @@ impl Engine<'_> {
         mode: Mode,
         fields: &mut Fields<'_>,
     ) {
+        let literal = match part {
+            Part::Bare(text) => Some(*text),
+            Part::Quoted(text) => Some(text.as_ref()),
+            _ => None,
+        };
+        if let Some(filled) = literal.and_then(|text| self.filled(text)) {
+            fields.value(&filled);
+            return;
+        }
         match part {
             Part::Bare(text) => fields.literal(text, false),
             Part::Quoted(text) if mode == Mode::Pattern => fields.escaped(text),

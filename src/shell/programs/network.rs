@@ -322,9 +322,13 @@ pub(super) fn fetch(call: &mut Call<'_, '_>) {
     for url in options.operands.iter().filter(|o| !matches!(o.text.as_str(), "GET" | "POST" | "PUT" | "HEAD"))
     {
         call.tell(EffectKind::Fetch, Some(network_target(url)), "");
-        // HTTPie sends files as `field@path` and `@path`.
+        // HTTPie sends files as `field@path`, `field=@path`, `field:=@path` and `@path`.
+        let is_field = |name: &str| {
+            let name = name.strip_suffix(":=").or_else(|| name.strip_suffix('=')).unwrap_or(name);
+            !name.contains(['/', ':', '='])
+        };
         if matches!(call.program(), "http" | "https" | "xh")
-            && let Some((_, file)) = url.text.split_once('@').filter(|(n, _)| !n.contains(['/', ':', '=']))
+            && let Some((_, file)) = url.text.split_once('@').filter(|(name, _)| is_field(name))
         {
             call.send_file(&part(url, file), "http");
         }

@@ -151,8 +151,13 @@ impl Engine<'_> {
     }
 
     fn dispatch_program(&mut self, program: &str, argv: &[Argument], span: &Range<usize>, effects: usize) {
-        if self.interpreter(program, argv, span) {
-            // What a shell runs was looked at command by command.
+        let given = self.io.stdin.input.carried();
+        let is_done = self.interpreter(program, argv, span);
+        // What a shell runs was looked at command by command; a program of another language may send all that it was given.
+        if self.talk.is_some() {
+            self.send_carried(&given, "program", span);
+        }
+        if is_done {
             if self.talk.is_some() {
                 self.flow(argv, effects, span);
             }
@@ -165,6 +170,9 @@ impl Engine<'_> {
             return;
         }
         self.program(program, argv, span);
+        if program == "git" {
+            self.repository(argv, span);
+        }
         self.flow(argv, effects, span);
     }
 

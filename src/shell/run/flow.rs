@@ -1,8 +1,9 @@
 //! What was read flows on: into words and variables, into copies and archives, and with them to another host.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::super::argument::{Argument, HOLE, Origin};
+use super::super::argument::{Argument, CARRIED_HOLE, HOLE, Origin};
 use super::super::carried::{Carried, Read};
 use super::super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::super::programs::Input;
@@ -50,6 +51,24 @@ const OWNERS: &[(&str, &str)] = &[
     ("/.npmrc", "npmjs.org"),
     ("/.pypirc", "pypi.org"),
     ("/.terraform.d/", "terraform.io"),
+    ("/secrets/kubernetes.io/", "kubernetes.default"),
+    ("/secrets/kubernetes.io/", "kubernetes.default.svc"),
+    ("/secrets/kubernetes.io/", "kubernetes.default.svc.cluster.local"),
+];
+
+/// What prints a token of a provider, by how the detail of the effect begins, and where the provider's tool keeps it.
+const TOKENS: &[(&str, &str)] = &[
+    ("aws configure", "~/.aws/credentials"),
+    ("aws sts", "~/.aws/credentials"),
+    ("az account", "~/.azure/msal_token_cache.json"),
+    ("firebase login", "~/.config/configstore/firebase-tools.json"),
+    ("gcloud auth print-access", "~/.config/gcloud/credentials.db"),
+    ("gcloud auth application-default", "~/.config/gcloud/application_default_credentials.json"),
+    ("gh auth", "~/.config/gh/hosts.yml"),
+    ("git credential", "~/.git-credentials"),
+    ("glab auth", "~/.config/glab-cli/config.yml"),
+    ("heroku auth", "~/.netrc"),
+    ("npm token", "~/.npmrc"),
 ];
 
 /// Details of a told transfer: a credential by which its sender signs in, and one value of a file of the project.
@@ -60,7 +79,66 @@ impl Engine<'_> {
     pub(super) fn note_read(&mut self, target: &Target, recursive: bool) {
         let made_of = self.files.carried(&target.text);
         self.reads.extend_from_slice(made_of.reads());
-        self.reads.push(Read { target: target.clone(), recursive, is_selected: false });
+        self.reads.push(Read { target: target.clone(), recursive, is_selected: false, is_token: false });
+    }
+
+    /// Notes a token that a program of its provider prints, as the file that the provider's programs keep it in.
+    pub(super) fn note_token(&mut self, detail: &str) {
+        let Some((_, path)) = TOKENS.iter().find(|(begin, _)| detail.starts_with(begin)) else { return };
+        let target = Target { text: (*path).to_owned(), has_glob: false, kind: TargetKind::Path };
+        self.reads.push(Read { target, recursive: false, is_selected: false, is_token: true });
+    }
+
+    /// Files go to another host by some other way than the words of a program.
+    pub(super) fn send_carried(&mut self, carried: &Carried, detail: &str, span: &Range<usize>) {
+        for read in carried.reads() {
+            if !self.charge(4) {
+                return;
+            }
+            let effect = Effect {
+                kind: EffectKind::SendData,
+                target: Some(self.resolve_target(read.target.clone())),
+                recursive: read.recursive,
+                forced: false,
+                detail: detail.to_owned(),
+                program: String::new(),
+                argv: Arc::from(Vec::new()),
+                span: span.clone(),
+                via: self.via.clone(),
+            };
+            self.push(effect);
+        }
+    }
+
+    /// What `git` takes into a repository leaves with it.
+    pub(super) fn repository(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let cwd = self.cwd();
+        let mut words = argv.iter().skip(1).skip_while(|word| word.text.starts_with('-'));
+        let (Some(verb), false) = (words.next(), cwd.is_empty()) else { return };
+        let repository = format!("{}/.git", cwd.trim_end_matches('/'));
+        match verb.text.as_str() {
+            "add" => {
+                let mut taken = Carried::default();
+                for word in words {
+                    let text = match word.text.as_str() {
+                        "-A" | "--all" | "." => cwd.clone(),
+                        option if option.starts_with('-') => continue,
+                        _ => self.spelled(word),
+                    };
+                    taken.merge(&self.files.carried(&text));
+                    let target = Target { text, has_glob: word.has_glob, kind: TargetKind::Path };
+                    taken.merge(&Carried::of([Read {
+                        target,
+                        recursive: true,
+                        is_selected: false,
+                        is_token: false,
+                    }]));
+                }
+                self.files.make(&repository, &taken);
+            }
+            "push" => self.send_carried(&self.files.carried(&repository), "repository", span),
+            _ => {}
+        }
     }
 
     /// Output of a program that is not known, but what it may hold.
@@ -95,6 +173,16 @@ impl Engine<'_> {
         carried
     }
 
+    /// A text of the script with what its holes were filled from, if it has such holes.
+    pub(in crate::shell) fn filled(&self, text: &str) -> Option<Argument> {
+        if self.holes_carried.is_empty() || !text.contains(CARRIED_HOLE) {
+            return None;
+        }
+        let text = text.replace(CARRIED_HOLE, HOLE.encode_utf8(&mut [0; 4]));
+        let (origin, carried) = (self.holes.clone(), self.holes_carried.clone());
+        Some(Argument { text, origin, carried, ..Argument::default() })
+    }
+
     /// After a program ran: what it made holds what it read, and what it sent holds what its words, its input and the files
     /// were made of. `effects` is the number of effects before it.
     pub(super) fn flow(&mut self, argv: &[Argument], effects: usize, span: &Range<usize>) {
@@ -110,8 +198,9 @@ impl Engine<'_> {
         for (at, argument) in argv.iter().enumerate().skip(1) {
             let detail = if is_sign_in(argv, at) { SIGN_IN } else { "" };
             carry(&argument.carried, detail);
-            if argument.carried.is_empty() && argument.text.contains(HOLE) {
-                carry(&self.holes_carried, detail);
+            // A pipe that stands for a file, as in `<(cat file)`.
+            if argument.text.starts_with("/dev/fd/") {
+                carry(&self.files.carried(&argument.text), detail);
             }
         }
         for effect in &self.sent {
@@ -128,8 +217,11 @@ impl Engine<'_> {
         let place = self.cwd();
         sent.retain(|(read, detail)| {
             let path = read.target.text.as_str();
-            let is_own = *detail == SIGN_IN && !hosts.is_empty() && hosts.iter().all(|host| owns(host, path));
-            !is_own && !(read.is_selected && is_in(path, &place))
+            let signs_in = *detail == SIGN_IN;
+            let is_own =
+                (signs_in || read.is_token) && !hosts.is_empty() && hosts.iter().all(|host| owns(host, path));
+            // A token of a provider also signs in to what its customers run there, under names of their own.
+            !is_own && !(signs_in && read.is_token) && !(read.is_selected && is_in(path, &place))
         });
         for (read, detail) in sent {
             let mut told = talk.clone();
@@ -172,7 +264,7 @@ impl Input {
             Self::File(path) => {
                 let target =
                     Target { text: path.text.clone(), has_glob: path.has_glob, kind: TargetKind::Path };
-                Carried::of([Read { target, recursive: false, is_selected: false }])
+                Carried::of([Read { target, recursive: false, is_selected: false, is_token: false }])
             }
             Self::None | Self::Network(_) => Carried::default(),
         }

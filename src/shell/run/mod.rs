@@ -38,7 +38,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::analysis::{Analysis, Unresolved, UnresolvedCause};
-use super::argument::{Argument, Origin};
+use super::argument::{Argument, CARRIED_HOLE, HOLE, Origin};
 use super::ast::{Ast, CommandId, Span, SyntaxProblemKind};
 use super::carried::{Carried, Read};
 use super::effect::{Effect, EffectKind, Target, TargetKind};
@@ -272,13 +272,16 @@ impl<'a> Engine<'a> {
             return;
         }
         self.note_decoded(&text.text, &span);
-        let ast = syntax::parse(&text.text, self.limits);
+        let marked = (!text.carried.is_empty() && text.text.contains(HOLE))
+            .then(|| text.text.replace(HOLE, CARRIED_HOLE.encode_utf8(&mut [0; 4])));
+        let source = marked.as_deref().unwrap_or(&text.text);
+        let ast = syntax::parse(source, self.limits);
         self.scripts += 1;
         self.depth += 1;
         self.via.extend(via);
         let holes = std::mem::replace(&mut self.holes, text.origin.clone());
         let carried = std::mem::replace(&mut self.holes_carried, text.carried.clone());
-        self.run_script(&Script { ast: &ast, text: &text.text, id: self.scripts, from: Some(&span) });
+        self.run_script(&Script { ast: &ast, text: source, id: self.scripts, from: Some(&span) });
         self.holes = holes;
         self.holes_carried = carried;
         self.via.truncate(self.via.len() - usize::from(via.is_some()));
@@ -375,6 +378,9 @@ impl<'a> Engine<'a> {
             target.as_ref().filter(|_| kind == EffectKind::ReadPath && attributes.detail != "option")
         {
             self.note_read(target, attributes.recursive);
+        }
+        if kind == EffectKind::RevealSecret {
+            self.note_token(&attributes.detail);
         }
         let effect = Effect {
             kind,

@@ -24,13 +24,21 @@ pub(super) struct Redirected {
     is_captured: bool,
     /// Whether a coprocess reads the output.
     is_fed: bool,
+    /// Another host that the output goes to.
+    host: Option<Range<usize>>,
 }
 
 impl Engine<'_> {
     /// Puts redirections in force.
     pub(super) fn redirect(&mut self, script: &Script<'_>, redirects: &[Redirect<'_>]) -> Redirected {
-        let mut state =
-            Redirected { outer: None, files: Vec::new(), reader: None, is_captured: false, is_fed: false };
+        let mut state = Redirected {
+            outer: None,
+            files: Vec::new(),
+            reader: None,
+            is_captured: false,
+            is_fed: false,
+            host: None,
+        };
         if redirects.is_empty() {
             return state;
         }
@@ -89,6 +97,10 @@ impl Engine<'_> {
                 }
                 if is_descriptor {
                     let channel = self.io.channel(number);
+                    if descriptor == "1" && matches!(channel, Channel::Socket(_)) {
+                        self.begin_capture(&span, state);
+                        state.host = Some(span);
+                    }
                     self.connect(&descriptor, channel);
                 } else {
                     self.write_to(script, &target, &descriptor, false, &span, state, redirect.target);
@@ -174,6 +186,10 @@ impl Engine<'_> {
         if let Some(host) = socket(&target.text) {
             self.send(&host, span);
             self.connect(descriptor, Channel::Socket(host));
+            if descriptor == "1" {
+                self.begin_capture(span, state);
+                state.host = Some(span.clone());
+            }
             return;
         }
         self.path_effect(EffectKind::WritePath, target, if append { "append" } else { "truncate" }, span);
@@ -298,6 +314,9 @@ impl Engine<'_> {
         if !state.is_captured {
             self.io.out = out;
             return;
+        }
+        if let Some(span) = &state.host {
+            self.send_carried(&out.carried, "redirection", span);
         }
         for (target, append) in &state.files {
             let path = self.spelled(target);
