@@ -406,7 +406,10 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
     // What everybody on the machine may know of it.
     let is_public = id == "command.metadata-service"
         && effect.target.as_ref().is_some_and(|target| is_public_metadata(&target.text));
-    if is_own_hooks || is_of_image || is_public || is_hardening {
+    let is_no_device = id == "command.disk-write"
+        && place != Place::Script
+        && effect.target.as_ref().is_some_and(|target| is_placeholder_device(&target.text));
+    if is_own_hooks || is_of_image || is_public || is_hardening || is_no_device {
         return Some(severity.min(Severity::Medium));
     }
     if place == Place::Script {
@@ -533,6 +536,15 @@ fn is_placeholder_host(address: &str) -> bool {
     host.len() >= 3
         && host.bytes().any(|byte| byte.is_ascii_uppercase())
         && host.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+}
+
+/// Whether a device in a document is the place for one: no system gives a device a number in capitals.
+fn is_placeholder_device(path: &str) -> bool {
+    let Some(name) = path.strip_prefix("/dev/") else { return false };
+    let (kind, number) = name.split_at(name.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(name.len()));
+    ["sd", "hd", "vd", "xvd", "disk", "rdisk", "nvme", "mmcblk"].contains(&kind)
+        && number.starts_with(['X', 'Y', 'Z', 'N'])
+        && number.len() <= 6
 }
 
 /// Whether a command means one file, by a name that stands in it and leads nowhere else: `key.pem`, `"$TMP/key.pem"`.
