@@ -50,13 +50,18 @@ pub(super) fn read(
 }
 
 impl CompiledRule {
-    /// Whether it is a rule of phrases, whose matches count only where [`Self::admits_phrase`] says so.
+    /// Whether it finds phrases, which people quote when they write about them: a rule of phrases, or one whose pattern is
+    /// of such. They count only where [`Self::admits_phrase`] says so and nobody quotes them.
     pub fn is_of_phrases(&self) -> bool {
-        self.def.phrases.is_some() && self.def.concept.is_none()
+        (self.def.phrases.is_some() || self.def.unless_discussed) && self.def.concept.is_none()
     }
 
-    /// Whether nothing before or after a match of a phrase speaks against it. `range` lies on character boundaries.
+    /// Whether nothing before or after a match of a phrase speaks against it; what stands around a match of a pattern was
+    /// looked at when it was found. `range` lies on character boundaries.
     pub fn admits_phrase(&self, text: &str, range: &Range<usize>) -> bool {
+        if self.def.phrases.is_none() {
+            return true;
+        }
         let from = text.ceil_char_boundary(range.start.saturating_sub(CONTEXT_BYTES)).min(range.start);
         let to = text.floor_char_boundary((range.end + CONTEXT_BYTES).min(text.len())).max(range.end);
         let speaks = |regex: &Option<LazyRegex>, text: &str| regex.as_ref().is_some_and(|r| r.is_match(text));

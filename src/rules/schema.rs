@@ -253,8 +253,8 @@ pub struct RuleDef {
     /// The regex, ASCII by default (`(?-u)`); a group named `value` is the reported span.
     #[serde(default)]
     pub pattern: String,
-    /// Phrases of words and gaps instead of a pattern and its literals; see [`super::phrases`]. What stands in quotation
-    /// marks is not found.
+    /// Phrases of words and gaps instead of a pattern and its literals; see [`super::phrases`]. A quotation that
+    /// the prose around discusses is not found.
     #[serde(default, rename = "phrases")]
     pub phrases_written: Vec<String>,
     /// Whether the script of the phrases puts spaces between words.
@@ -278,6 +278,10 @@ pub struct RuleDef {
     pub exclude_before: Option<String>,
     /// Regex over up to 64 bytes after the match; a match drops the finding.
     pub exclude_after: Option<String>,
+    /// Whether a match of the pattern is dropped where it stands in quotation marks that the prose around discusses. Of
+    /// phrases it always is.
+    #[serde(default)]
+    pub unless_discussed: bool,
     /// Context words: one must stand near the match.
     #[serde(default)]
     pub near: Vec<String>,
@@ -342,6 +346,7 @@ impl RuleDef {
             exclude_line: OneOrMany::default(),
             exclude_before: None,
             exclude_after: None,
+            unless_discussed: false,
             near: Vec::new(),
             near_distance: sixty(),
             commands: Vec::new(),

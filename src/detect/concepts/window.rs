@@ -17,6 +17,12 @@ use crate::text::Layers;
 /// Most hits of one text that are weighed. A text with more is weighed by its first ones; so many are an attack or a
 /// word list.
 const HITS_MAX: usize = 20_000;
+/// How near a sign of weight and that of another family must stand, in bytes, to be one thought.
+const THOUGHT_BYTES: usize = 250;
+/// Least log-odds of a family for a sign of weight.
+const HEAVY: f64 = 1.0;
+/// Probability from which signs that are scattered over a window block: formal prose has weak ones anywhere.
+const SCATTERED_BLOCK: f64 = 0.97;
 /// Most concepts that a description names.
 const NAMED_MAX: usize = 12;
 
@@ -112,7 +118,11 @@ impl<'r> Evidence<'r> {
 
     /// The probabilities from which a window warns and blocks.
     pub(super) fn thresholds(&self, model: &Model, weighed: &Weighed) -> Thresholds {
-        Thresholds::of(model, self.speaker, self.text_len, weighed.ideas())
+        let all = Thresholds::of(model, self.speaker, self.text_len, weighed.ideas());
+        match weighed.is_scattered() {
+            true => Thresholds { block: all.block.max(SCATTERED_BLOCK), ..all },
+            false => all,
+        }
     }
 
     /// The name of a feature.
@@ -231,6 +241,26 @@ impl Weighed {
     /// How many families speak for an attack.
     pub(super) fn ideas(&self) -> usize {
         self.parts.iter().filter(|part| part.1 > 0.0).count()
+    }
+
+    /// Whether several families speak for an attack and none of weight does so near another.
+    fn is_scattered(&self) -> bool {
+        let odds = |family: usize| self.parts.iter().find(|part| part.0 == family).map_or(0.0, |part| part.1);
+        let hits: Vec<(&Range<usize>, usize, f64)> = self
+            .hits
+            .iter()
+            .filter(|counted| !counted.is_quoted)
+            .map(|counted| (&counted.hit.range, counted.hit.family, odds(counted.hit.family)))
+            .filter(|hit| hit.2 > 0.0)
+            .collect();
+        let is_thought = |nth: usize| {
+            let (range, family, odds) = hits[nth];
+            let near =
+                hits[..nth].iter().rev().take_while(|other| other.0.start + THOUGHT_BYTES >= range.start);
+            near.filter(|other| other.0.end <= range.start)
+                .any(|other| other.1 != family && odds.max(other.2) >= HEAVY)
+        };
+        self.ideas() > 1 && !(0..hits.len()).any(is_thought)
     }
 
     /// The family that gave most for an attack.

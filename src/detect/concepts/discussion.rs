@@ -1,0 +1,193 @@
+//! Whether a quotation is discussed: the prose around it writes about wordings or about attacks.
+//!
+//! A string of data (JSON, CSV, YAML, SQL, a call in code, a cell of a table) is quoted because its format says so, which
+//! proves nothing. There, only a text that is about attacks as a whole counts.
+//!
+//! *What it misses*: prose that only its author can tell from an excuse for what it quotes.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+/// How much of its sentence is read before and after a quotation, in bytes.
+const SENTENCE_BEFORE: usize = 240;
+const SENTENCE_AFTER: usize = 160;
+/// How far before a quotation the heading over it, or the line that announces it, may stand, in bytes.
+const HEADING_MAX: usize = 600;
+/// How much of the text shows what all of it is about, before and after, in bytes.
+const ABOUT_BEFORE: usize = 1500;
+const ABOUT_AFTER: usize = 700;
+/// Fewest words about attacks that such a text has.
+const ABOUT_MIN: usize = 2;
+/// Fewest words of a sentence besides the quotation; a label has fewer.
+const PROSE_WORDS_MIN: usize = 4;
+
+/// What a word shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Attacks on models or on people.
+    Subject,
+    /// Wordings, or that somebody says them.
+    Speech,
+}
+
+/// The words, in one pass.
+struct Words {
+    matcher: AhoCorasick,
+    /// What each shows, and whether it may go on.
+    words: Vec<(Kind, bool)>,
+}
+
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let (mut texts, mut words) = (Vec::new(), Vec::new());
+    for line in include_str!("discussion.txt").lines() {
+        let Some((kind, list)) = line.split_once(": ") else { continue };
+        let kind = match kind {
+            "subject" => Kind::Subject,
+            "speech" => Kind::Speech,
+            _ => continue,
+        };
+        for word in list.split(", ") {
+            texts.push(word.trim_end_matches('*'));
+            words.push((kind, word.ends_with('*')));
+        }
+    }
+    let matcher = AhoCorasick::new(texts).unwrap_or_else(|error| panic!("a few hundred words: {error}"));
+    Words { matcher, words }
+});
+
+/// Whether the text around a quotation discusses it. `quotation` includes its marks.
+pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
+    let (before, after) = (&text[..quotation.start], &text[quotation.end..]);
+    let sentence =
+        [sentence_end_of(tail(before, SENTENCE_BEFORE)), sentence_start_of(head(after, SENTENCE_AFTER))];
+    let is_near = match place_of(before, after) {
+        Place::Data => false,
+        Place::Item => count(&[announcement(before)], Kind::Subject) > 0,
+        Place::Prose => {
+            count(&sentence, Kind::Subject) > 0
+                || (sentence.iter().map(|part| words_in(part)).sum::<usize>() >= PROSE_WORDS_MIN
+                    && count(&sentence, Kind::Speech) > 0)
+                || count(&[announcement(before)], Kind::Subject) > 0
+        }
+    };
+    is_near || count(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)], Kind::Subject) >= ABOUT_MIN
+}
+
+/// Where a quotation stands.
+enum Place {
+    /// In a sentence.
+    Prose,
+    /// Alone in an item of a list or on a line.
+    Item,
+    /// Where the syntax of data or code asks for quotation marks.
+    Data,
+}
+
+fn place_of(before: &str, after: &str) -> Place {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let line = tail(line, SENTENCE_BEFORE);
+    let lead = line.trim_end();
+    let is_adjacent = lead.len() == line.len();
+    let key = lead.trim_start_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '-' | '*' | '+' | '>' | '#' | '/' | '|')
+    });
+    let opened = |open: char, close: char| lead.matches(open).count() > lead.matches(close).count();
+    let previous = |n: usize| lead.chars().rev().nth(n);
+    let is_data = match previous(0) {
+        Some('[' | '{' | '=' | '|' | '>' | '\\') => !key.is_empty() || lead.ends_with(['[', '{']),
+        Some('(') => previous(1).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '!')),
+        Some(',') => is_adjacent || opened('[', ']') || opened('{', '}') || opened('(', ')'),
+        Some(':') => {
+            previous(1).is_some_and(|c| matches!(c, '"' | '\'' | '`'))
+                || !key.trim_end().contains(char::is_whitespace)
+        }
+        _ => false,
+    };
+    if is_data || after.starts_with(",\"") || after.starts_with("</") {
+        return Place::Data;
+    }
+    let is_alone = key.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ')'));
+    let rest = head(after, SENTENCE_AFTER).split('\n').next().unwrap_or_default();
+    if is_alone && words_in(rest) < PROSE_WORDS_MIN - 1 { Place::Item } else { Place::Prose }
+}
+
+/// The last line before the one of the quotation that announces what follows: a heading, or one with a colon at its end.
+fn announcement(before: &str) -> &str {
+    let lines = tail(before, HEADING_MAX).rsplit('\n').skip(1);
+    let mut announces = lines.filter(|line| line.starts_with('#') || line.trim_end().ends_with([':', '：']));
+    announces.next().unwrap_or_default()
+}
+
+/// How many different words of a kind stand in these parts of a text.
+fn count(parts: &[&str], kind: Kind) -> usize {
+    let Words { matcher, words } = &*WORDS;
+    let mut seen = vec![false; words.len()];
+    for part in parts {
+        let part = part.to_lowercase();
+        let char_before = |at: usize| part[..at].chars().next_back();
+        for hit in matcher.find_overlapping_iter(&part) {
+            let (is_of, goes_on) = words[hit.pattern().as_usize()];
+            let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
+            let starts = !is_letter(char_before(hit.start()));
+            let ends = goes_on || !is_letter(part[hit.end()..].chars().next());
+            if is_of == kind && starts && ends {
+                seen[hit.pattern().as_usize()] = true;
+            }
+        }
+    }
+    seen.into_iter().filter(|is_seen| *is_seen).count()
+}
+
+/// How many words a text has. In scripts without spaces two characters are one.
+fn words_in(text: &str) -> usize {
+    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    let spaced = text.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)).filter(|word| !word.is_empty());
+    spaced.count() + unspaced / 2
+}
+
+/// Whether the script of a letter puts no spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+/// The last sentence of a text, as far as its paragraph goes.
+fn sentence_end_of(text: &str) -> &str {
+    let text = text.rsplit("\n\n").next().unwrap_or_default();
+    let start = ends_of_sentences(text).last().unwrap_or_default();
+    &text[start..]
+}
+
+/// The first sentence of a text, as far as its paragraph goes.
+fn sentence_start_of(text: &str) -> &str {
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let end = ends_of_sentences(text).next().unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Where sentences of a text end: behind a full stop before a capital letter, unless it ends an abbreviation.
+fn ends_of_sentences(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().filter_map(move |(at, c)| {
+        let end = at + c.len_utf8();
+        if matches!(c, '。' | '！' | '？') {
+            return Some(end);
+        }
+        let mut before = text[..at].chars().rev();
+        let is_abbreviation = before.next().is_some_and(char::is_alphabetic)
+            && before.next().is_none_or(|c| !c.is_alphanumeric());
+        let rest = text[end..].strip_prefix([' ', '\n'])?;
+        let begins = rest.trim_start().chars().next().is_some_and(|c| !c.is_lowercase());
+        (matches!(c, '.' | '!' | '?') && begins && !is_abbreviation).then_some(end)
+    })
+}
+
+/// The first bytes of a text.
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes.min(text.len()))]
+}
+
+/// The last bytes of a text.
+fn tail(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
