@@ -18,18 +18,20 @@ const HEADING_MAX: usize = 600;
 /// How much of the text shows what all of it is about, before and after, in bytes.
 const ABOUT_BEFORE: usize = 1500;
 const ABOUT_AFTER: usize = 700;
-/// Fewest words about attacks that such a text has.
+/// Fewest words about attacks that such a text has, or about verdicts beside one about attacks.
 const ABOUT_MIN: usize = 2;
 /// Fewest words of a sentence besides the quotation; a label has fewer.
 const PROSE_WORDS_MIN: usize = 4;
 
 /// What a word shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Kind {
     /// Attacks on models or on people.
     Subject,
     /// Wordings, or that somebody says them.
     Speech,
+    /// What a guard or a test of one makes of a text.
+    Verdict,
 }
 
 /// The words, in one pass.
@@ -46,6 +48,7 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
         let kind = match kind {
             "subject" => Kind::Subject,
             "speech" => Kind::Speech,
+            "verdict" => Kind::Verdict,
             _ => continue,
         };
         for word in list.split(", ") {
@@ -60,19 +63,28 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 /// Whether the text around a quotation discusses it. `quotation` includes its marks.
 pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
     let (before, after) = (&text[..quotation.start], &text[quotation.end..]);
+    let announced = announcement(before);
     let sentence =
         [sentence_end_of(tail(before, SENTENCE_BEFORE)), sentence_start_of(head(after, SENTENCE_AFTER))];
     let is_near = match place_of(before, after) {
         Place::Data => false,
-        Place::Item => count(&[announcement(before)], Kind::Subject) > 0,
-        Place::Prose => {
-            count(&sentence, Kind::Subject) > 0
-                || (sentence.iter().map(|part| words_in(part)).sum::<usize>() >= PROSE_WORDS_MIN
-                    && count(&sentence, Kind::Speech) > 0)
-                || count(&[announcement(before)], Kind::Subject) > 0
-        }
+        Place::Item => discusses(&[announced]),
+        Place::Prose => discusses(&sentence) || discusses(&[announced]),
     };
-    is_near || count(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)], Kind::Subject) >= ABOUT_MIN
+    is_near || is_about_attacks(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)])
+}
+
+/// Whether a sentence, given in parts, writes about attacks, or in prose about what somebody says.
+fn discusses(sentence: &[&str]) -> bool {
+    let is_prose = || sentence.iter().map(|part| words_in(part)).sum::<usize>() >= PROSE_WORDS_MIN;
+    let seen = count(sentence);
+    seen.subjects > 0 || (seen.speech + seen.verdicts > 0 && is_prose())
+}
+
+/// Whether a text, given in parts, is about attacks as a whole.
+fn is_about_attacks(parts: &[&str]) -> bool {
+    let seen = count(parts);
+    seen.subjects >= ABOUT_MIN || (seen.subjects > 0 && seen.verdicts >= ABOUT_MIN)
 }
 
 /// Where a quotation stands.
@@ -120,24 +132,37 @@ fn announcement(before: &str) -> &str {
     announces.next().unwrap_or_default()
 }
 
-/// How many different words of a kind stand in these parts of a text.
-fn count(parts: &[&str], kind: Kind) -> usize {
+/// How many different words of each kind were seen.
+#[derive(Default)]
+struct Seen {
+    subjects: usize,
+    speech: usize,
+    verdicts: usize,
+}
+
+/// The words in these parts of a text.
+fn count(parts: &[&str]) -> Seen {
     let Words { matcher, words } = &*WORDS;
-    let mut seen = vec![false; words.len()];
+    let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
+    let mut is_seen = vec![false; words.len()];
     for part in parts {
         let part = part.to_lowercase();
-        let char_before = |at: usize| part[..at].chars().next_back();
         for hit in matcher.find_overlapping_iter(&part) {
-            let (is_of, goes_on) = words[hit.pattern().as_usize()];
-            let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
-            let starts = !is_letter(char_before(hit.start()));
-            let ends = goes_on || !is_letter(part[hit.end()..].chars().next());
-            if is_of == kind && starts && ends {
-                seen[hit.pattern().as_usize()] = true;
-            }
+            let nth = hit.pattern().as_usize();
+            let starts = !is_letter(part[..hit.start()].chars().next_back());
+            let ends = words[nth].1 || !is_letter(part[hit.end()..].chars().next());
+            is_seen[nth] |= starts && ends;
         }
     }
-    seen.into_iter().filter(|is_seen| *is_seen).count()
+    let mut seen = Seen::default();
+    for ((kind, _), _) in words.iter().zip(is_seen).filter(|(_, is_seen)| *is_seen) {
+        match kind {
+            Kind::Subject => seen.subjects += 1,
+            Kind::Speech => seen.speech += 1,
+            Kind::Verdict => seen.verdicts += 1,
+        }
+    }
+    seen
 }
 
 /// How many words a text has. In scripts without spaces two characters are one.
@@ -148,7 +173,7 @@ fn words_in(text: &str) -> usize {
 }
 
 /// Whether the script of a letter puts no spaces between words.
-fn is_unspaced(c: char) -> bool {
+pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::discussion::is_discussed;
+use super::discussion::{is_discussed, is_unspaced};
 
 /// How far before a phrase its opening mark may stand, in bytes.
 const BEFORE_MAX: usize = 200;
@@ -21,6 +21,11 @@ pub(in crate::detect) fn is_quoted(text: &str, range: &Range<usize>) -> bool {
 
 /// The quotation that a range stands in, with its marks.
 fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
+    // Patterns may match the marks too.
+    let phrase = &text[range.clone()];
+    let start = range.end - phrase.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+    let end = (range.start + phrase.trim_end_matches(|c: char| !c.is_alphanumeric()).len()).max(start);
+    let range = start..end;
     let from = text.floor_char_boundary(range.start.saturating_sub(BEFORE_MAX));
     let before = &text[from..range.start];
     let before = before.rsplit_once("\n\n").map_or(before, |(_, paragraph)| paragraph);
@@ -31,15 +36,19 @@ fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     for (at, mark) in before.char_indices().rev().filter(|(at, c)| is_mark(before, *at, *c)) {
         let Some(closing) = closing_of(mark) else { break };
         let between = &before[at + mark.len_utf8()..];
-        let opens = before[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-        let follows = mark == '«' || between.chars().next().is_none_or(|c| !c.is_whitespace());
-        if !opens || !follows {
+        let opens = before[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() || is_unspaced(c));
+        // Marks of the French kind stand apart from what they enclose, folded ones too.
+        let is_apart = between.starts_with(char::is_whitespace);
+        if !opens || (is_apart && !matches!(mark, '«' | '"')) {
             break;
         }
         let Some(end) = after.char_indices().find(|(at, c)| closing.contains(c) && is_mark(after, *at, *c))
         else {
             continue;
         };
+        if is_apart && !after[..end.0].ends_with(char::is_whitespace) {
+            break;
+        }
         let start = range.start - before.len() + at;
         quotation = Some(start..range.end + end.0 + end.1.len_utf8());
         break;

@@ -20,8 +20,9 @@ const HITS_MAX: usize = 20_000;
 /// How near a sign of weight and that of another family must stand, in bytes, to be one thought.
 const THOUGHT_BYTES: usize = 250;
 /// Least log-odds of a family for a sign of weight.
-const HEAVY: f64 = 1.0;
-/// Probability from which signs that are scattered over a window block: formal prose has weak ones anywhere.
+const HEAVY: f64 = 0.9;
+/// Probability from which signs that are scattered over a window of data block: formal prose has weak ones anywhere, while
+/// a prompt of a user is written to be obeyed.
 const SCATTERED_BLOCK: f64 = 0.97;
 /// Most concepts that a description names.
 const NAMED_MAX: usize = 12;
@@ -119,7 +120,7 @@ impl<'r> Evidence<'r> {
     /// The probabilities from which a window warns and blocks.
     pub(super) fn thresholds(&self, model: &Model, weighed: &Weighed) -> Thresholds {
         let all = Thresholds::of(model, self.speaker, self.text_len, weighed.ideas());
-        match weighed.is_scattered() {
+        match matches!(self.speaker, Some(Speaker::Tool)) && weighed.is_scattered() {
             true => Thresholds { block: all.block.max(SCATTERED_BLOCK), ..all },
             false => all,
         }
