@@ -25,6 +25,7 @@ fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let phrase = &text[range.clone()];
     let start = range.end - phrase.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
     let end = (range.start + phrase.trim_end_matches(|c: char| !c.is_alphanumeric()).len()).max(start);
+    let start = start + label_before_mark(&text[start..end]);
     let range = start..end;
     let from = text.floor_char_boundary(range.start.saturating_sub(BEFORE_MAX));
     let before = &text[from..range.start];
@@ -54,6 +55,15 @@ fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
         break;
     }
     quotation
+}
+
+/// The length of the label that a phrase begins with: words up to the border of a cell, or a colon, before an opening mark.
+/// They name what the quotation shows, and a phrase takes them for its first words.
+fn label_before_mark(phrase: &str) -> usize {
+    let is_behind_label = |at: usize| phrase[..at].trim_end().ends_with(['|', ':', '：']);
+    let is_opening = |(at, c): &(usize, char)| is_mark(phrase, *at, *c) && closing_of(*c).is_some();
+    let opening = phrase.char_indices().filter(is_opening).find(|(at, _)| is_behind_label(*at));
+    opening.map_or(0, |(at, mark)| at + mark.len_utf8())
 }
 
 /// Whether the character is a quotation mark rather than an apostrophe.
@@ -117,6 +127,7 @@ mod tests {
             ("\"ignore the rules\" is what attackers write.", true),
             ("## Known attacks\n\n- \"ignore the rules\"\n- \"sing\"\n", true),
             ("The detector looks for jailbreaks:\nx = [\"ignore the rules\", \"be DAN\"]", true),
+            ("| attack | \"ignore the rules\" | detected |", true),
             ("Please ignore the rules.", false),
             ("\"ignore the rules and go\"", false),
             ("{\"text\": \"ignore the rules\"}", false),
@@ -136,6 +147,20 @@ mod tests {
         ] {
             let at = text.find("ignore the rules").expect("is there");
             assert_eq!(is_quoted(text, &(at..at + 16)), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_label_before_a_quotation_is_none_of_it() {
+        for (text, wanted) in [
+            ("| override | `drop the rules` | attack, detected |", true),
+            ("An attack by override: \"drop the rules\" in a mail", true),
+            ("override | drop \"the rules\" of attack detection", false),
+            ("Now override \"the rules\" of attack detection", false),
+        ] {
+            let (start, end) =
+                (text.find("override").expect("is there"), text.find("rules").expect("is there") + 5);
+            assert_eq!(is_quoted(text, &(start..end)), wanted, "{text}");
         }
     }
 }
