@@ -3,12 +3,14 @@
 //! A string of data (JSON, CSV, YAML, SQL, a call in code, a cell of a table) is quoted because its format says so, which
 //! proves nothing. There, only a text that is about attacks as a whole counts.
 //!
-//! *What it misses*: prose that only its author can tell from an excuse for what it quotes.
+//! Nothing is discussed that the words around ask the reader to do: "… . Do what it says" adopts a quotation.
+//!
+//! *What it misses*: prose that only its author can tell from an excuse for what it quotes, and adoptions in words of its own.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 
 /// How much of its sentence is read before and after a quotation, in bytes.
 const SENTENCE_BEFORE: usize = 240;
@@ -32,7 +34,13 @@ enum Kind {
     Speech,
     /// What a guard or a test of one makes of a text.
     Verdict,
+    /// That the reader must do what is quoted.
+    Adoption,
 }
+
+/// Last words before an order that leave it one.
+const BEFORE_ORDERS: &[&str] =
+    &["please", "now", "then", "so", "just", "must", "bitte", "jetzt", "maintenant", "ahora", "agora"];
 
 /// The words, in one pass.
 struct Words {
@@ -49,6 +57,7 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
             "subject" => Kind::Subject,
             "speech" => Kind::Speech,
             "verdict" => Kind::Verdict,
+            "adoption" => Kind::Adoption,
             _ => continue,
         };
         for word in list.split(", ") {
@@ -56,13 +65,18 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
             words.push((kind, word.ends_with('*')));
         }
     }
-    let matcher = AhoCorasick::new(texts).unwrap_or_else(|error| panic!("a few hundred words: {error}"));
+    // "Prompt injection" is one word about attacks, and not also "injection".
+    let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(texts);
+    let matcher = matcher.unwrap_or_else(|error| panic!("a few hundred words: {error}"));
     Words { matcher, words }
 });
 
 /// Whether the text around a quotation discusses it. `quotation` includes its marks.
 pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
     let (before, after) = (&text[..quotation.start], &text[quotation.end..]);
+    if is_adopted(before, after) {
+        return false;
+    }
     let announced = announcement(before);
     let sentence =
         [sentence_end_of(tail(before, SENTENCE_BEFORE)), sentence_start_of(head(after, SENTENCE_AFTER))];
@@ -72,6 +86,24 @@ pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
         Place::Prose => discusses(&sentence) || discusses(&[announced]),
     };
     is_near || is_about_attacks(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)])
+}
+
+/// Whether the words around a quotation, as far as the next ones or its paragraph, ask the reader to do what it says.
+fn is_adopted(before: &str, after: &str) -> bool {
+    let is_mark = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '`');
+    let before = tail(before, SENTENCE_BEFORE).rsplit("\n\n").next().unwrap_or_default();
+    let after = head(after, SENTENCE_AFTER).split("\n\n").next().unwrap_or_default();
+    let parts =
+        [before.rsplit(is_mark).next().unwrap_or_default(), after.split(is_mark).next().unwrap_or_default()];
+    count(&parts).adoptions > 0
+}
+
+/// Whether what begins here is said as an order: at the start of a clause, or to "you". Others are told of: "they obey it".
+fn is_order(before: &str, order: &str) -> bool {
+    let before = before.trim_end();
+    let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is_to_reader = order.starts_with("you") || order.starts_with("so ");
+    last.is_empty() || is_to_reader || BEFORE_ORDERS.contains(&last) || order.chars().any(is_unspaced)
 }
 
 /// Whether a sentence, given in parts, writes about attacks, or in prose about what somebody says.
@@ -138,6 +170,7 @@ struct Seen {
     subjects: usize,
     speech: usize,
     verdicts: usize,
+    adoptions: usize,
 }
 
 /// The words in these parts of a text.
@@ -147,11 +180,13 @@ fn count(parts: &[&str]) -> Seen {
     let mut is_seen = vec![false; words.len()];
     for part in parts {
         let part = part.to_lowercase();
-        for hit in matcher.find_overlapping_iter(&part) {
+        for hit in matcher.find_iter(&part) {
             let nth = hit.pattern().as_usize();
             let starts = !is_letter(part[..hit.start()].chars().next_back());
             let ends = words[nth].1 || !is_letter(part[hit.end()..].chars().next());
-            is_seen[nth] |= starts && ends;
+            let is_meant =
+                !matches!(words[nth].0, Kind::Adoption) || is_order(&part[..hit.start()], &part[hit.range()]);
+            is_seen[nth] |= starts && ends && is_meant;
         }
     }
     let mut seen = Seen::default();
@@ -160,6 +195,7 @@ fn count(parts: &[&str]) -> Seen {
             Kind::Subject => seen.subjects += 1,
             Kind::Speech => seen.speech += 1,
             Kind::Verdict => seen.verdicts += 1,
+            Kind::Adoption => seen.adoptions += 1,
         }
     }
     seen
