@@ -221,7 +221,7 @@ impl Engine<'_> {
             let is_own =
                 (signs_in || read.is_token) && !hosts.is_empty() && hosts.iter().all(|host| owns(host, path));
             // A token of a provider also signs in to what its customers run there, under names of their own.
-            !is_own && !(signs_in && read.is_token) && !(read.is_selected && is_in(path, &place))
+            !(is_own || signs_in && read.is_token || read.is_selected && is_in(path, &place))
         });
         for (read, detail) in sent {
             let mut told = talk.clone();
