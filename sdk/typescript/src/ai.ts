@@ -80,7 +80,7 @@ export interface MiddlewareOptions extends TextOptions {
    * every tool: a call that was refused there stays in the conversation, and would stop it here.
    */
   readonly toolCalls?: boolean;
-  /** Gives the model the prompt redacted. Default false. */
+  /** Gives the model the prompt redacted. Default false. Without a service the call throws, whatever `onUnavailable` says. */
   readonly redactInput?: boolean;
 }
 
@@ -121,7 +121,7 @@ export function portcullisMiddleware(portcullis: Portcullis, options: Middleware
         { messages, phase: "input", toolName: "", redact: redactInput, signal },
         text,
       );
-      if (!redactInput || answer.failedOpen) return params;
+      if (!redactInput) return params;
       return { ...params, prompt: prompt.map(({ write }, index) => write(partsOf(answer.redactedMessages[index]!))) };
     },
     wrapGenerate: async ({ doGenerate, params }) => {

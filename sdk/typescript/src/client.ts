@@ -29,7 +29,7 @@ import { type SubmissionUpdate, watchSubmission, type WatchSubmissionOptions } f
 
 /** How a conversation is judged. */
 export interface CheckOptions extends CallOptions {
-  /** Answers with the messages redacted. */
+  /** Answers with the messages redacted. Without a service it throws, also with `onUnavailable: "open"`. */
   readonly redact?: boolean;
   /** Shows what was matched, where the policy allows it. */
   readonly revealMatches?: boolean;
@@ -122,6 +122,8 @@ export class Portcullis {
       const allowed = answer.decision === Decision.ALLOW || answer.decision === Decision.WARN;
       return Object.assign(answer, { allowed, failedOpen: false });
     } catch (error) {
+      // Text that was to be redacted and was not is never handed out as if it had been.
+      if (redact) throw shared.refused(error);
       shared.mayGoOn(error, { call: "checkMessages" });
       return unjudged((error as Error).message);
     }

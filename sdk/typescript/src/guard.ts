@@ -242,13 +242,21 @@ async function ask(
     offsetEncoding: OffsetEncoding.UTF16,
   });
   const what = isAfter
-    ? `InterceptTool after tool \`${toolName}\` (it has run; its result is withheld)`
+    ? `InterceptTool after tool \`${toolName}\` (it has run)`
     : `InterceptTool before tool \`${toolName}\` (it has not run)`;
   const limit: Limit = shared.caller.limit(call, "call");
   try {
     return await shared.caller.unary({ method: Service.interceptTool, request, what, isIdempotent: true }, limit);
   } catch (error) {
-    shared.mayGoOn(error, { call: "guardTool", toolName });
+    try {
+      shared.mayGoOn(error, { call: "guardTool", toolName });
+    } catch (refused) {
+      // Told only where it is so: by choice the result may be handed out.
+      if (isAfter && refused === error && error instanceof PortcullisError) {
+        error.message += " The result of the tool is withheld.";
+      }
+      throw refused;
+    }
     return undefined;
   }
 }

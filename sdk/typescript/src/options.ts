@@ -97,7 +97,8 @@ export interface PortcullisOptions {
   /**
    * What becomes of `checkMessages` and guarded tools when nobody answers (UNAVAILABLE, DEADLINE_EXCEEDED). `closed`, the
    * default, throws UnavailableError. `open` lets them go on, unjudged: each time is counted in `stats.failedOpen` and
-   * told to `onFailOpen`. Any other error always throws, and so do uploads and monitors, which have their own settings.
+   * told to `onFailOpen`. Any other error always throws, and so do a redaction that was asked for, uploads, and monitors,
+   * which have their own settings.
    */
   readonly onUnavailable?: "closed" | "open";
   /** Told of each fail-open. Default: a Node.js warning, at most one a minute. */

@@ -81,14 +81,17 @@ export class Shared {
 
   /** Returns when a decision that nobody made may be taken for a pass; throws the error otherwise. */
   mayGoOn(error: unknown, call: Omit<FailOpenEvent, "error">): void {
-    if (!(error instanceof UnavailableError) || this.options.onUnavailable !== "open") {
-      if (error instanceof ServiceCallError) this.counts.failedClosed += 1;
-      throw error;
-    }
+    if (!(error instanceof UnavailableError) || this.options.onUnavailable !== "open") throw this.refused(error);
     this.counts.failedOpen += 1;
     const event: FailOpenEvent = { ...call, error };
     if (this.options.onFailOpen !== undefined) this.options.onFailOpen(event);
     else this.#warn(error);
+  }
+
+  /** The same error, counted where it means that nobody decided and nothing goes on. */
+  refused(error: unknown): unknown {
+    if (error instanceof ServiceCallError) this.counts.failedClosed += 1;
+    return error;
   }
 
   #warn(error: PortcullisError): void {

@@ -169,6 +169,15 @@ describe("the middleware of the AI SDK", () => {
     assert.deepEqual(prompt[3].content[0].output, { type: "json", value: { sent: ["[EMAIL_1]"] } });
   });
 
+  test("a prompt that cannot be redacted reaches no model, by choice neither", async () => {
+    const away = new Portcullis({ address: "127.0.0.1:1", retry: { attempts: 1 }, onUnavailable: "open" });
+    const inner = model("Hello");
+    const wrapped = wrapLanguageModel({ model: inner, middleware: portcullisMiddleware(away, { redactInput: true }) });
+    await assert.rejects(generateText({ model: wrapped, prompt: EMAIL, maxRetries: 0 }), UnavailableError);
+    assert.equal(inner.doGenerateCalls.length, 0);
+    away.close();
+  });
+
   test("a service that is away stops the call", async () => {
     const away = new Portcullis({ address: "127.0.0.1:1", retry: { attempts: 1 } });
     const inner = model("Hello");

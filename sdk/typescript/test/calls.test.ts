@@ -17,7 +17,7 @@ import {
   ServiceCallError,
   UnavailableError,
 } from "@portcullis/sdk";
-import { CheckMessagesResponse, Span } from "@portcullis/sdk/v1";
+import { CheckMessagesResponse, Span, ToolPhase } from "@portcullis/sdk/v1";
 import { startFake, stopFakes } from "./support/fake.js";
 
 const { UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, UNAUTHENTICATED } = grpc.status;
@@ -201,6 +201,43 @@ describe("a service that is away", () => {
     );
     assert.deepEqual([client.stats.failedOpen, client.stats.failedClosed], [3, 0]);
     client.close();
+  });
+
+  test("open by choice never passes text for redacted that is not", async () => {
+    const events: FailOpenEvent[] = [];
+    const client = new Portcullis({
+      address: await nobody(),
+      retry: { attempts: 1 },
+      onUnavailable: "open",
+      onFailOpen: (event) => events.push(event),
+    });
+    await assert.rejects(client.checkMessages("jane.roe@corp-mail.net", { redact: true }), UnavailableError);
+    assert.deepEqual([client.stats.failedOpen, client.stats.failedClosed, events.length], [0, 1, 0]);
+    client.close();
+  });
+
+  test("a result is told to be withheld where it is, and not where it is handed out", async () => {
+    for (const onUnavailable of ["closed", "open"] as const) {
+      const fake = await startFake({
+        tool: ({ phase, argsJson }) =>
+          phase === ToolPhase.BEFORE ? { decision: Decision.ALLOW, argsJson } : { code: UNAVAILABLE },
+      });
+      const told: string[] = [];
+      const client = new Portcullis({
+        address: fake.address,
+        retry: { attempts: 1 },
+        onUnavailable,
+        onFailOpen: ({ error }) => told.push(error.message),
+      });
+      const called = client.guardTool(() => 1, { name: "one" })();
+      if (onUnavailable === "open") assert.equal(await called, 1);
+      else await called.catch((error: UnavailableError) => told.push(error.message));
+      assert.equal(told.length, 1);
+      assert.match(told[0]!, /InterceptTool after tool `one` \(it has run\)/);
+      assert.equal(told[0]!.includes("withheld"), onUnavailable === "closed", told[0]);
+      client.close();
+      fake.stop();
+    }
   });
 
   test("open by choice is a warning of Node.js when nobody listens", async () => {
