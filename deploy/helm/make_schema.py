@@ -5,8 +5,9 @@
     deploy/helm/make_schema.py --check    exit code 1 when the schema is not what it would write
 
 Keys, words and kinds of values are those of docs/SETTINGS_REFERENCE.md: read from the same structs by the same program
-(docs/make_reference.py). So a misspelt key fails at `helm template`, and not in a pod that ends with exit code 78. Ranges
-are left to the service, which knows them. Needs Python alone.
+(docs/make_reference.py). How a duration, a size, an address, a host, a level and the URL of a collector are written stands
+here, in FORMATS; a test holds each against the program. So a slip fails at `helm template`, and not in a pod that ends with
+exit code 78. Ranges are left to the service, which knows them. Needs Python alone.
 """
 
 import json
@@ -23,8 +24,29 @@ import make_reference as reference  # noqa: E402
 
 # The member that is written: from its name to the line of the next one.
 CONFIG = re.compile(r'^    "config": .*?,\n(?=    "policies": )', re.M | re.S)
-# What a value may be, by its kind in the reference. A duration without a unit is left to the chart, which says what is wrong
-# with it; `off` without quotes is false to YAML, and refused.
+
+
+def either(*words):
+    """Any of these words, in letters of either case: there is no flag for that in a schema."""
+    return "(" + "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in word) for word in words) + ")"
+
+
+LEVEL = either("off", "error", "warn", "info", "debug", "trace")
+DURATION = r"\s*[0-9]+\s*(ms|s|m|h)\s*"
+SIZE = r"\s*[0-9]+\s*" + either("gib", "mib", "kib", "b") + r"?\s*"
+# No digit more may be refused here than the service refuses: what is too large is a matter of ranges.
+FORMATS = {
+    "duration": DURATION,
+    "duration, `off`": f"({DURATION}|{either('off')})",
+    "size": SIZE,
+    "address": r"([0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:.]+(%[0-9]+)?\]):[0-9]+",
+    # Texts whose format is that of one setting.
+    "log.level": rf"(\s*[^,=]*={LEVEL}\s*,)*\s*{LEVEL}\s*(,\s*([^,=]*=)?{LEVEL}\s*)*",
+    "http.allowed_hosts[]": r"(\*|([A-Za-z0-9._~!$&'()+,;=%-]+|\[[0-9a-fA-F:.]+\])(:[0-9]+)?)",
+    "tracing.otlp_endpoint": r"http://[^\s/?#:]\S*",
+    "audit.otlp_endpoint": r"http://[^\s/?#:]\S*",
+}
+# What a value may be, by its kind in the reference. `off` without quotes is false to YAML, and refused.
 TYPES = {
     "path": ["string"],
     "text": ["string"],
@@ -34,8 +56,8 @@ TYPES = {
     "whole number": ["integer"],
     "number": ["number"],
     "size": ["string", "integer"],
-    "duration": ["string", "integer"],
-    "duration, `off`": ["string", "integer"],
+    "duration": ["string"],
+    "duration, `off`": ["string"],
     "mapping": ["object"],
 }
 
@@ -48,19 +70,20 @@ class Schema(reference.Settings):
 
     def config(self):
         root = self.rust.find("Settings", reference.SRC / "config" / "mod.rs")
-        return {"description": "portcullis.yaml. Written by deploy/helm/make_schema.py.", **self.mapping(root)}
+        return {"description": "portcullis.yaml. Written by deploy/helm/make_schema.py.", **self.mapping(root, "")}
 
-    def mapping(self, struct):
-        members = {field["name"]: self.member(field, struct) for field in struct["items"]}
+    def mapping(self, struct, prefix):
+        members = {field["name"]: self.member(field, struct, f"{prefix}{field['name']}") for field in struct["items"]}
         return {"type": ["object", "null"], "additionalProperties": False, "properties": members}
 
-    def member(self, field, owner):
-        """What a member may be; `kind` of the base class tells it in the words of the reference."""
+    def member(self, field, owner, key):
+        """What the member `key` may be; `kind` of the base class tells it in the words of the reference."""
         plain = reference.unwrapped(field["type"])
         if listed := re.fullmatch(r"Vec<(.+)>", plain):
-            return {"type": ["array", "null"], "items": self.member({**field, "type": listed[1], "attributes": []}, owner)}
+            item = self.member({**field, "type": listed[1], "attributes": []}, owner, f"{key}[]")
+            return {"type": ["array", "null"], "items": item}
         if mapped := re.fullmatch(r"BTreeMap<String, (.+)>", plain):
-            item = self.member({**field, "type": mapped[1], "attributes": []}, owner)
+            item = self.member({**field, "type": mapped[1], "attributes": []}, owner, f"{key}.*")
             return {"type": ["object", "null"], "additionalProperties": item}
         kind, enum = self.kind(field, owner)
         if enum:
@@ -71,8 +94,15 @@ class Schema(reference.Settings):
             return {"anyOf": [as_text, {"enum": numbers}]} if numbers else as_text
         found = None if plain in reference.KINDS else self.rust.find(plain, owner["path"])
         if found and found["kind"] == "struct" and kind == "mapping":
-            return self.mapping(found)
-        return {} if kind == "JSON" else {"type": [*TYPES[kind], "null"]}
+            return self.mapping(found, f"{key}.")
+        if kind == "JSON":
+            return {}
+        made = {"type": [*TYPES[kind], "null"]}
+        if pattern := FORMATS.get(key) or FORMATS.get(kind):
+            made["pattern"] = f"^{pattern}$"
+        if kind == "size":
+            made["minimum"] = 0
+        return made
 
 
 def written(value, indent):

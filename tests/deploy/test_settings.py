@@ -1,6 +1,7 @@
 """The built service accepts what the chart, the image and the Compose file write, and runs with it."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -91,6 +92,46 @@ def test_the_schema_knows_every_setting_and_no_other():
 def test_the_schema_is_what_is_written():
     result = subprocess.run([sys.executable, DEPLOY / "helm" / "make_schema.py", "--check"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+# Values of each format that the schema knows, the good ones first. Of those that are well-formed, ranges are no matter here.
+FORMATS = {
+    "store.busy_timeout": (["250ms", "5s", "20 s", " 7s "], ["", "5", "s", "5 sec", "-5s", "1.5s", "1d", "5S", "off"]),
+    "streams.idle_timeout": (["off", "OFF", "2h"], ["", "never", "5", "off "]),
+    "cache.bytes_max": (["1048576", "1024KiB", "2 mib", "1048576B", "1GiB"], ["", "MiB", "4MB", "-1", "1.5MiB", "4M", "4 MiBs"]),
+    "http.listen": (["127.0.0.1:0", "[::1]:8080"], ["", "localhost:8080", "127.0.0.1", ":8080", "::1:8080"]),
+    "log.level": (
+        ["info", "OFF", "info,portcullis=debug", " warn , a::b=trace", "a=info,error"],
+        ["", "loud", "portcullis=debug", "info,loud", "info,a=loud", "info,", "5", "info=", "a= info,warn"],
+    ),
+    "http.allowed_hosts": (
+        ["*", "portcullis.internal", "10.0.0.7:8080", "[fd00::1]:80", "[fd00::1]", "a_b", "host."],
+        ["a b", "a/b", "u@h", "*.example.org", "host:", "http://h", "h?x"],
+    ),
+    "tracing.otlp_endpoint": (
+        ["http://h:4317", "http://[::1]:4317", "http://h/path"],
+        ["https://h:4317", "h:4317", "http://", "http://:4317", "grpc://h:4317"],
+    ),
+}
+
+
+@pytest.mark.parametrize("key", FORMATS)
+def test_a_format_of_the_schema_is_that_of_the_program(key, tmp_path):
+    """Nothing that the service takes is refused by the chart, and no slip of these is left to the pod."""
+    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]["config"]
+    *sections, name = key.split(".")
+    for word in [*sections, name]:
+        schema = schema["properties"][word]
+    is_list = "items" in schema
+    pattern = re.compile((schema["items"] if is_list else schema)["pattern"])
+    for is_good, values in zip((True, False), FORMATS[key], strict=True):
+        for value in values:
+            settings = {name: [value] if is_list else value}
+            for section in reversed(sections):
+                settings = {section: settings}
+            (tmp_path / "portcullis.yaml").write_text(yaml.safe_dump(settings))
+            result = run("config", folder=tmp_path)
+            assert (result.returncode == 0, bool(pattern.search(value))) == (is_good, is_good), f"{value!r}: {result.stderr}"
 
 
 def test_harmless_variables_and_urls_pass():
