@@ -2,13 +2,16 @@
 //!
 //! A request that is refused is answered with its error inside the stream, and the stream goes on. The next request is
 //! read when the answer to the last one is on its way, so a client that does not read is slowed by flow control.
+//!
+//! When the server stops, what has come is answered; then the stream ends with an error that says so.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::{Stream, stream};
+use futures_util::{FutureExt as _, Stream, stream};
 use prost::Message as _;
+use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::decide::{decide, refuse};
@@ -27,6 +30,7 @@ struct State {
     identity: Identity,
     deadline: Option<Instant>,
     inbound: Streaming<v1::CheckMessagesRequest>,
+    draining: watch::Receiver<bool>,
     is_over: bool,
 }
 
@@ -40,7 +44,8 @@ pub(super) fn call(
         error.to_status()
     })?;
     let deadline = deadline::of(&request);
-    let state = State { shared, identity, deadline, inbound: request.into_inner(), is_over: false };
+    let draining = shared.draining.subscribe();
+    let state = State { shared, identity, deadline, inbound: request.into_inner(), draining, is_over: false };
     Ok(Response::new(Box::pin(stream::unfold(state, next))))
 }
 
@@ -48,7 +53,19 @@ async fn next(mut state: State) -> Option<(Result<v1::CheckMessagesResponse, Sta
     if state.is_over {
         return None;
     }
-    match state.inbound.message().await {
+    let message = tokio::select! {
+        biased;
+        message = state.inbound.message() => Some(message),
+        // An error means that the sender is gone, which only a stop does.
+        () = state.draining.wait_for(|is_draining| *is_draining).map(drop) => None,
+    };
+    let Some(message) = message else {
+        state.is_over = true;
+        let error = RequestError::Draining;
+        refuse(&state.shared, RPC, &error);
+        return Some((Err(error.to_status()), state));
+    };
+    match message {
         Ok(Some(request)) => {
             let answer = judge(&state, request).await;
             Some((Ok(answer), state))

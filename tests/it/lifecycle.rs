@@ -14,6 +14,7 @@ use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+use tonic_types::StatusExt as _;
 
 use super::server::{PATIENCE, Server, Setup, eventually, user};
 
@@ -138,6 +139,27 @@ async fn a_stop_lets_streams_finish_and_ends_in_good_order() {
     let status = server.wait();
     assert_eq!(status.code(), Some(0), "{}", server.log_text());
     assert!(!server.log_text().contains("panicked"));
+}
+
+#[tokio::test]
+async fn a_stop_tells_streams_that_wait() {
+    let mut server = Server::start();
+    let mut client = server.client().await;
+    let (send, receive) = tokio::sync::mpsc::channel(4);
+    let requests = tokio_stream::wrappers::ReceiverStream::new(receive);
+    let mut answers = client.check_messages_stream(requests).await.expect("the stream opens").into_inner();
+    send.send(user("Hello")).await.expect("the stream is open");
+    assert!(answers.message().await.expect("the stream goes on").is_some());
+    server.signal("TERM");
+    let status = answers.message().await.expect_err("the client does not end it");
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    let details = status.get_error_details();
+    assert_eq!(details.error_info().map(|info| info.reason.as_str()), Some("DRAINING"), "{status:?}");
+    assert!(details.retry_info().is_some(), "{status:?}");
+    // The client keeps its side open, and holds up nothing.
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log_text());
+    drop(send);
+    assert!(!server.log_text().contains("cut off"), "{}", server.log_text());
 }
 
 #[tokio::test]
