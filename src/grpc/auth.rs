@@ -106,6 +106,14 @@ impl Identity {
             .ok_or_else(|| RequestError::PolicyNotAllowed { name: name.chars().take(60).collect() })
     }
 
+    /// That the policy of the caller's tenant is not loaded, where a call names none, so that nothing the caller said is
+    /// wrong.
+    pub(super) fn missing_policy(&self, policies: &PolicySet, named: &str) -> Option<RequestError> {
+        let known = self.credential().filter(|_| named.is_empty())?;
+        let name = known.terms.policy("").filter(|name| policies.get(name).is_none())?;
+        Some(RequestError::PolicyMissing { name: name.to_owned(), tenant: known.tenant.clone() })
+    }
+
     /// Writes into a request what follows from who sent it: its tenant, and its policy where it names none. Without
     /// authentication a caller is believed.
     ///
@@ -127,7 +135,11 @@ impl Identity {
         if stated.is_empty() && !known.tenant.is_empty() {
             context.get_or_insert_default().tenant.clone_from(&known.tenant);
         }
-        let Some(settled) = known.terms.policy(policy).filter(|name| policies.get(name).is_some()) else {
+        let permitted = known.terms.policy(policy);
+        let Some(settled) = permitted.filter(|name| policies.get(name).is_some()) else {
+            if let Some(missing) = self.missing_policy(policies, policy) {
+                return Err(missing);
+            }
             let is_visible = |other: &&Arc<Policy>| {
                 other.allows_caller(self.roles) && known.terms.policy(other.name()).is_some()
             };

@@ -374,8 +374,10 @@ fn tools_of<'s>(
         Ok(name) => snapshot.policies().get(name).filter(|policy| policy.allows_caller(identity.roles)),
     };
     let unknown = || {
-        let name: String = name.chars().take(60).collect();
-        RequestError::field("policy", format!("there is no policy `{name}`"))
+        identity.missing_policy(snapshot.policies(), name).unwrap_or_else(|| {
+            let name: String = name.chars().take(60).collect();
+            RequestError::field("policy", format!("there is no policy `{name}`"))
+        })
     };
     let policy = policy.ok_or_else(unknown)?;
     let prepared = snapshot.prepared::<PreparedTools>().ok_or(RequestError::NotServing)?;

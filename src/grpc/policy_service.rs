@@ -44,7 +44,9 @@ impl PolicyService for Policies {
         let asked = request.into_inner().name;
         let policy = identity.policy(&asked).ok().and_then(|name| snapshot.policies().get(name));
         let policy = policy.filter(|p| p.allows_caller(identity.roles)).ok_or_else(|| {
-            RequestError::NotFound { what: "policy", name: asked.chars().take(60).collect() }.to_status()
+            let unknown =
+                || RequestError::NotFound { what: "policy", name: asked.chars().take(60).collect() };
+            identity.missing_policy(snapshot.policies(), &asked).unwrap_or_else(unknown).to_status()
         })?;
         let rejected = self.0.live.rejected();
         Ok(Response::new(v1::GetPolicyResponse {
@@ -160,6 +162,9 @@ impl Shared {
             Reload::Replaced(snapshot) => {
                 self.declare(snapshot);
                 PolicyReloaded { revision: snapshot.revision() }.emit(&self.metrics);
+                if let Some(warning) = snapshot.warning() {
+                    tracing::warn!(revision = %snapshot.revision(), "{warning}");
+                }
             }
             Reload::Rejected(rejected) => {
                 let kept = self.live.snapshot();

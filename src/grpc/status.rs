@@ -179,6 +179,17 @@ pub enum RequestError {
         /// Its name.
         name: String,
     },
+    /// The settings give the tenant a policy that is not loaded.
+    #[error(
+        "policy `{name}`, which the setting auth.tenants.{tenant}.policy names, is not loaded; the operator must add it to \
+         the folder of policy.path, or correct the setting"
+    )]
+    PolicyMissing {
+        /// Its name.
+        name: String,
+        /// Whose.
+        tenant: String,
+    },
     /// There is no such thing, or none that the caller may see.
     #[error("{what} `{name}` not found")]
     NotFound {
@@ -270,6 +281,7 @@ impl RequestError {
             Self::LostRace { .. } => Code::Aborted,
             Self::NotFound { .. } => Code::NotFound,
             Self::PolicyRejected { .. }
+            | Self::PolicyMissing { .. }
             | Self::NotFromHere { .. }
             | Self::Session { .. }
             | Self::Upload { .. }
@@ -317,6 +329,10 @@ impl RequestError {
                 for problem in problems {
                     details.add_precondition_failure_violation("POLICY", "policy", problem.clone());
                 }
+            }
+            Self::PolicyMissing { tenant, .. } => {
+                let subject = format!("tenant/{tenant}");
+                details.add_precondition_failure_violation("POLICY_NOT_LOADED", subject, self.to_string());
             }
             Self::NotFound { what, name } | Self::AlreadyExists { what, name } => {
                 details.set_resource_info(*what, name.clone(), "", "");

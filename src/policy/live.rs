@@ -13,7 +13,9 @@ use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{FolderWatch, PolicyProblems, PolicySet, Prepare, Prepared, Vocabulary, load_dir};
+use super::{
+    DEFAULT_POLICY, FolderWatch, PolicyProblems, PolicySet, Prepare, Prepared, Vocabulary, load_dir,
+};
 use crate::detect::Scanner;
 use crate::rules::{RuleProblems, RuleSet, RuleSetConfig, RuleSource, builtin_sources, load_folder};
 
@@ -40,6 +42,8 @@ pub struct Snapshot {
     prepared: Vec<Prepared>,
     revision: Arc<str>,
     loaded: Timestamp,
+    /// The file that held the policy `default` until now, when there is none any more.
+    default_lost: Option<Arc<str>>,
 }
 
 /// A scanner that may still have to be made.
@@ -74,7 +78,8 @@ impl Snapshot {
     /// Rules on trial under given policies. Its revision is not that of anything in force.
     pub fn for_trial(policies: PolicySet, scanner: Scanner) -> Self {
         let scanner = Arc::new(LateScanner::made(scanner));
-        Self { policies, scanner, prepared: Vec::new(), revision: "trial".into(), loaded: Timestamp::now() }
+        let (prepared, loaded) = (Vec::new(), Timestamp::now());
+        Self { policies, scanner, prepared, revision: "trial".into(), loaded, default_lost: None }
     }
 
     /// The same with what an engine compiles of its built-in rules.
@@ -110,6 +115,16 @@ impl Snapshot {
     /// Revision of policies and rules together, as answers carry it: 12 hex digits each.
     pub fn revision(&self) -> &Arc<str> {
         &self.revision
+    }
+
+    /// What is to be told of its coming into force: that the file of the policy `default` is gone, so that the built-in
+    /// one holds.
+    pub fn warning(&self) -> Option<String> {
+        let file = self.default_lost.as_ref()?;
+        Some(format!(
+            "{file} is gone, and the built-in policy `default` is in force instead; put the file back, best by renaming a \
+             finished one into place"
+        ))
     }
 
     /// When it came into force.
@@ -214,7 +229,7 @@ fn finish(
     let revisions = prepares.iter().map(|prepare| prepare.revision());
     let rules_revision = revisions.fold(scanner.revision.clone(), |all, one| combined(&all, &one));
     let revision = format!("{}-{rules_revision}", policies.revision()).into();
-    Ok(Snapshot { policies, scanner, prepared, revision, loaded: Timestamp::now() })
+    Ok(Snapshot { policies, scanner, prepared, revision, loaded: Timestamp::now(), default_lost: None })
 }
 
 /// One digest of two, as long as the first.
@@ -260,7 +275,7 @@ pub struct PastReload {
     pub outcome: &'static str,
     /// Revision in force afterwards; empty when there is none.
     pub revision: String,
-    /// One line a problem; empty unless it was rejected.
+    /// One line a problem: why it was rejected, or what is to be told of one that was loaded.
     pub problems: Vec<String>,
 }
 
@@ -333,7 +348,7 @@ impl Live {
         let reload = self.load_again();
         let (outcome, problems) = match &reload {
             Reload::Unchanged => ("unchanged", Vec::new()),
-            Reload::Replaced(_) => ("loaded", Vec::new()),
+            Reload::Replaced(snapshot) => ("loaded", snapshot.warning().into_iter().collect()),
             Reload::Rejected(rejected) => ("rejected", rejected.problems.clone()),
         };
         let revision = self.snapshot().map(|snapshot| snapshot.revision.to_string()).unwrap_or_default();
@@ -350,11 +365,19 @@ impl Live {
     fn load_again(&self) -> Reload {
         let before = self.snapshot();
         match load(&self.sources, before.as_deref()) {
-            Ok(after) if before.as_ref().is_some_and(|b| b.revision == after.revision) => {
+            Ok(mut after) if before.as_ref().is_some_and(|b| b.revision == after.revision) => {
+                if let Some(before) = before.filter(|before| before.policies != after.policies) {
+                    // The same policies from other files: nothing changes but what is told of them.
+                    after.loaded = before.loaded;
+                    self.current.store(Some(Arc::new(after)));
+                }
                 self.rejected.store(None);
                 Reload::Unchanged
             }
-            Ok(after) => {
+            Ok(mut after) => {
+                let file = |snapshot: &Snapshot| snapshot.policies.file(DEFAULT_POLICY).cloned();
+                let lost = before.as_deref().and_then(file);
+                after.default_lost = lost.filter(|_| file(&after).is_none());
                 let after = Arc::new(after);
                 self.current.store(Some(after.clone()));
                 self.rejected.store(None);

@@ -50,7 +50,7 @@ pub fn compile(sources: &[Source<'_>], vocabulary: &Vocabulary<'_>) -> Result<Po
     }
     let policies = family.resolve_all(vocabulary, &mut problems);
     PolicyProblems::check(problems)?;
-    Ok(PolicySet::new(policies))
+    Ok(PolicySet::new(policies, family.files()))
 }
 
 /// The layer of one file; `None` when there is nothing to go on with.
@@ -99,6 +99,12 @@ impl Family {
         }
         layer.name = Some(name.clone());
         self.layers.insert(name.value, layer);
+    }
+
+    /// Where each policy of a file came from.
+    fn files(&self) -> BTreeMap<Arc<str>, Arc<str>> {
+        let named = self.layers.iter().filter_map(|(name, layer)| Some((name, layer.name.as_ref()?)));
+        named.map(|(name, said)| (name.as_str().into(), said.place.file.clone())).collect()
     }
 
     fn resolve_all(&self, vocabulary: &Vocabulary<'_>, problems: &mut Vec<Problem>) -> Vec<Policy> {

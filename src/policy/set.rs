@@ -16,15 +16,20 @@ const REVISION_DIGITS: usize = 12;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicySet {
     policies: BTreeMap<Arc<str>, Arc<Policy>>,
+    /// The files of those that came from one.
+    files: BTreeMap<Arc<str>, Arc<str>>,
     digest: String,
 }
 
 impl PolicySet {
-    /// A set of `policies`, one of which is named `default`.
-    pub(super) fn new(policies: impl IntoIterator<Item = Policy>) -> Self {
+    /// A set of `policies`, one of which is named `default`; `files` tells where each came from that is not built in.
+    pub(super) fn new(
+        policies: impl IntoIterator<Item = Policy>,
+        files: BTreeMap<Arc<str>, Arc<str>>,
+    ) -> Self {
         let policies = policies.into_iter().map(|policy| (policy.name().clone(), Arc::new(policy))).collect();
         let digest = digest(&policies);
-        Self { policies, digest }
+        Self { policies, files, digest }
     }
 
     /// The built-in default alone.
@@ -40,6 +45,11 @@ impl PolicySet {
     /// The policy for requests that name none.
     pub fn default_policy(&self) -> &Arc<Policy> {
         self.get(DEFAULT_POLICY).expect("every set is built over the embedded default")
+    }
+
+    /// The file that the policy of that name came from, by its path; `None` for the one that is built in.
+    pub fn file(&self, name: &str) -> Option<&Arc<str>> {
+        self.files.get(name)
     }
 
     /// Every policy, by name.

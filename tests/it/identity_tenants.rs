@@ -504,3 +504,26 @@ async fn who_uploads_is_who_calls_and_each_tenant_has_its_quota() {
     assert_eq!(answer.code(), Code::PermissionDenied);
     assert!(client.check_messages(user("hello")).await.is_err(), "nobody is asked without a token");
 }
+
+#[tokio::test]
+async fn a_policy_of_a_tenant_that_is_not_there_is_named_with_its_setting() {
+    let setup = Setup::new();
+    let tokens = write_tokens(&setup, &[entry("ann", "agent", "acme"), entry("eve", "admin", "acme")]);
+    let settings =
+        "auth:\n  mode: tokens\n  tokens: { path: tokens.yaml }\n  tenants:\n    acme: { policy: nope }\n";
+    let server = setup.settings(settings).start();
+    let mut client = server.client().await;
+    let status =
+        client.check_messages(with_token(tokens.of("ann"), user("hello"))).await.expect_err("refused");
+    let by_name = v1::CheckMessagesRequest { policy: "nope".to_owned(), ..user("hello") };
+    let named = client.check_messages(with_token(tokens.of("ann"), by_name)).await.expect_err("refused");
+    assert_eq!((status.code(), named.code()), (Code::FailedPrecondition, Code::InvalidArgument));
+    let mut policies = v1::policy_service_client::PolicyServiceClient::new(server.channel().await);
+    let request = with_token(tokens.of("eve"), v1::GetPolicyRequest::default());
+    let shown = policies.get_policy(request).await.expect_err("refused");
+    for status in [status, shown] {
+        let told = status.message();
+        assert!(told.contains("`nope`") && told.contains("auth.tenants.acme.policy"), "{told}");
+    }
+    assert!(named.message().contains("`nope`"), "{named:?}");
+}

@@ -70,6 +70,9 @@ async fn a_policy_file_comes_into_force_and_goes_out_again() {
     assert_eq!(first, third, "equal policies have equal revisions");
     let got = deltas(&before, &scrape(&server).await);
     assert_eq!(got[r#"portcullis_policy_reloads_total{outcome="applied"}"#], 2.0);
+    // A file that is gone may be one that is about to be written: it is applied, and it is not passed over.
+    let told = "default.yaml is gone, and the built-in policy `default` is in force";
+    server.wait_for_log(|line| line.contains("\"WARN\"") && line.contains(told));
 }
 
 #[tokio::test]
