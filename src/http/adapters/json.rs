@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Adapters, LocalCaller, Problem, TIMEOUT_MAX, one};
+use super::{Adapters, LocalCaller, POLICY, Problem, TIMEOUT_MAX, one};
 use crate::pb::v1;
 use crate::telemetry::Code;
 use crate::text::strict_json;
@@ -128,6 +128,58 @@ static RPCS: &[Unary] = unary! {
     }
 };
 
+/// Why a request is not asked under the policy that the header names.
+#[derive(Debug, PartialEq, Eq)]
+enum NotNamed {
+    /// It names another one itself.
+    Other(String),
+    /// It is not what it was read as.
+    Unreadable,
+}
+
+/// The encoded request with the policy of the header, where it names none itself.
+type Naming = fn(&[u8], &str) -> Result<Vec<u8>, NotNamed>;
+
+macro_rules! naming_a_policy {
+    ($($service:literal $rpc:literal $request:ident,)+) => {
+        &[$((concat!("/portcullis.v1.", $service, "/", $rpc), |encoded, named| {
+            let mut request = v1::$request::decode(encoded).map_err(|_| NotNamed::Unreadable)?;
+            if !request.policy.is_empty() && request.policy != named {
+                return Err(NotNamed::Other(request.policy));
+            }
+            named.clone_into(&mut request.policy);
+            Ok(request.encode_to_vec())
+        }),)+]
+    };
+}
+
+/// The RPCs that ask under a policy. A test holds them against the descriptors.
+static UNDER_A_POLICY: &[(&str, Naming)] = naming_a_policy! {
+    "InterceptorRegistryService" "ListInterceptors" ListInterceptorsRequest,
+    "InterceptorRegistryService" "ListKnownTools" ListKnownToolsRequest,
+    "InterceptorRegistryService" "MatchInterceptors" MatchInterceptorsRequest,
+    "PolicyDecisionService" "CheckMessages" CheckMessagesRequest,
+    "PolicyDecisionService" "InterceptMessage" InterceptMessageRequest,
+    "PolicyDecisionService" "InterceptParams" InterceptParamsRequest,
+    "PolicyDecisionService" "InterceptTool" InterceptToolRequest,
+};
+
+/// A request as it is asked: under the policy that the header names, where the RPC asks under one.
+fn under_policy(path: &str, message: Vec<u8>, named: &str) -> Result<Vec<u8>, Problem> {
+    let Some((_, name)) = UNDER_A_POLICY.iter().find(|(known, _)| *known == path && !named.is_empty()) else {
+        return Ok(message);
+    };
+    name(&message, named).map_err(|problem| match problem {
+        NotNamed::Other(other) => {
+            let other: String = other.chars().take(60).flat_map(char::escape_debug).collect();
+            Problem::wrong(format!(
+                "policy: the body names `{other}` and the header `{POLICY}` another one; give one of them"
+            ))
+        }
+        NotNamed::Unreadable => Problem::internal("a request cannot be read again"),
+    })
+}
+
 /// One route an RPC.
 pub(super) fn routes(adapters: &Adapters) -> Router {
     let route = |router: Router<Adapters>, rpc: &'static Unary| {
@@ -164,6 +216,7 @@ async fn call(adapters: &Adapters, rpc: &Unary, request: Request) -> Result<Resp
     };
     let message = (rpc.request)(&received.body)
         .map_err(|error| Problem::wrong(format!("the body is not the request in JSON: {error}")))?;
+    let message = under_policy(rpc.path, message, &received.policy)?;
     let answer = received.calls.call_encoded(rpc.path, &caller, &message).await?;
     let json = (rpc.answer)(&answer).map_err(|_| Problem::internal("an answer has no JSON form"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
@@ -243,6 +296,30 @@ mod tests {
         let found: Vec<String> = RPCS.iter().map(|rpc| rpc.path.to_owned()).collect();
         assert_eq!(found.iter().cloned().collect::<BTreeSet<_>>(), wanted);
         assert_eq!(found.len(), wanted.len(), "each once");
+    }
+
+    #[test]
+    fn the_policy_of_the_header_reaches_every_rpc_that_asks_under_one() {
+        let set = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).expect("descriptors");
+        let has_policy = |input: &str| {
+            let messages = set.file.iter().flat_map(|file| &file.message_type);
+            let mut named = messages.filter(|message| format!(".portcullis.v1.{}", message.name()) == input);
+            named.any(|message| message.field.iter().any(|field| field.name() == "policy"))
+        };
+        let services = set.file.iter().flat_map(|file| &file.service);
+        let rpcs = services.flat_map(|service| service.method.iter().map(move |rpc| (service, rpc)));
+        let wanted: BTreeSet<_> = rpcs
+            .filter(|(_, rpc)| has_policy(rpc.input_type()))
+            .map(|(service, rpc)| format!("/portcullis.v1.{}/{}", service.name(), rpc.name()))
+            .filter(|path| RPCS.iter().any(|rpc| rpc.path == path))
+            .collect();
+        let found: BTreeSet<_> = UNDER_A_POLICY.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(found, wanted);
+        for (path, name) in UNDER_A_POLICY {
+            let encoded = name(&[], "strict").expect("an empty request names none");
+            assert_eq!(name(&encoded, "strict").as_ref(), Ok(&encoded), "{path}: the same is no conflict");
+            assert_eq!(name(&encoded, "other"), Err(NotNamed::Other("strict".to_owned())), "{path}");
+        }
     }
 
     #[test]
