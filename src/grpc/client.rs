@@ -31,6 +31,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a call that stays open asks whether the server is still there, and how long it waits for the answer.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// How the transport begins to tell that what came was no HTTP/2 at all.
+const BROKEN_FRAMES: &str = "h2 protocol error: ";
+/// How it tells that the other side was gone before it had said anything.
+const CLOSED: [&str; 2] = ["broken pipe", "reset by peer"];
 /// Most pages of one list: a server that never ends its list must not hold the command for ever.
 const PAGES_MAX: usize = 1_000;
 
@@ -355,8 +359,18 @@ pub(super) fn error_of(url: &str, status: &Status) -> ClientError {
     }
     let url = url.to_owned();
     // What no server said, such as a handshake that it broke off after the connection stood.
-    if let (Code::Unknown, Some(cause)) = (status.code(), std::error::Error::source(status)) {
-        return ClientError::Away { url, message: deepest(cause) };
+    let broken = match (status.code(), std::error::Error::source(status)) {
+        (Code::Unknown, Some(cause)) => Some(deepest(cause)),
+        (Code::Internal, _) if message.starts_with(BROKEN_FRAMES) => Some(message.clone()),
+        _ => None,
+    };
+    if let Some(mut message) = broken {
+        // Which it is depends on what comes first: the alert of TLS, or the end of the connection.
+        let is_closed = CLOSED.iter().any(|closed| message.contains(closed));
+        if (is_closed || message.starts_with(BROKEN_FRAMES)) && url.starts_with("http://") {
+            message.push_str("; if what answers there speaks TLS, the URL begins with https://");
+        }
+        return ClientError::Away { url, message };
     }
     match status.code() {
         Code::InvalidArgument

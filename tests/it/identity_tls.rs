@@ -127,6 +127,20 @@ async fn gauge(server: &Server, certificate: &str) -> Option<i64> {
 const TLS: &str = "server: { tls: { certificate: server.pem, key: server.key } }\n";
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_asks_in_clear_where_tls_is_spoken_is_told_so() {
+    let setup = Setup::new();
+    write_pair(setup.folder(), &Authority::new("authority").server(90));
+    let server = setup.settings(TLS).start();
+    let url = format!("http://{}", server.grpc);
+    for arguments in [&["health"][..], &["check", "hello"]] {
+        let folder = super::cli::empty();
+        let ran = run_in(folder.path(), &super::cli::join(arguments, &["--server", &url]), b"");
+        assert_eq!(ran.code, 69, "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("https://"), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_replaced_while_the_server_runs() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
     let setup = Setup::new();
