@@ -77,8 +77,6 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Labelled>, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure {
-        exit: Exit::Internal,
-        message: format!("{} cannot be written: {error}", path.display()),
-    })
+    std::fs::write(path, text)
+        .map_err(|error| Failure::usage(format_args!("{}: cannot be written: {error}", path.display())))
 }

@@ -355,7 +355,7 @@ fn eval_refuses_wrong_flags_and_files_before_it_works() {
         (&["--baseline", "no.txt"], 65, "write it with `portcullis eval --json PATH… > FILE`"),
         (&["--baseline", "other.txt"], 65, "no file and no figure in common"),
         (&["--markdown", "bad.md"], 65, "bad.md: line 1: no kind `moon`"),
-        (&["--markdown", "nowhere/new.md"], 70, "cannot be written"),
+        (&["--markdown", "nowhere/new.md"], 64, "cannot be written"),
     ] {
         let ran = eval_in(&folder, arguments);
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{arguments:?}: {}", ran.err);

@@ -82,6 +82,11 @@ fn wrong_use_and_wrong_files_have_their_own_codes() {
         (&["review", "notes", "--format", "xml"], 64, "xml"),
         (&["review", "notes", "--wait"], 64, "--server"),
         (&["review", "notes", "--output", "x"], 64, "--format"),
+        (
+            &["review", "notes", "--format", "json", "--output", "nowhere/x"],
+            64,
+            "nowhere/x: cannot be written",
+        ),
         (&["review", "notes", "--server", "http://127.0.0.1:1"], 69, "127.0.0.1:1"),
         (&["submissions", "list"], 78, "there is no store"),
         (&["submissions", "override", "x"], 64, "--reason"),

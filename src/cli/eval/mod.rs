@@ -333,7 +333,7 @@ impl<'o> Recorder<'o> {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::internal(format_args!("{}: cannot be written: {error}", path.display()))
+    Failure::usage(format_args!("{}: cannot be written: {error}", path.display()))
 }
 
 impl Observer for Recorder<'_> {
