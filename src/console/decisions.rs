@@ -11,6 +11,7 @@ use super::filters;
 use super::form::Fields;
 use super::marks::word;
 use super::path::Path;
+use super::playground;
 use super::shell::Shell;
 use super::view::{self, Moment};
 use super::visitor::Visitor;
@@ -77,6 +78,8 @@ struct DetailPage {
     elapsed: String,
     texts: Vec<Text>,
     texts_left_out: usize,
+    /// The playground with the policy chosen; empty where no text is kept that could be tried, or the visitor may not.
+    playground: String,
     findings: Vec<Finding>,
     more: usize,
     ran: Vec<Ran>,
@@ -86,8 +89,18 @@ struct DetailPage {
 
 struct Text {
     label: String,
+    /// How it is tried again; absent where it cannot be, or the visitor may not.
+    again: Option<Again>,
     pieces: Vec<Piece>,
     left_out: &'static str,
+}
+
+/// A text as the form of the playground takes it: masked, as it is shown.
+struct Again {
+    kind: &'static str,
+    role: &'static str,
+    tool: String,
+    text: String,
 }
 
 struct Piece {
@@ -292,7 +305,8 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         policy: one.policy.clone(),
         revision: one.policy_revision.clone(),
         elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
-        texts: one.texts.iter().map(|text| Text::of(text, &one)).collect(),
+        playground: playground_of(visitor, &one),
+        texts: one.texts.iter().map(|text| Text::of(visitor, text, &one)).collect(),
         texts_left_out: one.texts_left_out,
         more: one.findings_total.saturating_sub(one.findings.len()),
         findings: one.findings.iter().map(|found| Finding::of(found, &one.policy, &known)).collect(),
@@ -307,6 +321,21 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     Ok(answer::page(StatusCode::OK, &page))
 }
 
+/// The address of the playground with what a decision was about; empty where texts of it are shown, which are carried there
+/// by forms, or the visitor may try nothing such.
+fn playground_of(visitor: &Visitor, one: &Remembered) -> String {
+    let kind = match (one.rpc.as_str(), one.tool.is_empty()) {
+        ("ReviewBundle", _) => "bundle",
+        (_, false) => "tool",
+        (_, true) => "text",
+    };
+    if !one.texts.is_empty() || !playground::is_offered(visitor, kind) {
+        return String::new();
+    }
+    let chosen = Fields::default().with(&[("kind", kind), ("tool", &one.tool), ("policy", &one.policy)]);
+    format!("{}?{chosen}", playground::PLACE)
+}
+
 /// What a call was about: the tool, as it was sent where that is another name, or the bundle.
 fn about(one: &Remembered) -> Vec<String> {
     let sent = if one.tool_sent == one.tool { "" } else { &*one.tool_sent };
@@ -318,7 +347,7 @@ fn about(one: &Remembered) -> Vec<String> {
 }
 
 impl Text {
-    fn of(text: &MaskedText, of: &Remembered) -> Self {
+    fn of(visitor: &Visitor, text: &MaskedText, of: &Remembered) -> Self {
         let label = match text.role {
             "" => text.path.clone(),
             role => format!("message {} of {role}, {}", text.message_index, text.path),
@@ -337,7 +366,24 @@ impl Text {
                 },
             }
         });
-        Self { label, pieces: pieces.collect(), left_out: text.left_out }
+        let again = Again::of(text, of).filter(|again| playground::is_offered(visitor, again.kind));
+        Self { label, again, pieces: pieces.collect(), left_out: text.left_out }
+    }
+}
+
+impl Again {
+    /// `None` where nothing of the text is kept.
+    fn of(text: &MaskedText, of: &Remembered) -> Option<Self> {
+        let (kind, role) = match (text.role, &*text.path) {
+            ("", "/args_json") => ("tool", ""),
+            // What a tool answered.
+            ("", "/result_json") => ("text", "tool"),
+            ("", _) => ("text", "user"),
+            (role, _) => ("text", role),
+        };
+        let tool = if kind == "tool" { of.tool.clone() } else { String::new() };
+        let text: String = text.pieces.iter().map(|piece| piece.text.as_str()).collect();
+        (!text.is_empty()).then_some(Self { kind, role, tool, text })
     }
 }
 

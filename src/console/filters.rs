@@ -76,6 +76,26 @@ impl Display for Typed {
     }
 }
 
+/// A text of somebody else that a form carries on and shows nowhere: the browser sends it as it was, and the page itself has
+/// nothing in it that cannot be seen.
+pub(super) struct Carried(String);
+
+impl Display for Carried {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let (mut done, mut before) = (0, None);
+        for (at, c) in self.0.char_indices() {
+            let end = at + c.len_utf8();
+            // A reference to a control character would mean another one.
+            if is_spelled(before.replace(c), c, &self.0[end..]) && !c.is_control() {
+                Html.write_escaped_str(&mut *out, &self.0[done..at])?;
+                write!(out, "&#x{:X};", u32::from(c))?;
+                done = end;
+            }
+        }
+        Html.write_escaped_str(out, &self.0[done..])
+    }
+}
+
 /// The pieces of a text in their order, and whether each is code.
 fn pieces(text: &str) -> Vec<(bool, &str)> {
     let mut pieces = Vec::new();
@@ -105,6 +125,12 @@ pub(super) fn prose(text: impl Display, _: &dyn askama::Values) -> askama::Resul
     Ok(Safe(Prose(text.to_string())))
 }
 
+/// See [`Carried`].
+#[askama::filter_fn]
+pub(super) fn carried(text: impl Display, _: &dyn askama::Values) -> askama::Result<Safe<Carried>> {
+    Ok(Safe(Carried(text.to_string())))
+}
+
 /// See [`Typed`].
 #[askama::filter_fn]
 pub(super) fn typed(text: impl Display, _: &dyn askama::Values) -> askama::Result<Safe<Typed>> {
@@ -114,6 +140,13 @@ pub(super) fn typed(text: impl Display, _: &dyn askama::Values) -> askama::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_form_carries_is_what_it_was_and_cannot_be_seen_in_the_page() {
+        let carried = |text: &str| Carried(text.to_owned()).to_string();
+        assert_eq!(carried("a \u{202e}<b>\u{200b}\n\"x\""), "a &#x202E;&#60;b&#62;&#x200B;\n&#34;x&#34;");
+        assert_eq!(carried("plain"), "plain");
+    }
 
     fn shown(text: &str) -> String {
         let mut out = String::new();

@@ -29,9 +29,11 @@ mod view;
 mod visitor;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{any, get, post};
 
@@ -39,11 +41,15 @@ pub use config::Config;
 pub(crate) use security::with_headers;
 
 use crate::grpc::LocalCalls;
+use crate::store::with_patience;
 use session::Sessions;
 use visitor::Visitor;
 
 /// Where everything begins.
 const HOME: &str = "/console/";
+
+/// How long a page waits for a database that is away, before it says so: a person sits before it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the pages need.
 #[derive(Clone)]
@@ -97,6 +103,7 @@ impl Console {
             .route("/console/rules/{id}", get(rules::detail))
             .route("/console/{*rest}", any(answer::no_page))
             .method_not_allowed_fallback(answer::wrong_method)
+            .layer(from_fn(|request: Request, next: Next| with_patience(PATIENCE, next.run(request))))
             .with_state(self.clone())
     }
 }

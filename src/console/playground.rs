@@ -105,9 +105,14 @@ struct Asked {
     file: Vec<u8>,
 }
 
-/// The empty page.
+/// The page with nothing to try; the address may choose what stands in the form, but for a text, which addresses must not
+/// hold as they are kept in logs and histories.
 pub(super) async fn page(visitor: Visitor) -> Response {
-    let made = made(&visitor, &Asked::default(), None).await;
+    let mut asked = Asked::default();
+    for name in ["kind", "role", "tool", "policy", "mode", "offsets"] {
+        asked.fields.push(name.to_owned(), visitor.query.one(name).to_owned());
+    }
+    let made = made(&visitor, &asked, None).await;
     visitor.show(made)
 }
 
@@ -163,7 +168,7 @@ async fn parted(request: Request) -> Option<Asked> {
 }
 
 /// Whether a visitor may try such a thing.
-fn is_offered(visitor: &Visitor, kind: &str) -> bool {
+pub(super) fn is_offered(visitor: &Visitor, kind: &str) -> bool {
     match kind {
         "bundle" => visitor.identity.has(CallerRole::Submitter),
         _ => visitor.identity.has(CallerRole::Agent),

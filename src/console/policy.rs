@@ -33,6 +33,8 @@ struct Page {
 
 struct Sources {
     policies: String,
+    /// Each policy with its file; that is empty for the one that is built in.
+    files: Vec<(String, String)>,
     rules: Vec<String>,
     reloads: Vec<Reload>,
 }
@@ -54,7 +56,10 @@ async fn made(visitor: &Visitor) -> Result<Response, Refusal> {
     let found: v1::GetPolicyResponse = visitor.call("PolicyService/GetPolicy", &request).await?;
     let sources = visitor.identity.has(CallerRole::Auditor).then(|| {
         let (sources, history) = visitor.calls().reloads();
+        let files = visitor.calls().policy_files(&found.names).into_iter();
+        let files = files.map(|file| file.map_or_else(String::new, |file| file.to_string()));
         Sources {
+            files: found.names.iter().cloned().zip(files).collect(),
             policies: sources.policies.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
             rules: sources.rules.iter().map(|path| path.display().to_string()).collect(),
             reloads: history

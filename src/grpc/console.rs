@@ -106,6 +106,13 @@ impl LocalCalls {
         (live.sources().clone(), live.history())
     }
 
+    /// The files that policies came from, by the names of the policies. One that is built in has none.
+    pub fn policy_files(&self, names: &[String]) -> Vec<Option<Arc<str>>> {
+        let snapshot = self.shared().live.snapshot();
+        let file = |name: &String| snapshot.as_ref()?.policies().file(name).cloned();
+        names.iter().map(file).collect()
+    }
+
     /// What each rule found for the caller's tenant within the last seven days: what was counted by decisions, and for
     /// rules of watched streams their incidents, and those in shadow that would have ended the stream. `rule_id` asks for
     /// one rule; empty means all.

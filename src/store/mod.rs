@@ -32,7 +32,7 @@ pub use incidents::{
 };
 pub use interceptors::{InterceptorStore, NewInterceptor, StoredInterceptor, StoredInterceptors};
 pub use rule_counts::{DayCount, RuleCount, RuleCountStore, RuleCounter};
-pub use sql::SqlStore;
+pub use sql::{SqlStore, with_patience};
 pub use submissions::{
     AcceptError, AcceptedEntity, ArchivedFilter, AttemptWrite, Change, ChecksBrief, EntityFilter, EntityKey,
     EntityPage, EntityQuery, EntityWrite, Lease, ListedEntity, ListedSubmission, NewSubmission, Override,

@@ -45,6 +45,7 @@ test("the policy in force with its sources and revision", async () => {
   assert.ok(text.includes(policy_revision), "its revision");
   assert.match(text, /thresholds:/);
   assert.match(text, /the folder policies\b/, "where it comes from");
+  assert.match(text, /policies\/strict\.yaml/, "the file of each");
   await page.goto("/console/policy?name=strict");
   assert.match(await page.locator("#policy").innerText(), /block: 0\.4/);
 });

@@ -1,5 +1,6 @@
 //! The two engines behind one face: pools, transactions, and what an error of either means to an operator.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,17 @@ const POSTGRES_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub(super) enum Engine {
     Sqlite,
     Postgres,
+}
+
+tokio::task_local! {
+    /// How long whoever asks waits for a database on another machine to be there.
+    static PATIENCE: Duration;
+}
+
+/// Does `asking` for somebody who waits no longer than `patience` for a connection to a database on another machine, where
+/// the settings let others wait longer. What a statement takes is not limited by it.
+pub async fn with_patience<F: Future>(patience: Duration, asking: F) -> F::Output {
+    PATIENCE.scope(patience, asking).await
 }
 
 /// A database that is open.
@@ -79,8 +91,20 @@ impl Database {
         classify(&self.place, error)
     }
 
+    /// Waits until the database on another machine gives a connection, for those who do not wait as long as the pool
+    /// would. Asked before anything is begun, so that nothing is cut off half done.
+    async fn is_there(&self) -> Result<(), StoreError> {
+        let (Pools::Postgres(pool), Ok(patience)) = (&self.pools, PATIENCE.try_with(|patience| *patience))
+        else {
+            return Ok(());
+        };
+        let connected = tokio::time::timeout(patience, pool.acquire()).await;
+        connected.unwrap_or(Err(Error::PoolTimedOut)).map(drop).map_err(|error| self.failed(&error))
+    }
+
     /// A transaction that writes.
     pub(super) async fn write(&self) -> Result<Transaction<'_>, StoreError> {
+        self.is_there().await?;
         let inner = match &self.pools {
             Pools::Sqlite { pool, line, patience } => {
                 let Ok(turn) = tokio::time::timeout(*patience, line.clone().lock_owned()).await else {
@@ -97,6 +121,7 @@ impl Database {
 
     /// A transaction that reads, all of it as of one moment.
     pub(super) async fn read(&self) -> Result<Transaction<'_>, StoreError> {
+        self.is_there().await?;
         let inner = match &self.pools {
             Pools::Sqlite { pool, .. } => {
                 pool.begin_with(SQLITE_READ).await.map(|begun| Inner::Sqlite(begun, None))
@@ -109,6 +134,7 @@ impl Database {
 
     /// The rows of one statement that reads.
     pub(super) async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        self.is_there().await?;
         let rows = match &self.pools {
             Pools::Sqlite { pool, .. } => {
                 let rows = statement.for_sqlite().fetch_all(pool).await;

@@ -18,6 +18,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 
+pub use database::with_patience;
 pub(super) use open::connect_options;
 
 use database::{Database, Engine};

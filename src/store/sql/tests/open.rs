@@ -11,7 +11,7 @@ use super::*;
 use crate::store::config::Address;
 use crate::store::sql::open::connect_options;
 use crate::store::sql::{Engine, Statement};
-use crate::store::{InterceptorStore, NewInterceptor, StoreError, SubmissionStore};
+use crate::store::{InterceptorStore, NewInterceptor, StoreError, SubmissionStore, with_patience};
 
 on_both!(a_database_of_another_release_is_left_alone, who_waits_too_long_for_a_row_is_told);
 
@@ -185,6 +185,27 @@ async fn a_server_that_was_away_is_used_again() {
         store.add(interceptor(&format!("b{round}"))).await.expect("added");
     }
     assert_eq!(store.load().await.expect("loaded").interceptors.len(), 4);
+}
+
+/// A person at a page does not wait as long as the settings let others wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_less_patience_is_told_sooner_that_there_is_no_connection() {
+    let Some(mut place) = TestPlace::postgres().await else { return };
+    place.config.connections_max = 1;
+    place.config.busy_timeout = Duration::from_secs(600);
+    let store = place.open().await;
+    let held = store.database.write().await.expect("begun");
+    let began = Instant::now();
+    let patience = Duration::from_millis(100);
+    let row = with_patience(patience, store.revision()).await.map(drop);
+    let read = with_patience(patience, store.database.read()).await.map(drop);
+    let write = with_patience(patience, store.database.write()).await.map(drop);
+    for error in [row, read, write].map(|result| result.expect_err("the one connection is taken")) {
+        assert!(matches!(error, StoreError::Unreachable { .. }) && error.is_transient(), "{error}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    held.rollback().await.expect("rolled back");
+    with_patience(patience, async { store.revision().await }).await.expect("the connection is free");
 }
 
 #[tokio::test]
