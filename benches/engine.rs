@@ -34,7 +34,7 @@ fn main() {
     println!("{} rules compiled in {:.1} ms", rules.rules().len(), started.elapsed().as_secs_f64() * 1e3);
     println!("literals: {} KiB", rules.gate_memory() / 1024);
     let literals: Vec<String> =
-        rules.rules().iter().flat_map(|r| r.def.literals.iter().map(|l| l.to_ascii_lowercase())).collect();
+        rules.rules().iter().flat_map(|r| r.def.gate_literals().map(|l| l.to_ascii_lowercase())).collect();
     let bare = AhoCorasickBuilder::new()
         .ascii_case_insensitive(true)
         .kind(Some(AhoCorasickKind::DFA))
@@ -95,7 +95,8 @@ fn hostile() {
     let rules =
         RuleSet::compile(&builtin_sources(), &RuleSetConfig::default()).expect("the built-in rules compile");
     rules.warm_up();
-    let literals: Vec<String> = rules.rules().iter().flat_map(|rule| rule.def.literals.clone()).collect();
+    let literals: Vec<String> =
+        rules.rules().iter().flat_map(|rule| rule.def.gate_literals().cloned()).collect();
     let examples: Vec<String> = rules.rules().iter().flat_map(|rule| rule.def.examples.clone()).collect();
     let halves: Vec<String> = examples.iter().map(|example| half(example).to_owned()).collect();
     let reversed: Vec<String> = literals.iter().map(|literal| literal.chars().rev().collect()).collect();

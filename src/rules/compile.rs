@@ -122,7 +122,7 @@ impl CompiledRule {
             // A rule with a literal is asked for its shape where that stands, and for its first look next.
             if self.def.trigger.is_none() {
                 self.first_look.make(&hir);
-                self.needs.make(&hir, &self.def.literals);
+                self.needs.make(&hir, &lower_literals(&self.def));
             }
             shape
         })
@@ -265,7 +265,7 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
         match Shape::of(def) {
             Ok((known, hir)) => {
                 if def.trigger.is_none() {
-                    needs.make(&hir, &def.literals);
+                    needs.make(&hir, &lower_literals(def));
                 }
                 shape.get_or_init(|| known)
             }
@@ -396,14 +396,18 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
     if bound > MATCH_BYTES_MAX {
         return Err(format!("a match of {bound} bytes is longer than the limit of {MATCH_BYTES_MAX}"));
     }
-    if def.literals.is_empty() {
+    if def.gate_literals().next().is_none() {
         let is_inside = def.trigger == Some(Trigger::Token) && window::is_within(hir, gate::is_token_byte);
         // Only the byte before a token stands before its place.
         return Ok((if is_inside { 1 } else { bound }, bound, false));
     }
-    let literals: Vec<String> = def.literals.iter().map(|l| l.to_ascii_lowercase()).collect();
-    let lookback = window::lookback(hir, &literals, bound);
+    let lookback = window::lookback(hir, &lower_literals(def), bound);
     Ok((lookback.bytes, bound, lookback.is_prefix))
+}
+
+/// Every literal of the gate, in lower case.
+fn lower_literals(def: &RuleDef) -> Vec<String> {
+    def.gate_literals().map(|literal| literal.to_ascii_lowercase()).collect()
 }
 
 fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
@@ -425,7 +429,7 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     if !(def.confidence > 0.0 && def.confidence <= 1.0) {
         wrong("confidence", "must be above 0.0 and at most 1.0");
     }
-    match (def.literals.is_empty(), def.trigger) {
+    match (def.gate_literals().next().is_none(), def.trigger) {
         (true, None) => wrong("literals", "name literals, one of which every match holds, or a trigger"),
         (false, Some(_)) => wrong("trigger", "a rule has literals or a trigger, not both"),
         _ => {}
@@ -435,6 +439,15 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     }
     if def.literals_begin_words && def.literals.is_empty() {
         wrong("literals_begin_words", "only for a rule that has literals");
+    }
+    if def.literal_words.iter().any(|word| word.len() < 3) {
+        wrong(
+            "literal_words",
+            "each word has at least 3 bytes; write a shorter one with what follows it, as in `tc:`",
+        );
+    }
+    if !def.literal_words.is_empty() && rule.plugin == super::STREAMS {
+        wrong("literal_words", "not for rules about streams, whose literals are joined over wrapped lines");
     }
     if def.trigger == Some(Trigger::Separator)
         && (def.separators.is_empty() || !def.separators.bytes().all(|b| b.is_ascii_punctuation()))

@@ -47,6 +47,8 @@ pub(super) struct GateRule<'r> {
     pub literals: &'r [String],
     /// Whether they count only where a word begins.
     pub literals_begin_words: bool,
+    /// Literals that count only as whole words.
+    pub literal_words: &'r [String],
     /// What its matches begin with instead, for a rule that is made of phrases.
     pub phrases: Option<&'r Phrases>,
     pub trigger: Option<Trigger>,
@@ -93,7 +95,9 @@ impl Gate {
         let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
             let bounds = Bounds { starts_word: rule.literals_begin_words, ends_word: false };
+            let whole = Bounds { starts_word: true, ends_word: true };
             let plain = rule.literals.iter().map(|literal| (literal, bounds));
+            let plain = plain.chain(rule.literal_words.iter().map(|word| (word, whole)));
             let plain = plain.filter(|_| rule.phrases.is_none());
             for (literal, bounds) in plain.chain(rule.phrases.into_iter().flat_map(Phrases::anchors)) {
                 let lower = literal.to_ascii_lowercase().into_bytes();

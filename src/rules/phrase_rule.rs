@@ -31,7 +31,7 @@ pub(super) fn read(
     if plugin == "streams" {
         return Err(("phrases", "rules about streams have patterns".to_owned()));
     }
-    if !def.pattern.is_empty() || !def.literals.is_empty() || def.trigger.is_some() {
+    if !def.pattern.is_empty() || def.gate_literals().next().is_some() || def.trigger.is_some() {
         let message = "a rule of phrases has no `pattern`, `literals` or `trigger`".to_owned();
         return Err(("phrases", message));
     }

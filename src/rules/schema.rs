@@ -243,6 +243,10 @@ pub struct RuleDef {
     /// not in `madder`. Behind an escape such as the two characters `\n` of a JSON string they count too.
     #[serde(default)]
     pub literals_begin_words: bool,
+    /// More literals of the gate, which count only as whole words: no ASCII letter or digit touches a letter or digit at
+    /// their ends. At least 3 bytes each; see `literals_begin_words` for escapes.
+    #[serde(default)]
+    pub literal_words: Vec<String>,
     /// Gate of a rule that has no literal.
     pub trigger: Option<Trigger>,
     /// Digits: least number of digits in the cluster (default 4). Token: least number of bytes (default 20).
@@ -322,6 +326,11 @@ pub struct RuleDef {
 }
 
 impl RuleDef {
+    /// Every literal that opens the gate, wherever it counts.
+    pub fn gate_literals(&self) -> impl Iterator<Item = &String> {
+        self.literals.iter().chain(&self.literal_words)
+    }
+
     /// What is not yet known of a concept takes the value that says least.
     pub(super) fn evidence(id: String, pattern: String, literals: Vec<String>, description: String) -> Self {
         Self {
@@ -333,6 +342,7 @@ impl RuleDef {
             confidence: 1.0,
             literals,
             literals_begin_words: false,
+            literal_words: Vec::new(),
             trigger: None,
             trigger_min: None,
             separators: String::new(),

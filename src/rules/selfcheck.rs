@@ -81,8 +81,8 @@ fn why_missed(rule: &CompiledRule, text: &str) -> String {
         return format!("{text:?} is not found: the pattern does not match it");
     }
     let lower = text.to_ascii_lowercase();
-    let gated = rule.def.literals.is_empty()
-        || rule.def.literals.iter().any(|l| lower.contains(&l.to_ascii_lowercase()));
+    let gated = rule.def.trigger.is_some()
+        || rule.def.gate_literals().any(|l| lower.contains(&l.to_ascii_lowercase()));
     if gated {
         format!(
             "{text:?} is not found: the pattern matches, but a window, validator, exclusion or context word drops it"

@@ -159,7 +159,7 @@ impl RuleSet {
             Vocabulary::of(rules.flat_map(|rule| {
                 let phrases = rule.def.phrases.iter().flat_map(|phrases| phrases.words());
                 let is_plain = rule.def.phrases.is_none();
-                let own = std::iter::once(&rule.def.pattern).chain(&rule.def.literals);
+                let own = std::iter::once(&rule.def.pattern).chain(rule.def.gate_literals());
                 phrases.chain(own.filter(move |_| is_plain).map(String::as_str))
             }))
         });
@@ -250,6 +250,7 @@ fn gate_of(rules: &[CompiledRule], is_wanted: impl Fn(&CompiledRule) -> bool) ->
         index: *index as u32,
         literals,
         literals_begin_words: rule.def.literals_begin_words,
+        literal_words: &rule.def.literal_words,
         phrases: rule.def.phrases.as_deref(),
         trigger: rule.def.trigger,
         trigger_min: trigger_min(&rule.def),

@@ -171,6 +171,8 @@ fn problems_say_where_and_what() {
             "trigger = 'digits'\npattern = '1'\nliterals_begin_words = true",
             "only for a rule that has literals",
         ),
+        ("literal_words = ['ab']\npattern = 'ab'", "at least 3 bytes"),
+        ("literal_words = ['abc']\npattern = 'abc'\ntrigger = 'digits'", "not both"),
     ] {
         let error = compile(&rule(extra)).expect_err(extra).to_string();
         assert!(error.contains(wanted), "{extra}: {error}");
@@ -185,6 +187,30 @@ fn problems_say_where_and_what() {
     );
     assert!(compile("[[rule]").is_err());
     assert!(compile(&rule(plain)).is_ok());
+}
+
+#[test]
+fn words_of_the_gate_stand_alone() {
+    let set =
+        compile(&rule("literal_words = ['nif', 'tc:']\npattern = '(?i)[a-z:]{3,8}\\s\\d'")).expect("valid");
+    for (text, found) in [
+        ("nif 1", 1),
+        ("NIF\t1", 1),
+        ("a\nnif\n1", 1),
+        ("(nif 1", 1),
+        ("|nif\t1", 1),
+        ("_nif 1", 1),
+        ("knif 1", 0),
+        ("nife 1", 0),
+        ("nif1 1", 0),
+        ("tc: 1", 1),
+        ("btc: 1", 0),
+    ] {
+        let mut matches = Vec::new();
+        set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+            .expect("no budget");
+        assert_eq!(matches.len(), found, "{text:?}");
+    }
 }
 
 #[test]

@@ -299,8 +299,8 @@ fn decision(rule: &Listed<'_>, policy: &Policy) -> String {
 fn gate(def: &RuleDef) -> String {
     match def.trigger {
         None => {
-            let shown = def.literals.iter().take(LITERALS_MAX).map(|literal| format!("{literal:?}"));
-            let more = def.literals.len().saturating_sub(LITERALS_MAX);
+            let shown = def.gate_literals().take(LITERALS_MAX).map(|literal| format!("{literal:?}"));
+            let more = def.gate_literals().count().saturating_sub(LITERALS_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("runs only near one of: {}{more}", shown.collect::<Vec<_>>().join(", "))
         }
