@@ -101,6 +101,22 @@ proptest! {
     }
 }
 
+/// What stands beside something that was taken out is not taken out because of the placeholder.
+#[test]
+fn placeholders_are_no_context() {
+    for (text, wanted) in [
+        ("CPF 111.444.777-35 and order 4391463466", "CPF [NATIONAL_ID_1] and order 4391463466"),
+        ("AHV 756.4347.2262.86 order 439 146 3466 shipped", "AHV [NATIONAL_ID_1] order 439 146 3466 shipped"),
+        (
+            "Server=db1;Database=shop;User ID=sa;Pwd=Xk9vQz7kk2pLm;Encrypt=true",
+            "Server=db1;Database=shop;User ID=sa;Pwd=[SECRET_CONNECTION_STRING_1];Encrypt=true",
+        ),
+        ("card 4111 1111 1111 1111, order 123456789", "card [CREDIT_CARD_1], order 123456789"),
+    ] {
+        assert_eq!(redacted(text), wanted, "{text}");
+    }
+}
+
 /// A name and what it makes of a value.
 type Disguise = (&'static str, fn(&str) -> String);
 

@@ -21,6 +21,7 @@ mod model;
 mod needs;
 mod phrase_rule;
 mod phrases;
+mod placeholder;
 mod problem;
 pub mod relax;
 mod scan;

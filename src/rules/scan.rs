@@ -13,6 +13,7 @@ use super::compile::{self, CompiledRule, Shape};
 use super::gate::{Hints, Sink};
 use super::lazy::LazyRegex;
 use super::phrases;
+use super::placeholder;
 use super::schema::{Role, Surface};
 use super::set::RuleSet;
 use super::shapes::{Memory, Place};
@@ -652,8 +653,10 @@ impl Search<'_, '_> {
         }
         if let Some(near) = &rule.near {
             let (left, right) = context(self.text, whole, near.distance);
-            let within = &self.text[on_boundaries(self.text, whole.clone())];
-            if ![left, right, within].into_iter().any(|side| near.words.is_match(side)) {
+            let inner = on_boundaries(self.text, whole.clone());
+            let within = &self.text[inner.clone()];
+            let sides = [(inner.start - left.len(), left), (inner.end, right), (inner.start, within)];
+            if !sides.into_iter().any(|(start, side)| self.is_near(&near.words, start, side)) {
                 return false;
             }
         }
@@ -661,6 +664,10 @@ impl Search<'_, '_> {
         let Some((value, span)) = self.value_of(whole) else { return false };
         let value = on_boundaries(self.text, value);
         let text = &self.text[value.clone()];
+        // What was taken out already is no value.
+        if text.starts_with('[') && placeholder::around(self.text.as_bytes(), value.clone()).is_some() {
+            return false;
+        }
         if rule.exclude.iter().any(|r| r.is_match(text)) {
             return false;
         }
@@ -672,6 +679,15 @@ impl Search<'_, '_> {
         }
         matches.push(Match { rule: self.index, range: on_boundaries(self.text, span) });
         true
+    }
+
+    /// Whether a context word stands in the part of the text that begins at `start`, but for the names of placeholders.
+    fn is_near(&self, words: &LazyRegex, start: usize, side: &str) -> bool {
+        let is_word = |found: regex_automata::Match| {
+            let (from, to) = (start + found.start(), start + found.end());
+            placeholder::around(self.text.as_bytes(), from..to).is_none()
+        };
+        words.find_iter(side).any(is_word)
     }
 
     /// Ranges of the groups `value` and `span`. Without `value` the whole match stands for it, without `span` the value.
