@@ -74,6 +74,11 @@ pub enum Validator {
     Bech32,
     /// A hexadecimal wallet address that is not one repeated pattern.
     HexWallet,
+    /// So many letters, digits, `_` and `-` in all, whatever stands between them.
+    Characters {
+        /// How many.
+        count: usize,
+    },
     /// Shannon entropy of at least so many bits for each character.
     Entropy {
         /// Least entropy accepted, in bits per character.
@@ -206,6 +211,7 @@ impl Validator {
         "basic-auth",
         "base64-json",
         "birth-date",
+        "characters:<count>",
         "entropy:<bits per character>",
         "national-id:<scheme>",
     ];
@@ -219,6 +225,10 @@ impl Validator {
         match name.split_once(':') {
             Some(("entropy", bits)) => match bits.parse::<f32>() {
                 Ok(bits) if bits > 0.0 && bits <= 8.0 => Ok(Self::Entropy { min_bits_per_char: bits }),
+                _ => Err(unknown()),
+            },
+            Some(("characters", count)) => match count.parse() {
+                Ok(count) if count > 0 => Ok(Self::Characters { count }),
                 _ => Err(unknown()),
             },
             Some(("national-id", scheme)) => Scheme::find(scheme).map(Self::NationalId).ok_or_else(unknown),
@@ -252,6 +262,7 @@ impl Validator {
             Self::Base58Check => wallet::is_base58check(value),
             Self::Bech32 => wallet::is_bech32(value),
             Self::HexWallet => wallet::is_hex_wallet(value),
+            Self::Characters { count } => tokens::characters(value) == *count,
             Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
             Self::MixedClasses => randomness::has_letter_and_digit(value),
             Self::RandomLooking => {

@@ -19,6 +19,11 @@ fn ends_in_crc(value: &str, covered: &str) -> bool {
     value.as_bytes().ends_with(&base62_of(crc32fast::hash(covered.as_bytes())))
 }
 
+/// How many characters of a token `value` has, line breaks and what leads lines left out.
+pub(super) fn characters(value: &str) -> usize {
+    value.bytes().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count()
+}
+
 /// Whether a classic GitHub token (`ghp_` and its family) carries the checksum of its random part.
 pub(super) fn is_github(value: &str) -> bool {
     let Some((_, body)) = value.split_once('_') else { return false };
