@@ -1,6 +1,8 @@
 //! What single characters are to folding: invisible, a mark, or another way of writing an ASCII one.
 
 use super::layer::Layer;
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 
 /// The layer of a character that shows nothing and is removed, by Unicode's default-ignorable property and a few
@@ -34,6 +36,16 @@ pub(super) fn invisible(c: char) -> Option<Layer> {
 /// Whether a character shows nothing and means nothing.
 pub fn is_invisible(c: char) -> bool {
     invisible(c).is_some()
+}
+
+/// A value as it would be typed: compatibility forms, digits, spaces and dashes of other scripts as their ASCII
+/// counterparts, invisible characters left out. Letters that only look like others stay what they are.
+pub fn as_typed(value: &str) -> Cow<'_, str> {
+    if value.is_ascii() {
+        return Cow::Borrowed(value);
+    }
+    let typed = |c: char| ascii_symbol(c).map_or(c, |(ascii, _)| ascii);
+    Cow::Owned(value.nfkc().filter(|c| !is_invisible(*c)).map(typed).collect())
 }
 
 /// A space, line separator, dash, quote or digit beyond ASCII, as its ASCII counterpart.

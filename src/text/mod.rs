@@ -33,7 +33,7 @@ mod views;
 mod window;
 mod yaml_problem;
 
-pub use chars::is_invisible;
+pub use chars::{as_typed, is_invisible};
 pub use layer::{Layer, Layers};
 pub use layout::layout;
 pub use phrase::{leet, morse, reversed, rot13, spaced};
