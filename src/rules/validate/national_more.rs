@@ -7,7 +7,7 @@
 //! the JMBG law of Yugoslavia and its successors, Moldova, Inland Revenue (New Zealand), the tax department of Viet Nam,
 //! and ACRA (Singapore).
 
-use super::digits::{digits_of, luhn_sum, number, weighted_sum};
+use super::digits::{digits_of, is_varied, luhn_sum, number, weighted_sum};
 use super::national::{Scheme, is_date_at, with_digits, with_digits_in};
 
 /// Schemes of this file.
@@ -23,6 +23,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
         check: |v| with_digits(v, 11, |d| is_date_at(d, 0, 2, 4, 2000) && luhn_sum(d).is_multiple_of(10)),
     },
     Scheme { name: "gt-nit", check: is_gt_nit },
+    Scheme { name: "hu-taj", check: |v| with_digits(v, 9, is_hu_taj) },
     Scheme { name: "hu-tax", check: |v| with_digits(v, 10, is_hu_tax) },
     Scheme { name: "ie-pps", check: is_ie_pps },
     Scheme { name: "is-kt", check: |v| with_digits(v, 10, is_is_kt) },
@@ -91,6 +92,11 @@ fn is_gt_nit(v: &[u8]) -> bool {
         10 => *check == b'K',
         digit => u32::from(*check) == digit + u32::from(b'0'),
     }
+}
+
+/// Social insurance number: weights 3 and 7 in turns.
+fn is_hu_taj(d: &[u8]) -> bool {
+    is_varied(d) && weighted_sum(d, &[3, 7, 3, 7, 3, 7, 3, 7]) % 10 == u32::from(d[8])
 }
 
 /// Personal tax number: begins with 8, then days since 1867.
