@@ -24,6 +24,7 @@ use crate::bundles::service::Submissions;
 use crate::bundles::worker::Worker;
 use crate::config::{ConfigProblems, Settings};
 use crate::console::Console;
+use crate::detect;
 use crate::extension::Extensions;
 use crate::grpc::stream_monitor::Monitor;
 use crate::grpc::{
@@ -32,7 +33,7 @@ use crate::grpc::{
 use crate::http::{self, Adapters, AllowedHosts, AppState, Readiness};
 use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
-use crate::monitor::{MonitorPreparer, Plan, warm_beside};
+use crate::monitor::{self, MonitorPreparer, Plan};
 use crate::policy::{DEFAULT_POLICY, Live, Reload, Sources};
 use crate::store::{self, IncidentStore, IncidentWriter, RuleCounter, StoreError, WriterHooks};
 use crate::telemetry::{
@@ -527,9 +528,7 @@ impl Background {
                 self.shared.declare(&snapshot);
                 self.shared.auth.warn_of_missing(snapshot.policies());
                 PolicyLoaded { revision: snapshot.revision() }.emit(&self.shared.metrics);
-                if let Some(plan) = Plan::of(&snapshot, DEFAULT_POLICY) {
-                    warm_beside(plan);
-                }
+                self.warm();
             }
             None => {
                 if let Some(rejected) = self.shared.live.rejected() {
@@ -540,6 +539,15 @@ impl Background {
         self.show_readiness(health).await;
         let (grpc, http) = self.addresses;
         tracing::info!(%grpc, %http, version = env!("CARGO_PKG_VERSION"), "serving");
+    }
+
+    /// Has what is built when it is first needed built beside the calls, not by the first attack.
+    fn warm(&self) {
+        let Some(snapshot) = self.shared.live.snapshot() else { return };
+        detect::warm_beside(snapshot.shared_scanner().clone());
+        if let Some(plan) = Plan::of(&snapshot, DEFAULT_POLICY) {
+            monitor::warm_beside(plan);
+        }
     }
 
     async fn reload(&self, health: &Health, at_once: bool) {
@@ -555,6 +563,9 @@ impl Background {
         match reload {
             Ok(Reload::Unchanged) => {}
             Ok(reload @ (Reload::Replaced(_) | Reload::Rejected(_))) => {
+                if matches!(reload, Reload::Replaced(_)) {
+                    self.warm();
+                }
                 // A store that does not answer holds up neither calls nor the next look.
                 let shared = self.shared.clone();
                 tokio::spawn(async move { shared.record_reload(None, &before, &reload).await });

@@ -12,6 +12,7 @@ mod report;
 mod resolve;
 mod scanner;
 mod shell_command;
+mod warm;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::text::{Layers, View};
 
 pub use report::{Reported, fingerprint, report_text};
 pub use scanner::{Request, Scanned, Scanner, find_with_rule};
+pub use warm::{warm, warm_beside};
 
 pub use crate::rules::{CODE, INJECTION, PII, SECRETS};
 
