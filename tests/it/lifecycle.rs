@@ -141,7 +141,8 @@ async fn a_stop_lets_streams_finish_and_ends_in_good_order() {
     assert!(!server.log_text().contains("panicked"));
 }
 
-#[tokio::test]
+// The client must go on answering while the test waits for the process, or the connection is not closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_tells_streams_that_wait() {
     let mut server = Server::start();
     let mut client = server.client().await;
