@@ -117,6 +117,11 @@ fn shuffled(files: usize, words: &str, between: &str) -> Vec<(String, String)> {
     files.chain([("SKILL.md".to_owned(), SKILL.to_owned())]).collect()
 }
 
+/// Digits that hardly compress, eight for each of so many numbers, so that what stands beside them is no bomb.
+fn noise(numbers: u32) -> String {
+    (0..numbers).map(|n| format!("{:08x}", n.wrapping_mul(2_654_435_761))).collect()
+}
+
 /// Uploads that unpack to up to 50 MB each.
 fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
     let many = |extension: &str, text: String| -> Vec<(String, String)> {
@@ -133,6 +138,7 @@ fn slow() -> Vec<(&'static str, Vec<(String, String)>)> {
         ("50 MB of Python in files of 1 MiB", many("py", text_of(python, MIB - 1))),
         ("50 MB of scripts", many("sh", text_of(script, MIB))),
         ("50 MB of spaces", many("md", " ".repeat(SLOW_BYTES))),
+        ("50 MB of empty lines", many("sh", "\n".repeat(MIB - 40_000) + &noise(5_000))),
         ("50 MB of hex", many("txt", text_of("68617262 6f757220 0d0a1f2e 9c44ab70 ", MIB))),
         ("50 MB of YAML", many("yaml", text_of(YAML, MIB))),
         ("50 MB of JSON", many("json", format!("[{}0]", text_of(JSON, MIB - 4)))),

@@ -66,6 +66,11 @@ impl Task {
 /// Units for what is found at one place: whether it is only described there, its line, its snippet.
 pub(super) const PLACE: u64 = 8_000;
 
+/// Units for a line, beside those for its bytes, as far as lines are shorter than any text has them.
+const LINE: u64 = 40;
+/// Bytes of such a line.
+const LINE_BYTES: usize = 16;
+
 /// Units for each byte of a text, and those for any text, from which looks of patterns count for more: where so many rules look
 /// at the same text, their automata displace each other and are built anew.
 const CROWDED_PER_BYTE: u64 = 150;
@@ -107,6 +112,12 @@ impl Work {
     pub(super) fn may_read(&mut self, bytes: usize) -> bool {
         self.read = self.read.saturating_add(bytes as u64);
         self.take(Task::Read.of(bytes), 0)
+    }
+
+    /// Counts the lines of a text that is read: what looks at each of them costs the same for an empty one.
+    pub(super) fn split(&mut self, text: &str) {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.charge(LINE.saturating_mul(lines.saturating_sub(text.len() / LINE_BYTES) as u64));
     }
 
     /// Whether so many bytes of other work may be done; counts it if so.

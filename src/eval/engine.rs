@@ -78,6 +78,10 @@ impl<'s> EngineJudge<'s> {
 }
 
 impl Judge for EngineJudge<'_> {
+    fn warm(&mut self, text: &str, role: Role) -> Result<(), JudgeError> {
+        self.check(text, role, false).map(drop)
+    }
+
     fn judge(&mut self, text: &str, role: Role) -> Result<Judged, JudgeError> {
         let (outcome, started) = self.check(text, role, false)?;
         let elapsed = started.elapsed();

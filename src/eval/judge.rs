@@ -200,6 +200,15 @@ pub trait Judge {
     /// When there is no answer; a decision is never an error.
     fn judge(&mut self, text: &str, role: Role) -> Result<Judged, JudgeError>;
 
+    /// Reads a text whose time does not count, so that what is made when it is first needed is there when it does. A server
+    /// has been at work before it is asked, so asking one does nothing.
+    ///
+    /// # Errors
+    /// As [`judge`](Self::judge).
+    fn warm(&mut self, _text: &str, _role: Role) -> Result<(), JudgeError> {
+        Ok(())
+    }
+
     /// Judges one tool call that has not run yet.
     ///
     /// # Errors

@@ -154,6 +154,22 @@ pub fn read_records(
     Ok(Ok(()))
 }
 
+/// Reads the texts of a file once before their time is taken: patterns and automata are made when they are first needed,
+/// which a service does in its first minute and a file of a thousand texts would mostly measure.
+fn warm(file: &Path, judge: &mut dyn Judge) -> Result<(), EvalError> {
+    let name = file.display().to_string();
+    for (line, text) in input::lines(file)? {
+        // What is wrong with a record is said when it is judged.
+        let Some(record) = text.ok().and_then(|text| record::parse(&text).ok()) else { return Ok(()) };
+        if record.call.is_some() || record.transcript.is_some() || record.upload.is_some() {
+            return Ok(());
+        }
+        let failed = |error| EvalError::Judge { path: name.clone(), line, error };
+        judge.warm(&record.text, record.role).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// The tally of one file; `None` when every record was passed over.
 fn evaluate_file(
     file: &Path,
@@ -164,6 +180,7 @@ fn evaluate_file(
     let name = file.display().to_string();
     let mut tally = FileTally::new(name.clone());
     let mut skipped = std::collections::BTreeMap::<&str, usize>::new();
+    warm(file, judge)?;
     for (line, text) in input::lines(file)? {
         let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
         let text = text.map_err(malformed)?;

@@ -126,6 +126,13 @@ impl Scan<'_, '_> {
         }
     }
 
+    /// Whether a place stands in a string of the code or data of a skill about security: what its guard looks for or tries.
+    pub(super) fn is_string_of_guard(&self, offset: usize) -> bool {
+        matches!(self.syntax, Syntax::Code(_) | Syntax::Data)
+            && self.found.security_folders.iter().any(|folder| self.path.starts_with(&**folder))
+            && role::is_in_string(self.text, offset)
+    }
+
     /// Whether the document speaks of attacks, even if it is not about security as a whole.
     fn shows_attacks(&mut self) -> bool {
         let text = self.text;

@@ -188,6 +188,7 @@ impl Scan<'_, '_> {
                 self.done.unread = self.text.len() - window.start;
                 break;
             }
+            self.found.work.split(&self.text[window.clone()]);
             let is_cut = self.core_window(window.start, &self.text[window.clone()], &mut hits);
             if is_cut {
                 self.done.cut = Some(Unscanned::TooMuch);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_automata::meta::Regex;
 
-use super::Scan;
+use super::{Scan, role};
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::{Syntax, is_sample};
 use crate::bundles::rules::{BundleRule, BundleRules, Matcher, TextCondition, short_pattern};
@@ -366,8 +366,27 @@ pub(super) fn core_severity(scan: &mut Scan<'_, '_>, detected: &Detected, start:
     let is_shown = || is_mentioned(scan.text, at) || &*info.id == DELIMITER && is_balanced(scan.text, at);
     let is_changed =
         || &*info.id == OVERRIDE && is_change_of_mind(scan.text, at) && !scan.asks_for_harm(at, AROUND);
-    let excused = is_weak || is_shown() || is_changed() || scan.is_described(at);
+    // A pattern in code that looks for such texts says none.
+    let phrase = scan.text.get(at..start + detected.range.end).unwrap_or_default();
+    let is_pattern = || {
+        matches!(scan.syntax, Syntax::Code(_))
+            && has_alternatives(phrase)
+            && role::is_in_string(scan.text, at)
+    };
+    let excused = is_weak
+        || is_shown()
+        || is_changed()
+        || is_pattern()
+        || scan.is_string_of_guard(at)
+        || scan.is_described(at);
     Some(if excused { severity.min(Severity::Medium) } else { severity })
+}
+
+/// Whether a phrase holds the alternatives or repeats of a pattern.
+fn has_alternatives(phrase: &str) -> bool {
+    let is_group = |group: &str| group.split(')').next().is_some_and(|inside| inside.contains('|'));
+    ["\\s+", "\\s*", "\\b", ".*"].iter().any(|sign| phrase.contains(sign))
+        || phrase.split('(').skip(1).any(is_group)
 }
 
 /// Words of whoever speaks to a model.

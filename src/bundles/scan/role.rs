@@ -319,6 +319,14 @@ pub(super) fn is_quoted(text: &str, offset: usize) -> bool {
     head.len() <= LINE_BYTES_MAX && open_quote(head).is_some()
 }
 
+/// Whether a place stands between quotation marks as code and data write them, on one line.
+pub(super) fn is_in_string(text: &str, offset: usize) -> bool {
+    let head = &text[line_start(text, offset)..offset];
+    let tail = line_at(text, line_start(text, offset)).get(head.len()..).unwrap_or_default();
+    let is_open = |quote| head.matches(quote).count() % 2 == 1 && tail.contains(quote);
+    head.len() <= LINE_BYTES_MAX && ['"', '\'', '`'].into_iter().any(is_open)
+}
+
 /// Whether a piece of code stands in the line that begins at `start`.
 pub(super) fn holds_code(text: &str, start: usize) -> bool {
     line_at(text, start).matches('`').count() > 1
