@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::effect::Target;
 
 /// Files that one text is known to come from.
-const CARRIED_MAX: usize = 24;
+const CARRIED_MAX: usize = 256;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,4 +17,4 @@ mod run;
 pub mod scripts;
 pub mod syntax;
 
-pub use run::{HOOK, UNCALLED, analyse, analyse_argv};
+pub use run::{HOOK, UNCALLED, analyse, analyse_argv, is_own_token};

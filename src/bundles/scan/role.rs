@@ -67,9 +67,35 @@ static SEEKS: LazyLock<Regex> = LazyLock::new(|| {
 /// Words that have what was spoken of before run after all.
 static AFTER_ALL: LazyLock<Regex> = LazyLock::new(|| {
     known(
-        r"(?i)\b(?:run|execute|paste|start|invoke|perform|try|launch)(?:s|ning)? (?:it|them|this|that|these|those|each|all|both|one)\b",
+        r"(?i)\b(?:run|execute|paste|start|invoke|perform|try|launch|type|copy|use|follow|apply|enter|do|take)(?:s|ning)? (?:it|them|this|that|these|those|each|all|both|one)\b",
     )
 });
+
+/// Words that have the bad way taken after all, wherever they stand.
+static ADOPTS_BAD: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)(?:^|[.!?:;\n]\s{0,3}|\b(?:please|then|now|first|always|must|should|and|to)\s)(?:[-*\d.)]{1,3}\s)?",
+        r"(?:(?:run|use|start|begin|follow|apply|type|copy|paste|execute|perform|install|take|do)\b[^.!?\n]{0,50}",
+        r"\b(?:bad|wrong|incorrect|avoid(?:ed)?|don.?ts?|never|unsafe|insecure)\b",
+        r"|(?:go|work) through\b[^.!?\n]{0,30}\b(?:rows?|table|columns?|list|entries|lines|steps)\b)",
+    ))
+});
+
+/// Words of a line that shows something rather than has it run.
+static SHOWS: LazyLock<Regex> = LazyLock::new(|| {
+    known(r"(?i)\b(?:examples?|compare|patterns?|versus|vs|bad|wrong|don.?t|avoid|instead|good)\b")
+});
+
+/// What makes the words behind a forbidden command forbid a way of running it, or ask for it all the same.
+static NOT_AS_A_WHOLE: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)\b(?:out of order|before|until|unless|without|except|twice|more than once|alone|first)\b|\b(?:type|run|enter|execute|paste|use|start|launch|do) (?:it|this|them|that)\b",
+    )
+});
+
+/// Words that make what comes next the means of taking something away, and no longer what is looked for.
+static MEANS: LazyLock<Regex> =
+    LazyLock::new(|| known(r"(?i)\b(?:with|using|via|by|use|run|through|for updates)\b"));
 
 /// Headings, lead-ins, heads of columns and comments that say of what they head that it is not to be done.
 static BAD: LazyLock<Regex> = LazyLock::new(|| {
@@ -220,8 +246,11 @@ fn of_fence(text: &str, opener: usize, line: usize) -> Role {
     // A sentence before a fence does not tell what of it is forbidden; a heading of the bad way, or a comment above the line
     // in the fence itself, does. Where the document has it run after all, neither counts.
     let inside = text.get(opener..line).unwrap_or_default().lines().skip(1);
-    let comments =
-        inside.filter_map(comment).filter(|comment| BAD.is_match(comment) || GOOD.is_match(comment));
+    // What leads in to a fence with a colon is its text, and a comment in it is no more than a part.
+    let is_led_in = intro.trim_end().ends_with(':') && !SHOWS.is_match(intro);
+    let comments = inside
+        .filter_map(comment)
+        .filter(|comment| !is_led_in && (BAD.is_match(comment) || GOOD.is_match(comment)));
     let is_bad = match comments.last() {
         Some(comment) => BAD.is_match(comment),
         None => {
@@ -230,11 +259,16 @@ fn of_fence(text: &str, opener: usize, line: usize) -> Role {
             BAD.is_match(intro) && (intro.starts_with('#') || is_label)
         }
     };
-    if is_bad && !listed::are_ordered(text) && !AFTER_ALL.is_match(after_fence(text, line)) {
+    if is_bad && !is_taken_after_all(text) && !AFTER_ALL.is_match(after_fence(text, line)) {
         Role::Forbidden
     } else {
         Role::Open
     }
+}
+
+/// Whether a document has its reader take what it calls bad.
+fn is_taken_after_all(text: &str) -> bool {
+    listed::are_ordered(text) || ADOPTS_BAD.is_match(text)
 }
 
 /// The words of a line that is a comment.
@@ -281,7 +315,7 @@ fn of_row(text: &str, start: usize, row: &str) -> Role {
     let is_bad = |at: usize| heads.get(at).is_some_and(|head| BAD.is_match(head.trim()));
     let coded: Vec<usize> = (0..cells.len()).filter(|at| cells[*at].contains('`')).collect();
     let is_forbidden = cells.len() == heads.len() && !coded.is_empty() && coded.into_iter().all(is_bad);
-    if is_forbidden && !listed::are_ordered(text) { Role::Forbidden } else { Role::Open }
+    if is_forbidden && !is_taken_after_all(text) { Role::Forbidden } else { Role::Open }
 }
 
 /// Whether a sentence ends with the order to run what comes next.
@@ -293,7 +327,10 @@ pub(super) fn is_order(words: &str) -> bool {
 /// Whether what stands between `words` and `after` is forbidden, whatever the way of doing it.
 fn is_forbidden(words: &str, after: &str) -> bool {
     let sentence = last_sentence(words);
-    (FORBIDS.is_match(sentence) || SEEKS.is_match(words.trim_end())) && FORBIDDEN_AS_A_WHOLE.is_match(after)
+    let clause = after.split("\n\n").next().unwrap_or_default();
+    (FORBIDS.is_match(sentence) || SEEKS.is_match(words.trim_end()) && !MEANS.is_match(sentence))
+        && FORBIDDEN_AS_A_WHOLE.is_match(after)
+        && !NOT_AS_A_WHOLE.is_match(clause)
 }
 
 fn last_sentence(words: &str) -> &str {
@@ -387,6 +424,10 @@ mod tests {
             ("Check ~/.bashrc for `X`.", Role::Forbidden),
             ("Delete the attacker's cron line `X`.", Role::Forbidden),
             ("Look for `X`. Then run it.", Role::Open),
+            ("Remove suspicious leftovers with `X`.", Role::Open),
+            ("To remove unknown caches, use `X`.", Role::Open),
+            ("Do not copy `X`; type it by hand.", Role::Open),
+            ("Never run `X`, or the tests, out of order: the installer goes first.", Role::Open),
             ("Never run `ls`, or run `X`.", Role::Open),
             ("Look for `ls` and run `X`.", Role::Open),
             ("Delete the cache with `X`.", Role::Open),
@@ -426,6 +467,11 @@ mod tests {
         for (text, wanted) in [
             ("```sh\n# DON'T\nX\n```\n", Role::Forbidden),
             ("```sh\n# BAD\nls\n# GOOD\nX\n```\n", Role::Open),
+            ("Set up the environment:\n```sh\n# Avoid\nX\n```\n", Role::Open),
+            ("Compare these examples:\n```sh\n# BAD\nX\n```\n", Role::Forbidden),
+            ("Start with the command shown under Bad.\n\n### Bad\n```sh\nX\n```\n", Role::Open),
+            ("### Wrong\n```sh\nX\n```\nUse the wrong way: the right way is broken.\n", Role::Open),
+            ("| Bad | Step |\n|---|---|\n| `X` | 1 |\n\nGo through the rows with the tool.\n", Role::Open),
             ("### Bad\n```sh\nX\n```\nNow run it.\n", Role::Open),
             ("### Bad\n```sh\nX\n```\nThen run the block above.\n", Role::Open),
             ("| Don't | Do |\n|---|---|\n| `X` | read it first |\n", Role::Forbidden),

@@ -508,24 +508,38 @@ fn hardens(effect: &Effect) -> bool {
         "MaxAuthTries 3",
     ];
     let is_server = effect.target.as_ref().is_some_and(|target| target.text == "/etc/ssh/sshd_config");
-    let is_stricter = |script: &str| {
-        let script = script.trim();
-        let Some(separator) = script.strip_prefix('s').and_then(|rest| rest.chars().next()) else {
-            return false;
-        };
-        let mut parts = script[1 + separator.len_utf8()..].split(separator);
-        let (_, new, flags) =
-            (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        STRICTER.contains(&new.trim())
+    // One edit puts a stricter line in the place of the line for the same setting.
+    let is_stricter = |edit: &str| {
+        let Some(rest) = edit.trim().strip_prefix('s') else { return false };
+        let Some(separator) = rest.chars().next() else { return false };
+        let mut parts = rest[separator.len_utf8()..].split(separator);
+        let mut part = || parts.next().unwrap_or_default();
+        let (old, new, flags) = (part(), part().trim(), part());
+        let name = new.split(' ').next().unwrap_or_default();
+        let old = old.trim_start_matches(['^', '\\', '#', '?', '*', ' ', '(', ')']).trim_start_matches("s*");
+        STRICTER.contains(&new)
+            && old.starts_with(name)
+            && old[name.len()..].chars().all(|c| c.is_ascii_alphanumeric() || " .*$\\+-[]:()|".contains(c))
+            && !old.ends_with(" no")
             && parts.next().is_none()
             && flags.chars().all(|flag| "gIi".contains(flag))
     };
-    let mut scripts = effect.argv.iter().skip(1).filter(|one| !one.text.starts_with('-'));
-    let edits = scripts.clone().filter(|one| !one.text.starts_with('/')).count();
-    is_server
-        && effect.program == "sed"
-        && edits > 0
-        && scripts.all(|one| one.text == "/etc/ssh/sshd_config" || is_stricter(&one.text))
+    let mut words = effect.argv.iter().skip(1).map(|one| one.text.as_str());
+    let (mut edits, mut is_script) = (0, true);
+    let all_strict = words.all(|word| match word {
+        "-i" | "-E" | "-r" | "--in-place" => true,
+        "-e" => {
+            is_script = true;
+            true
+        }
+        "/etc/ssh/sshd_config" => edits > 0,
+        script if std::mem::take(&mut is_script) => {
+            edits += 1;
+            script.split([';', '\n']).map(str::trim).filter(|edit| !edit.is_empty()).all(is_stricter)
+        }
+        _ => false,
+    });
+    is_server && effect.program == "sed" && edits > 0 && all_strict
 }
 
 /// Whether an address in a document names no machine but the place for one, in capitals: `ATTACKER:4444`,

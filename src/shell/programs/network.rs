@@ -465,6 +465,10 @@ pub(super) fn socat(call: &mut Call<'_, '_>) {
             }
         }
     }
+    let is_standard = |address: &&Argument| matches!(address.text.as_str(), "-" | "STDIN" | "STDIO" | "FD:0");
+    if network.is_some() && program.is_none() && !listens && options.operands.iter().any(is_standard) {
+        call.send_input("socat");
+    }
     if let Some(command) = program {
         if network.is_some() {
             shell_over_network(call, listens, network, &command.text);

@@ -173,6 +173,7 @@ impl Engine<'_> {
         if program == "git" {
             self.repository(argv, span);
         }
+        self.handed_over(program, argv, span);
         self.flow(argv, effects, span);
     }
 

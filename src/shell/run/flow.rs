@@ -43,6 +43,10 @@ const OWNERS: &[(&str, &str)] = &[
     ("/.codex/", "openai.com"),
     ("/.config/gcloud/", "googleapis.com"),
     ("/.config/gh/", "github.com"),
+    ("/.config/gh/", "ghcr.io"),
+    ("/.config/gh/", "ghe.com"),
+    ("/.config/gh/", "githubcopilot.com"),
+    ("/.config/gh/", "githubusercontent.com"),
     ("/.docker/config.json", "docker.com"),
     ("/.docker/config.json", "docker.io"),
     ("/.git-credentials", "github.com"),
@@ -54,6 +58,47 @@ const OWNERS: &[(&str, &str)] = &[
     ("/secrets/kubernetes.io/", "kubernetes.default"),
     ("/secrets/kubernetes.io/", "kubernetes.default.svc"),
     ("/secrets/kubernetes.io/", "kubernetes.default.svc.cluster.local"),
+];
+
+/// Folders whose credentials are for many hosts, or are nobody's but the user's: a host called like one owns nothing there.
+const STORES: &[&str] = &[
+    "chromium",
+    "docker",
+    "electrum",
+    "ethereum",
+    "firefox",
+    "gnupg",
+    "google-chrome",
+    "kube",
+    "local",
+    "mozilla",
+    "password-store",
+    "solana",
+    "thunderbird",
+    "vault",
+];
+
+/// What sends a request elsewhere than its URL says, or to whoever answers there.
+const REROUTES: &[&str] = &[
+    "-x",
+    "--proxy",
+    "--preproxy",
+    "--socks4",
+    "--socks4a",
+    "--socks5",
+    "--socks5-hostname",
+    "--connect-to",
+    "--resolve",
+    "-k",
+    "--insecure",
+    "--doh-url",
+    "--dns-servers",
+    "-K",
+    "--config",
+    "--next",
+    "-:",
+    "--location-trusted",
+    "--no-check-certificate",
 ];
 
 /// What prints a token of a provider, by how the detail of the effect begins, and where the provider's tool keeps it.
@@ -110,35 +155,67 @@ impl Engine<'_> {
         }
     }
 
-    /// What `git` takes into a repository leaves with it.
+    /// What `git` takes into a repository leaves with it: files that are added, and words of its messages and settings.
     pub(super) fn repository(&mut self, argv: &[Argument], span: &Range<usize>) {
         let cwd = self.cwd();
-        let mut words = argv.iter().skip(1).skip_while(|word| word.text.starts_with('-'));
-        let (Some(verb), false) = (words.next(), cwd.is_empty()) else { return };
-        let repository = format!("{}/.git", cwd.trim_end_matches('/'));
+        let mut words = argv.iter().skip(1);
+        let mut folder = cwd.clone();
+        let verb = loop {
+            match words.next() {
+                Some(option) if option.text == "-C" => {
+                    folder = words.next().map_or_else(String::new, |path| self.spelled(path));
+                }
+                Some(option) if option.text == "-c" => drop(words.next()),
+                Some(option) if option.text.starts_with('-') => {}
+                Some(verb) => break verb,
+                None => return,
+            }
+        };
+        // Where nothing is known of the working directory, it is the one that it is.
+        let repository = format!("{}/.git", folder.trim_end_matches('/'));
         match verb.text.as_str() {
             "add" => {
                 let mut taken = Carried::default();
                 for word in words {
                     let text = match word.text.as_str() {
-                        "-A" | "--all" | "." => cwd.clone(),
+                        "-A" | "--all" | "." => folder.clone(),
                         option if option.starts_with('-') => continue,
                         _ => self.spelled(word),
                     };
                     taken.merge(&self.files.carried(&text));
                     let target = Target { text, has_glob: word.has_glob, kind: TargetKind::Path };
-                    taken.merge(&Carried::of([Read {
-                        target,
-                        recursive: true,
-                        is_selected: false,
-                        is_token: false,
-                    }]));
+                    let read = Read { target, recursive: true, is_selected: false, is_token: false };
+                    taken.merge(&Carried::of([read]));
                 }
                 self.files.make(&repository, &taken);
             }
             "push" => self.send_carried(&self.files.carried(&repository), "repository", span),
+            "commit" | "tag" | "notes" | "config" | "remote" | "commit-tree" => {
+                let mut taken = Carried::default();
+                words.for_each(|word| taken.merge(&word.carried));
+                if !taken.is_empty() {
+                    self.files.make(&repository, &taken);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Words that a program hands to another machine or publishes, besides those of requests.
+    pub(super) fn handed_over(&mut self, program: &str, argv: &[Argument], span: &Range<usize>) {
+        let publishes = || {
+            let verb = |at: usize| argv.get(at).map_or("", |word| word.text.as_str());
+            matches!(verb(1), "issue" | "pr" | "gist" | "release" | "api" | "mr" | "snippet")
+                && verb(1) != "secret"
+        };
+        let detail = match program {
+            "ssh" | "plink" | "sshpass" => "remote command",
+            "gh" | "glab" if publishes() => "publication",
+            _ => return,
+        };
+        let mut taken = Carried::default();
+        argv.iter().skip(1).for_each(|word| taken.merge(&word.carried));
+        self.send_carried(&taken, detail, span);
     }
 
     /// Output of a program that is not known, but what it may hold.
@@ -198,8 +275,8 @@ impl Engine<'_> {
         for (at, argument) in argv.iter().enumerate().skip(1) {
             let detail = if is_sign_in(argv, at) { SIGN_IN } else { "" };
             carry(&argument.carried, detail);
-            // A pipe that stands for a file, as in `<(cat file)`.
-            if argument.text.starts_with("/dev/fd/") {
+            // A pipe that stands for a file, as in `<(cat file)`, and a file of options.
+            if argument.text.starts_with("/dev/fd/") || matches!(&*argv[at - 1].text, "-K" | "--config") {
                 carry(&self.files.carried(&argument.text), detail);
             }
         }
@@ -213,7 +290,7 @@ impl Engine<'_> {
             }
         }
         self.sent.clear();
-        let hosts: Vec<&str> = argv.iter().filter_map(|argument| host_of(&argument.text)).collect();
+        let hosts = hosts_of(argv);
         let place = self.cwd();
         sent.retain(|(read, detail)| {
             let path = read.target.text.as_str();
@@ -221,7 +298,8 @@ impl Engine<'_> {
             let is_own =
                 (signs_in || read.is_token) && !hosts.is_empty() && hosts.iter().all(|host| owns(host, path));
             // A token of a provider also signs in to what its customers run there, under names of their own.
-            !(is_own || signs_in && read.is_token || read.is_selected && is_in(path, &place))
+            let is_customers = signs_in && read.is_token && !path.contains("/.config/gh/");
+            !(is_own || is_customers || read.is_selected && is_in(path, &place))
         });
         for (read, detail) in sent {
             let mut told = talk.clone();
@@ -271,6 +349,16 @@ impl Input {
     }
 }
 
+/// Whether the words of a program take a token, which another program printed with this detail, to the provider that it is of,
+/// or sign in with it to what the provider's customers run.
+pub fn is_own_token(detail: &str, argv: &[Argument], at: usize) -> bool {
+    let Some((_, path)) = TOKENS.iter().find(|(begin, _)| detail.starts_with(begin)) else { return false };
+    let hosts = hosts_of(argv);
+    !hosts.is_empty()
+        && (hosts.iter().all(|host| owns(host, path))
+            || is_sign_in(argv, at) && !path.contains("/.config/gh/"))
+}
+
 fn prints_key(argv: &[Argument]) -> bool {
     let has = |word: &str| argv.iter().any(|argument| argument.text == word);
     argv.get(1).is_some_and(|verb| OPENSSL_PRINTS.contains(&verb.text.as_str()))
@@ -293,6 +381,31 @@ fn is_sign_in(argv: &[Argument], at: usize) -> bool {
             .any(|option| text.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
 }
 
+/// The hosts that a program is told to ask, if it asks none but those: none if it is led elsewhere.
+fn hosts_of(argv: &[Argument]) -> Vec<&str> {
+    let mut hosts = Vec::new();
+    for (at, argument) in argv.iter().enumerate().skip(1) {
+        let text = argument.text.as_str();
+        let option = text.split_once('=').map_or(text, |(option, _)| option);
+        let is_short = text.starts_with('-') && !text.starts_with("--");
+        if REROUTES.contains(&option) || is_short && text.len() > 2 && text.starts_with("-x") {
+            return Vec::new();
+        }
+        match host_of(text) {
+            Some(host) => hosts.push(host),
+            // A word of its own that may be a host, too.
+            None if !text.starts_with('-')
+                && !argv[at - 1].text.starts_with('-')
+                && text.contains(['.', ':', HOLE]) =>
+            {
+                return Vec::new();
+            }
+            None => {}
+        }
+    }
+    hosts
+}
+
 /// The host of a URL.
 fn host_of(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("https://")?;
@@ -308,16 +421,27 @@ fn owns(host: &str, path: &str) -> bool {
     // Where the provider is known, a host that is merely called like it is another's.
     let mut providers = OWNERS.iter().filter(|(place, _)| path.contains(place)).peekable();
     if providers.peek().is_some() {
-        return providers.any(|(_, domain)| is_below(domain));
+        // What customers run under the provider's name is theirs.
+        let is_customers =
+            ["execute-api.", "lambda-url.", "elb.", "s3.", "s3-"].iter().any(|part| host.contains(part));
+        return !is_customers && providers.any(|(_, domain)| is_below(domain));
     }
     let mut labels = host.rsplit('.').skip(1);
     let label = labels.find(|label| label.len() > 3).unwrap_or_default();
-    let mut folders = path.rsplit('/').skip(1).map(|folder| folder.trim_start_matches('.'));
-    !label.is_empty() && folders.any(|folder| folder.eq_ignore_ascii_case(label))
+    // `~/.config/acme/token`, `~/.acme/token`: where a program of that name keeps what is its own.
+    let folder = match path.split_once("/.config/") {
+        Some((_, rest)) => rest.split_once('/').map(|(folder, _)| folder),
+        None => path.split_once("/.").and_then(|(_, rest)| rest.split_once('/')).map(|(folder, _)| folder),
+    };
+    let is_store = |folder: &str| STORES.contains(&folder);
+    !label.is_empty() && folder.is_some_and(|folder| !is_store(folder) && folder.eq_ignore_ascii_case(label))
 }
 
-/// Whether a path lies in the working directory.
+/// Whether a path lies in the working directory, where that is no folder that programs keep to themselves.
 fn is_in(path: &str, cwd: &str) -> bool {
+    if cwd.contains("/.") {
+        return false;
+    }
     let is_relative = !path.starts_with(['/', '~', '$', '%', HOLE]) && !path.starts_with("..");
     is_relative || cwd.len() > 1 && path.strip_prefix(cwd).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -336,6 +460,10 @@ mod tests {
             ("acme.evil.example", "~/.config/acme/token", false),
             ("api.acme.io", "~/.ssh/id_rsa", false),
             ("api.claude.example", "~/.claude/.credentials.json", false),
+            ("home.example", "/home/u/.ssh/id_rsa", false),
+            ("gnupg.example", "~/.gnupg/secring.gpg", false),
+            ("a1.execute-api.us-east-1.amazonaws.com", "~/.aws/credentials", false),
+            ("api.acme.io", "~/.acme/token", true),
         ] {
             assert_eq!(owns(host, path), wanted, "{host} {path}");
         }

@@ -47,6 +47,7 @@ use super::programs::{Attributes, Language};
 use super::syntax;
 use crate::paths::Place;
 
+pub use flow::is_own_token;
 pub(in crate::shell) use io::Io;
 pub use later::{HOOK, UNCALLED};
 pub(in crate::shell) use names::is_variable;
