@@ -243,16 +243,16 @@ pub(super) fn incident_list(query: &IncidentQuery, total: u64) -> Statement {
 pub(super) fn stats_statement(query: StatsQuery, short: i64) -> Statement {
     let mut counting = Statement::new(
         "SELECT rule_id, category, verdict, false_positive, shadow, COUNT(*) AS long_incidents, \
-         CAST(SUM(CASE WHEN latency_ns >= 0 THEN 1 ELSE 0 END) AS BIGINT) AS long_landed, \
-         CAST(SUM(CASE WHEN latency_ns >= 0 THEN latency_ns ELSE 0 END) AS BIGINT) AS long_latency_ns",
+         COUNT(*) FILTER (WHERE latency_ns >= 0) AS long_landed, \
+         CAST(COALESCE(SUM(latency_ns) FILTER (WHERE latency_ns >= 0), 0) AS BIGINT) AS long_latency_ns",
     );
     for (name, condition, counted) in [
-        ("short_incidents", "", "1"),
-        ("short_landed", "latency_ns >= 0 AND ", "1"),
-        ("short_latency_ns", "latency_ns >= 0 AND ", "latency_ns"),
+        ("short_incidents", "", "COUNT(*)"),
+        ("short_landed", "latency_ns >= 0 AND ", "COUNT(*)"),
+        ("short_latency_ns", "latency_ns >= 0 AND ", "SUM(latency_ns)"),
     ] {
-        counting.push(&format!(", CAST(SUM(CASE WHEN {condition}time_us >= ")).push_value(short);
-        counting.push(&format!(" THEN {counted} ELSE 0 END) AS BIGINT) AS {name}"));
+        counting.push(&format!(", CAST(COALESCE({counted} FILTER (WHERE {condition}time_us >= "));
+        counting.push_value(short).push(&format!("), 0) AS BIGINT) AS {name}"));
     }
     counting.push(" FROM incident");
     let filter = IncidentFilter {

@@ -21,6 +21,17 @@ enum Archive {
     Compared,
 }
 
+/// Which rows a condition is asked of.
+#[derive(Clone, Copy)]
+enum Asked<'i> {
+    /// Those with these ids.
+    Ids(&'i [String]),
+    /// Those of an index in the order of the list.
+    InOrder,
+    /// Whatever a filter leaves.
+    Any,
+}
+
 /// Among which submissions those are looked for that pass a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Among {
@@ -129,7 +140,7 @@ impl SqlStore {
             Among::Counted => Archive::Indexed,
             Among::Hits | Among::All => Archive::Compared,
         };
-        self.push_submission_filter(select, query, None, text, archive);
+        self.push_submission_filter(select, query, Asked::Any, text, archive);
         if let Some(phrase) = hits {
             select.push(" AND h.submission_trigram MATCH ").push_value(&phrase);
         }
@@ -143,7 +154,7 @@ impl SqlStore {
             None => ("COUNT(*) AS total", ""),
         };
         let mut counting = Statement::new(format!("SELECT {one} FROM {source}"));
-        self.push_submission_filter(&mut counting, query, None, None, Archive::Indexed);
+        self.push_submission_filter(&mut counting, query, Asked::Any, None, Archive::Indexed);
         if let Some(most) = query.count_max {
             counting.push(" LIMIT ").push_value(as_number(most.saturating_add(1)));
         }
@@ -168,7 +179,8 @@ impl SqlStore {
             of_table("s", SUBMISSION)
         ));
         let text = (ids.is_none() && !query.filter.text.is_empty()).then_some("s.folded");
-        self.push_submission_filter(&mut listing, query, ids, text, Archive::Compared);
+        let asked = ids.map_or(Asked::InOrder, Asked::Ids);
+        self.push_submission_filter(&mut listing, query, asked, text, Archive::Compared);
         let column = match ids {
             None => submission_column(query.key).to_owned(),
             // Each is looked up, and they are sorted: of an expression no index knows the order, so none is walked through.
@@ -232,39 +244,42 @@ impl SqlStore {
         &self,
         select: &mut Statement,
         query: &SubmissionQuery,
-        ids: Option<&[String]>,
+        asked: Asked<'_>,
         text: Option<&str>,
         archive: Archive,
     ) {
         let filter = &query.filter;
         let is_sqlite = self.database.engine() == Engine::Sqlite;
-        let is_few = ids.is_some();
+        let is_few = matches!(asked, Asked::Ids(_));
+        // What few have finds them by its index.
+        let is_by_key = matches!(asked, Asked::Any) && is_of_key(filter);
         // PostgreSQL knows how many rows a condition leaves. SQLite does not, and would take an index of a condition that
         // half of all pass; of an expression no index knows anything.
-        let (tenant, any) =
-            if is_sqlite && is_few { ("COALESCE(s.tenant, '')", "+") } else { ("s.tenant", "") };
+        let tenant = if is_sqlite && (is_few || is_by_key) { "COALESCE(s.tenant, '')" } else { "s.tenant" };
+        let any = if is_sqlite && is_few { "+" } else { "" };
+        let other = if is_sqlite && (is_few || is_by_key) { "+" } else { "" };
         let is_of_one = filter.viewer.is_some() || !filter.submitter.is_empty();
-        let kind = if is_sqlite && (is_few || is_of_one) { "+" } else { "" };
+        let kind = if is_sqlite && (is_few || is_by_key || is_of_one) { "+" } else { "" };
         select.push(&format!(" WHERE {tenant} = ")).push_value(&query.tenant);
-        if let Some(ids) = ids {
+        if let Asked::Ids(ids) = asked {
             select.push_in("s.id", ids);
         }
         if let Some(viewer) = &filter.viewer {
-            select.push(&format!(" AND {any}s.submitter = ")).push_value(viewer);
+            select.push(&format!(" AND {other}s.submitter = ")).push_value(viewer);
         }
         if filter.statuses.is_empty() {
             select.push(" AND s.status <> 'deleted'");
         } else {
             let statuses = filter.statuses.iter().map(|status| status.as_str());
-            select.push_in(&format!("{any}s.status"), statuses);
+            select.push_in(&format!("{other}s.status"), statuses);
         }
         if !filter.kinds.is_empty() {
             select.push_in(&format!("{kind}s.kind"), filter.kinds.iter().map(|kind| kind.as_str()));
         }
-        for (column, value) in [
-            ("s.submitter", filter.submitter.clone()),
-            ("s.entity_id", filter.entity_id.clone()),
-            ("s.bundle_sha256", filter.bundle_sha256.to_ascii_lowercase()),
+        for (any, column, value) in [
+            (other, "s.submitter", filter.submitter.clone()),
+            (any, "s.entity_id", filter.entity_id.clone()),
+            (any, "s.bundle_sha256", filter.bundle_sha256.to_ascii_lowercase()),
         ] {
             if !value.is_empty() {
                 select.push(&format!(" AND {any}{column} = ")).push_value(&value);
@@ -286,10 +301,10 @@ impl SqlStore {
             ArchivedFilter::Exclude => Some(0),
         };
         if let Some(is_archived) = is_archived {
-            let any = if is_sqlite && matches!(archive, Archive::Compared) { "+" } else { any };
+            let any = if is_sqlite && matches!(archive, Archive::Compared) { "+" } else { other };
             select.push(&format!(" AND {any}s.is_archived = {is_archived}"));
         }
-        select.push_span(&format!("{any}s.create_time_us"), filter.start, filter.end);
+        select.push_span(&format!("{other}s.create_time_us"), filter.start, filter.end);
     }
 }
 

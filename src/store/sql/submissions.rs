@@ -295,16 +295,8 @@ impl SqlStore {
         Ok(briefs)
     }
 
-    async fn submissions_where(
-        &self,
-        condition: &str,
-        values: [&str; 2],
-    ) -> Result<Vec<StoredSubmission>, StoreError> {
-        let select = Statement::new(format!(
-            "SELECT {SUBMISSION} FROM submission WHERE {condition} ORDER BY create_time_us, id"
-        ));
-        let rows = self.database.rows(select.bind(values[0]).bind(values[1])).await?;
-        self.read_all(&rows, rows::submission)
+    async fn read_submissions(&self, select: Statement) -> Result<Vec<StoredSubmission>, StoreError> {
+        self.read_all(&self.database.rows(select).await?, rows::submission)
     }
 
     async fn verdict_now(&self, key: &VerdictKey) -> Result<Option<LlmReview>, StoreError> {
@@ -340,6 +332,15 @@ impl SqlStore {
         let begin = begin.bind(name).bind(microseconds(now)).bind(microseconds(not_since));
         Ok(!self.database.write_one(begin).await?.is_empty())
     }
+}
+
+/// The submissions of one entity. Of an expression no index knows anything, so the few of the entity are looked up and
+/// sorted: SQLite, which does not know how many have a value, would walk through all of a tenant for their order.
+pub(super) fn of_entity(tenant: &str, entity_id: &str) -> Statement {
+    let select = Statement::new(format!(
+        "SELECT {SUBMISSION} FROM submission WHERE COALESCE(tenant, '') = ? AND entity_id = ? ORDER BY create_time_us, id"
+    ));
+    select.bind(tenant).bind(entity_id)
 }
 
 fn blocked_since(tenant: &str, submitter: &str, since: Timestamp) -> Statement {
@@ -435,8 +436,12 @@ impl SubmissionStore for SqlStore {
         tenant: String,
         id: String,
     ) -> BoxFuture<'_, Result<Option<StoredSubmission>, StoreError>> {
-        async move { Ok(self.submissions_where("tenant = ? AND id = ?", [&tenant, &id]).await?.pop()) }
-            .boxed()
+        async move {
+            let select =
+                Statement::new(format!("SELECT {SUBMISSION} FROM submission WHERE tenant = ? AND id = ?"));
+            Ok(self.read_submissions(select.bind(&tenant).bind(&id)).await?.pop())
+        }
+        .boxed()
     }
 
     fn submissions_of(
@@ -444,8 +449,7 @@ impl SubmissionStore for SqlStore {
         tenant: String,
         entity_id: String,
     ) -> BoxFuture<'_, Result<Vec<StoredSubmission>, StoreError>> {
-        async move { self.submissions_where("tenant = ? AND entity_id = ?", [&tenant, &entity_id]).await }
-            .boxed()
+        async move { self.read_submissions(of_entity(&tenant, &entity_id)).await }.boxed()
     }
 
     fn attempts(

@@ -7,6 +7,7 @@ use crate::store::sql::Statement;
 use crate::store::sql::database::Engine;
 use crate::store::sql::incidents::{incident_count, incident_list, stats_statement};
 use crate::store::sql::submission_selects::{Among, hits_statement};
+use crate::store::sql::submissions::of_entity;
 use crate::store::{
     ArchivedFilter, IncidentFilter, IncidentKey, IncidentQuery, KeyValue, Place, RuleCount, RuleCountStore,
     StatsQuery, SubmissionFilter, SubmissionKey, SubmissionQuery,
@@ -14,6 +15,7 @@ use crate::store::{
 
 on_both!(
     every_page_of_submissions_is_read_from_an_index,
+    what_few_have_is_found_by_its_index,
     every_page_of_incidents_is_read_from_an_index,
     counts_of_rules_add_up_and_are_forgotten,
 );
@@ -173,10 +175,72 @@ fn assert_listed_alone(engine: Engine, about: &str, is_text: bool, plan: &str) {
     }
 }
 
+/// The submissions of an entity, and those of a hash: whatever else is asked for, no others are looked at.
+async fn what_few_have_is_found_by_its_index(place: TestPlace) {
+    let store = place.open().await;
+    let engine = store.database.engine();
+    let told = plan(&store, &of_entity("alpha", "e")).await;
+    assert!(told.contains("submission_by_entity"), "{told}");
+    let base = SubmissionFilter::default;
+    let keys = [
+        ("entity", SubmissionFilter { entity_id: "e".into(), ..base() }),
+        ("hash", SubmissionFilter { bundle_sha256: "ab".into(), ..base() }),
+    ];
+    for (name, key) in keys {
+        let others = [
+            key.clone(),
+            SubmissionFilter { statuses: vec![SubmissionStatus::Approved], ..key.clone() },
+            SubmissionFilter { kinds: vec![BundleKind::Skill], ..key.clone() },
+            SubmissionFilter { archived: ArchivedFilter::Include, ..key.clone() },
+            SubmissionFilter { submitter: "ada".into(), ..key.clone() },
+            SubmissionFilter { viewer: Some("ada".into()), ..key.clone() },
+            SubmissionFilter { start: Some(jiff::Timestamp::UNIX_EPOCH), ..key.clone() },
+            SubmissionFilter { text: "one of many".into(), ..key },
+        ];
+        for filter in others {
+            let query = SubmissionQuery {
+                tenant: "alpha".into(),
+                filter,
+                key: SubmissionKey::Name,
+                is_descending: false,
+                after: None,
+                limit: 25,
+                count_max: Some(1_000),
+            };
+            for statement in [
+                store.submission_count(&query),
+                store.passing_statement(&query, Among::Counted, 1_000),
+                store.passing_statement(&query, Among::All, 1_000),
+                store.far_statement(&query, Among::All, None, None),
+            ] {
+                let told = plan(&store, &statement).await;
+                // PostgreSQL knows how many have what, once they are many.
+                if engine == Engine::Sqlite {
+                    assert!(told.contains(&format!("submission_by_{name} ")), "{:?}: {told}", query.filter);
+                } else {
+                    assert_indexed(engine, name, &told);
+                }
+            }
+        }
+    }
+}
+
+/// One cache of pages for all connections has them push each other's pages out: see `.cargo/config.toml`.
+#[tokio::test]
+async fn each_connection_of_sqlite_has_a_cache_of_its_own() {
+    let place = TestPlace::sqlite();
+    let store = place.open().await;
+    let rows = store.database.rows(Statement::new("PRAGMA compile_options")).await.expect("options");
+    let options: Vec<_> = rows.iter().map(|row| row.text("compile_options").expect("a name")).collect();
+    assert!(options.iter().any(|option| option == "ENABLE_FTS5"), "{options:?}");
+    assert!(!options.iter().any(|option| option == "ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
+}
+
 /// Whether few have a text is asked of the index of groups of characters alone.
 #[tokio::test]
 async fn hits_of_a_text_are_counted_in_its_index() {
-    let store = TestPlace::sqlite().open().await;
+    let place = TestPlace::sqlite();
+    let store = place.open().await;
     let told = plan(&store, &hits_statement("one of many", 1_000)).await;
     assert_eq!(told.lines().filter(|line| line.contains("SCAN")).count(), 2, "{told}");
     assert!(told.contains("SCAN submission_trigram VIRTUAL TABLE INDEX"), "{told}");
@@ -232,6 +296,7 @@ async fn every_page_of_incidents_is_read_from_an_index(place: TestPlace) {
     };
     let told = plan(&store, &stats_statement(stats, 0)).await;
     assert_indexed(engine, "rates", &told);
+    assert!(told.contains("incident_rates"), "{told}");
     if engine == Engine::Sqlite {
         assert!(told.contains("COVERING INDEX incident_rates"), "{told}");
         assert!(!told.contains("TEMP B-TREE"), "nothing is sorted: {told}");
