@@ -105,7 +105,7 @@ def test_what_the_build_does_not_need_stays_away(context):
                  "deploy/.env", "tests/clients/python/run", "fuzz/target/x", "fuzz/corpus/text/x", "portcullis.yaml"):  # fmt: skip
         assert ignored(pathlib.PurePath(path)), path
     assert {each.name for each in context.iterdir()} == {
-        "Cargo.toml", "Cargo.lock", "build.rs", "askama.toml", "src", "proto", "rules", "benches", "examples", "fuzz", "tests", "deploy",
+        ".cargo", "Cargo.toml", "Cargo.lock", "build.rs", "askama.toml", "src", "proto", "rules", "benches", "examples", "fuzz", "tests", "deploy",
     }  # fmt: skip
 
 
