@@ -112,13 +112,14 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
     /// Looks for stretches in which unusual gaps follow closely on each other.
     fn dense(&mut self) {
         let text = self.text;
+        let bytes = text.as_bytes();
         let (mut loose, mut strict) = (Loose::default(), Strict::default());
         let mut capitals = Capitals::default();
         let mut last = 0..0;
         for word in Words::new(text, 0..text.len()) {
             let gap = last.end..word.start;
             self.take_capitals(&mut capitals, &gap, &word);
-            if text[gap.clone()] == *" " {
+            if gap.len() == 1 && bytes[gap.start] == b' ' {
                 self.end_strict(&mut strict);
                 loose.usual += 1;
                 if loose.usual > USUAL_MAX {
@@ -449,28 +450,58 @@ impl<'t> Words<'t> {
     }
 }
 
+/// What a byte begins, for the loop over the words of every text.
+const SIGN: u8 = 0;
+const LETTER: u8 = 1;
+const WIDE: u8 = 2;
+static CLASSES: [u8; 256] = {
+    let mut classes = [SIGN; 256];
+    let mut byte = 0_u8;
+    loop {
+        classes[byte as usize] = if byte >= 0x80 {
+            WIDE
+        } else if byte.is_ascii_alphanumeric() {
+            LETTER
+        } else {
+            SIGN
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
+
 impl Iterator for Words<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.text.as_bytes();
-        while self.letter(self.at) == 0 {
-            let byte = *bytes.get(self.at).filter(|_| self.at < self.end)?;
-            self.at = match byte {
-                b'<' => tag_end(bytes, self.at).unwrap_or(self.at + 1),
-                _ if byte.is_ascii() => self.at + 1,
-                _ => self.at + self.text[self.at..].chars().next().map_or(1, char::len_utf8),
-            };
-        }
-        let start = self.at;
+        let all = self.text.as_bytes();
+        let bytes = all.get(..self.end).unwrap_or(all);
+        let mut at = self.at;
         loop {
-            let len = self.letter(self.at);
-            let is_apostrophe =
-                len == 0 && bytes.get(self.at) == Some(&b'\'') && self.letter(self.at + 1) > 0;
-            match len + usize::from(is_apostrophe) {
-                0 => return Some(start..self.at),
-                len => self.at += len,
+            let byte = *bytes.get(at)?;
+            match CLASSES[usize::from(byte)] {
+                LETTER => break,
+                WIDE if self.letter(at) > 0 => break,
+                WIDE => at += self.text[at..].chars().next().map_or(1, char::len_utf8),
+                _ if byte == b'<' => at = tag_end(all, at).unwrap_or(at + 1),
+                _ => at += 1,
             }
+        }
+        let start = at;
+        loop {
+            let byte = bytes.get(at).copied().unwrap_or(b' ');
+            let len = match CLASSES[usize::from(byte)] {
+                LETTER => 1,
+                WIDE => self.letter(at),
+                _ => usize::from(byte == b'\'' && self.letter(at + 1) > 0),
+            };
+            if len == 0 {
+                self.at = at;
+                return Some(start..at);
+            }
+            at += len;
         }
     }
 }
