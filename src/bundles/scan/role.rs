@@ -64,6 +64,28 @@ static SEEKS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// The end of a line that leads in to a list of what is not to be done.
+static LEADS_IN: LazyLock<Regex> = LazyLock::new(|| {
+    known(concat!(
+        r"(?i)\b(?:never|not|don['’]?t)(?: (?:ever|do|run|use|execute|try|any|of|the|following|these|this|commands?))*\s*:\W*$",
+    ))
+});
+
+/// What makes such a line speak of a case.
+static OF_A_CASE: LazyLock<Regex> = LazyLock::new(|| known(r"(?i)\b(?:if|when|where|unless|until|why|as)\b"));
+
+/// A comment that calls what is below it bad and says why: a mark, or the word in capitals, before anything else.
+static BAD_BECAUSE: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"^\s*(?:❌|✗|✘|🚫|⛔)\s*\W*\w|^\s*(?:❌\s*)?(?:BAD|WRONG|DON['’]?T|NEVER|UNSAFE|INCORRECT)\s*(?:[:–—]|-\s|\()",
+    )
+});
+
+/// A sentence that names what comes next for what is to be done in its stead.
+static INSTEAD: LazyLock<Regex> = LazyLock::new(|| {
+    known(r"(?i)\b(?:instead of|rather than)(?: (?:running|using|piping|typing|the|an?))*$")
+});
+
 /// Words that have what was spoken of before run after all.
 static AFTER_ALL: LazyLock<Regex> = LazyLock::new(|| {
     known(
@@ -197,6 +219,9 @@ impl Fences {
         if line.len() > LINE_BYTES_MAX || line.trim_start().starts_with(['|', '>', '#']) {
             return Role::Open;
         }
+        if is_bad_item(text, start, line) && !AFTER_ALL.is_match(line) && !is_taken_after_all(text) {
+            return Role::Forbidden;
+        }
         let pieces: Vec<&str> = line.split('`').collect();
         let (mut before, mut roles) = (String::new(), Vec::<Role>::new());
         // What stands before each piece of code; one inside of a quotation is in somebody else's mouth.
@@ -250,12 +275,13 @@ fn of_fence(text: &str, opener: usize, line: usize) -> Role {
     let is_led_in = intro.trim_end().ends_with(':') && !SHOWS.is_match(intro);
     let comments = inside
         .filter_map(comment)
-        .filter(|comment| !is_led_in && (BAD.is_match(comment) || GOOD.is_match(comment)));
+        .filter(|comment| !is_led_in && (is_bad_comment(comment) || GOOD.is_match(comment)));
     let is_bad = match comments.last() {
-        Some(comment) => BAD.is_match(comment),
+        Some(comment) => is_bad_comment(comment),
         None => {
             let intro = intro.trim();
-            let is_label = intro.ends_with([':', '*']) && !intro.contains(' ');
+            let is_label =
+                intro.ends_with([':', '*']) && (!intro.contains(' ') || intro.starts_with(['*', '❌', '🚫']));
             BAD.is_match(intro) && (intro.starts_with('#') || is_label)
         }
     };
@@ -264,6 +290,30 @@ fn of_fence(text: &str, opener: usize, line: usize) -> Role {
     } else {
         Role::Open
     }
+}
+
+fn is_bad_comment(comment: &str) -> bool {
+    BAD.is_match(comment) || BAD_BECAUSE.is_match(comment)
+}
+
+/// How far above an item of a list its heading or lead-in may stand, in bytes.
+const LIST_BYTES_MAX: usize = 2 << 10;
+
+/// Whether a line is an item of a list of what is not to be done, as its heading or the line that leads in says.
+fn is_bad_item(text: &str, start: usize, line: &str) -> bool {
+    let is_item = |line: &str| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with(['-', '*', '+', '•']) || rest.len() < line.len() && rest.starts_with(['.', ')'])
+    };
+    if !is_item(line.trim_start()) {
+        return false;
+    }
+    let from = text.floor_char_boundary(start.saturating_sub(LIST_BYTES_MAX));
+    let mut above = text[from..start].lines().rev().map(str::trim);
+    above.find(|line| !line.is_empty() && !is_item(line)).is_some_and(|lead| {
+        let is_heading = lead.starts_with('#') && BAD.is_match(lead);
+        is_heading || LEADS_IN.is_match(lead) && !OF_A_CASE.is_match(lead)
+    })
 }
 
 /// Whether a document has its reader take what it calls bad.
@@ -328,8 +378,10 @@ pub(super) fn is_order(words: &str) -> bool {
 fn is_forbidden(words: &str, after: &str) -> bool {
     let sentence = last_sentence(words);
     let clause = after.split("\n\n").next().unwrap_or_default();
-    (FORBIDS.is_match(sentence) || SEEKS.is_match(words.trim_end()) && !MEANS.is_match(sentence))
-        && FORBIDDEN_AS_A_WHOLE.is_match(after)
+    let is_whole = FORBIDDEN_AS_A_WHOLE.is_match(after);
+    let is_sought = || SEEKS.is_match(words.trim_end()) && !MEANS.is_match(sentence);
+    let is_replaced = INSTEAD.is_match(sentence.trim_end()) && (is_whole || after.starts_with(','));
+    (is_replaced || is_whole && (FORBIDS.is_match(sentence) || is_sought()))
         && !NOT_AS_A_WHOLE.is_match(clause)
 }
 
@@ -424,6 +476,8 @@ mod tests {
             ("Check ~/.bashrc for `X`.", Role::Forbidden),
             ("Delete the attacker's cron line `X`.", Role::Forbidden),
             ("Look for `X`. Then run it.", Role::Open),
+            ("Instead of `X`, download the file and read it.", Role::Forbidden),
+            ("Instead of `X`, download it, then run it as `X`.", Role::Ordered),
             ("Remove suspicious leftovers with `X`.", Role::Open),
             ("To remove unknown caches, use `X`.", Role::Open),
             ("Do not copy `X`; type it by hand.", Role::Open),
@@ -468,6 +522,14 @@ mod tests {
             ("```sh\n# DON'T\nX\n```\n", Role::Forbidden),
             ("```sh\n# BAD\nls\n# GOOD\nX\n```\n", Role::Open),
             ("Set up the environment:\n```sh\n# Avoid\nX\n```\n", Role::Open),
+            ("```sh\n# ❌ BAD: deletes everything\nX\n```\n", Role::Forbidden),
+            ("```sh\n# BAD luck is no reason\nX\n```\n", Role::Open),
+            ("**Don't do this:**\n```sh\nX\n```\n", Role::Forbidden),
+            ("## Never\n\n- `X`\n", Role::Forbidden),
+            ("The agent must never:\n- run `X`\n", Role::Forbidden),
+            ("If the tests do not:\n- run `X`\n", Role::Ordered),
+            ("Never forget to:\n- run `X`\n", Role::Ordered),
+            ("The agent must never:\n- run `ls`\n\nFirst:\n- run `X`\n", Role::Ordered),
             ("Compare these examples:\n```sh\n# BAD\nX\n```\n", Role::Forbidden),
             ("Start with the command shown under Bad.\n\n### Bad\n```sh\nX\n```\n", Role::Open),
             ("### Wrong\n```sh\nX\n```\nUse the wrong way: the right way is broken.\n", Role::Open),
