@@ -78,6 +78,16 @@ pub(super) fn is_read_as_text(path: &str) -> bool {
     matches!(extension.as_str(), "log" | "csv" | "tsv" | "out" | "err")
 }
 
+/// Whether a program loads a file by its place, so that what it says reaches a model: settings, hooks, servers, manifests.
+fn is_loaded_by_agents(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    path.starts_with('.')
+        || path.contains("/.")
+        || ["hooks", "plugin", "mcp", "settings", "marketplace", "package", "agent", "agents", "manifest"]
+            .iter()
+            .any(|loaded| name.split('.').next() == Some(loaded))
+}
+
 impl Scan<'_, '_> {
     /// Whether what stands at `offset` is shown rather than asked for.
     pub(super) fn is_described(&mut self, offset: usize) -> bool {
@@ -128,7 +138,8 @@ impl Scan<'_, '_> {
 
     /// Whether a place stands in a string of the code or data of a skill about security: what its guard looks for or tries.
     pub(super) fn is_string_of_guard(&self, offset: usize) -> bool {
-        matches!(self.syntax, Syntax::Code(_) | Syntax::Data)
+        matches!(self.syntax, Syntax::Code(_) | Syntax::Data | Syntax::Json | Syntax::Yaml)
+            && !is_loaded_by_agents(self.path)
             && self.found.security_folders.iter().any(|folder| self.path.starts_with(&**folder))
             && role::is_in_string(self.text, offset)
     }

@@ -66,9 +66,9 @@ static SEEKS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The end of a line that leads in to a list of what is not to be done.
 static LEADS_IN: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
+    known(
         r"(?i)\b(?:never|not|don['’]?t)(?: (?:ever|do|run|use|execute|try|any|of|the|following|these|this|commands?))*\s*:\W*$",
-    ))
+    )
 });
 
 /// What makes such a line speak of a case.
@@ -97,7 +97,7 @@ static AFTER_ALL: LazyLock<Regex> = LazyLock::new(|| {
 static ADOPTS_BAD: LazyLock<Regex> = LazyLock::new(|| {
     known(concat!(
         r"(?i)(?:^|[.!?:;\n]\s{0,3}|\b(?:please|then|now|first|always|must|should|and|to)\s)(?:[-*\d.)]{1,3}\s)?",
-        r"(?:(?:run|use|start|begin|follow|apply|type|copy|paste|execute|perform|install|take|do)\b[^.!?\n]{0,50}",
+        r"(?:(?:run|use (?:the|its?|this|that|an?|only)|start|begin|follow|apply|type|copy|paste|execute|perform|install|take|do)\b[^.!?\n]{0,50}",
         r"\b(?:bad|wrong|incorrect|avoid(?:ed)?|don.?ts?|never|unsafe|insecure)\b",
         r"|(?:go|work) through\b[^.!?\n]{0,30}\b(?:rows?|table|columns?|list|entries|lines|steps)\b)",
     ))
@@ -526,6 +526,7 @@ mod tests {
             ("```sh\n# BAD luck is no reason\nX\n```\n", Role::Open),
             ("**Don't do this:**\n```sh\nX\n```\n", Role::Forbidden),
             ("## Never\n\n- `X`\n", Role::Forbidden),
+            ("Use when the user meets bad habits.\n\n### Wrong\n\n```sh\n# DON'T\nX\n```\n", Role::Forbidden),
             ("The agent must never:\n- run `X`\n", Role::Forbidden),
             ("If the tests do not:\n- run `X`\n", Role::Ordered),
             ("Never forget to:\n- run `X`\n", Role::Ordered),
