@@ -71,6 +71,20 @@ static LEADS_IN: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// All that stands before the command of an item of such a list.
+static RUNS: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)^\W*(?:\d+[.)]\s*)?(?:(?:ever|run|running|execute|executing|use|using|type|paste|pipe|do|try|commands?|like|such as|the|an?|any)\s+)*$",
+    )
+});
+
+/// What turns a sentence about something else around: nothing else instead of it.
+static NOTHING_ELSE: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r"(?i)\b(?:not|never|no|nothing|anything|something else|nobody|cannot|without|avoid|wrong|refuse)\b|n['’]t\b",
+    )
+});
+
 /// What makes such a line speak of a case.
 static OF_A_CASE: LazyLock<Regex> = LazyLock::new(|| known(r"(?i)\b(?:if|when|where|unless|until|why|as)\b"));
 
@@ -305,7 +319,9 @@ fn is_bad_item(text: &str, start: usize, line: &str) -> bool {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
         line.starts_with(['-', '*', '+', '•']) || rest.len() < line.len() && rest.starts_with(['.', ')'])
     };
-    if !is_item(line.trim_start()) {
+    // What such a list says not to skip is to be done: only words of running may stand before the command.
+    let runs = line.split_once('`').is_some_and(|(words, _)| RUNS.is_match(words));
+    if !runs || !is_item(line.trim_start()) {
         return false;
     }
     let from = text.floor_char_boundary(start.saturating_sub(LIST_BYTES_MAX));
@@ -380,7 +396,9 @@ fn is_forbidden(words: &str, after: &str) -> bool {
     let clause = after.split("\n\n").next().unwrap_or_default();
     let is_whole = FORBIDDEN_AS_A_WHOLE.is_match(after);
     let is_sought = || SEEKS.is_match(words.trim_end()) && !MEANS.is_match(sentence);
-    let is_replaced = INSTEAD.is_match(sentence.trim_end()) && (is_whole || after.starts_with(','));
+    let is_replaced = INSTEAD.is_match(sentence.trim_end())
+        && !NOTHING_ELSE.is_match(sentence)
+        && (is_whole || after.starts_with(','));
     (is_replaced || is_whole && (FORBIDS.is_match(sentence) || is_sought()))
         && !NOT_AS_A_WHOLE.is_match(clause)
 }
@@ -477,6 +495,7 @@ mod tests {
             ("Delete the attacker's cron line `X`.", Role::Forbidden),
             ("Look for `X`. Then run it.", Role::Open),
             ("Instead of `X`, download the file and read it.", Role::Forbidden),
+            ("Do not take anything instead of `X`.", Role::Open),
             ("Instead of `X`, download it, then run it as `X`.", Role::Ordered),
             ("Remove suspicious leftovers with `X`.", Role::Open),
             ("To remove unknown caches, use `X`.", Role::Open),
@@ -530,6 +549,8 @@ mod tests {
             ("The agent must never:\n- run `X`\n", Role::Forbidden),
             ("If the tests do not:\n- run `X`\n", Role::Ordered),
             ("Never forget to:\n- run `X`\n", Role::Ordered),
+            ("The agent must never:\n- skip `X`\n", Role::Open),
+            ("## Never\n\n- leave out `X`\n", Role::Open),
             ("The agent must never:\n- run `ls`\n\nFirst:\n- run `X`\n", Role::Ordered),
             ("Compare these examples:\n```sh\n# BAD\nX\n```\n", Role::Forbidden),
             ("Start with the command shown under Bad.\n\n### Bad\n```sh\nX\n```\n", Role::Open),
