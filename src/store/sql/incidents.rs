@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Error;
 
-use super::rows::{as_number, check_indexed, count, decode, timestamp};
+use super::rows::{as_number, check_indexed, count, decode, microseconds_up, timestamp};
 use super::{Row, SqlStore, Statement, rows};
 use crate::decision::{
     Category, Incident, IncidentAction, OutputStream, Severity, VerdictKind, VerdictSource,
@@ -118,8 +118,7 @@ impl SqlStore {
     }
 
     async fn stats_now(&self, query: StatsQuery) -> Result<Vec<RuleCounts>, StoreError> {
-        let short = query.short_since.as_microsecond();
-        let rows = self.database.rows(stats_statement(query, short)).await?;
+        let rows = self.database.rows(stats_statement(&query)).await?;
         let mut rules: Vec<RuleCounts> = Vec::new();
         for (rule_id, category, long, short) in self.read_all(&rows, alike)? {
             // They come in the order of their rules.
@@ -239,32 +238,63 @@ pub(super) fn incident_list(query: &IncidentQuery, total: u64) -> Statement {
     listing
 }
 
-/// Counts of incidents that are alike in all that rates tell apart, rule by rule: few groups, in the order of an index.
-pub(super) fn stats_statement(query: StatsQuery, short: i64) -> Statement {
-    let mut counting = Statement::new(
-        "SELECT rule_id, category, verdict, false_positive, shadow, COUNT(*) AS long_incidents, \
-         COUNT(*) FILTER (WHERE latency_ns >= 0) AS long_landed, \
-         CAST(COALESCE(SUM(latency_ns) FILTER (WHERE latency_ns >= 0), 0) AS BIGINT) AS long_latency_ns",
-    );
-    for (name, condition, counted) in [
-        ("short_incidents", "", "COUNT(*)"),
-        ("short_landed", "latency_ns >= 0 AND ", "COUNT(*)"),
-        ("short_latency_ns", "latency_ns >= 0 AND ", "SUM(latency_ns)"),
-    ] {
-        counting.push(&format!(", CAST(COALESCE({counted} FILTER (WHERE {condition}time_us >= "));
-        counting.push_value(short).push(&format!("), 0) AS BIGINT) AS {name}"));
+/// Counts of incidents that are alike in all that rates tell apart, rule by rule. Whole days are counted already; of the day
+/// that a span begins in, its incidents since then are.
+pub(super) fn stats_statement(query: &StatsQuery) -> Statement {
+    const ALIKE: &str = "rule_id, category, verdict, false_positive, shadow";
+    const COUNTED: [&str; 3] = ["incidents", "landed", "latency_ns"];
+    let long = Span::since(query.long_since);
+    let short = Span::since(query.short_since);
+    let sums = ["long", "short"].into_iter().flat_map(|span| COUNTED.map(|what| format!("{span}_{what}")));
+    let sums: Vec<String> = sums.map(|sum| format!("CAST(SUM({sum}) AS BIGINT) AS {sum}")).collect();
+    let mut counting = Statement::new(format!("SELECT {ALIKE}, {} FROM (", sums.join(", ")));
+
+    counting.push(&format!("SELECT {ALIKE}"));
+    for (name, span) in [("long", &long), ("short", &short)] {
+        for what in COUNTED {
+            counting.push(", CASE WHEN day >= ").push_value(span.first_day);
+            counting.push(&format!(" THEN {what} ELSE 0 END AS {name}_{what}"));
+        }
     }
-    counting.push(" FROM incident");
+    counting.push(" FROM incident_day");
     let filter = IncidentFilter {
-        rule_id: query.rule_id,
-        category: query.category,
-        start: Some(query.long_since),
+        rule_id: query.rule_id.clone(),
+        category: query.category.clone(),
         ..IncidentFilter::default()
     };
     push_filter(&mut counting, &query.tenant, &filter);
-    let alike = "rule_id, category, verdict, false_positive, shadow";
-    counting.push(&format!(" GROUP BY {alike} ORDER BY {alike}"));
+    counting.push(" AND day >= ").push_value(long.first_day.min(short.first_day));
+
+    const ONE: &str = "1, CASE WHEN latency_ns >= 0 THEN 1 ELSE 0 END, CASE WHEN latency_ns < 0 THEN 0 \
+        WHEN latency_ns > 3600000000000 THEN 3600000000000 ELSE latency_ns END";
+    const NONE: &str = "0, 0, 0";
+    for (span, counts) in [(&long, [ONE, NONE]), (&short, [NONE, ONE])] {
+        counting.push(&format!(" UNION ALL SELECT {ALIKE}, {}, {} FROM incident", counts[0], counts[1]));
+        push_filter(&mut counting, &query.tenant, &filter);
+        counting.push(" AND time_us >= ").push_value(span.start_us);
+        counting.push(" AND time_us < ").push_value(span.first_day.saturating_mul(DAY_US));
+    }
+    counting.push(&format!(") counted GROUP BY {ALIKE} ORDER BY {ALIKE}"));
     counting
+}
+
+/// Microseconds of a day; incidents are counted day by day, in UTC.
+const DAY_US: i64 = 24 * 3_600 * 1_000_000;
+
+/// A span of time up to now: a rest of the day it begins in, and the days from then on.
+struct Span {
+    /// Where it begins, in microseconds since 1970.
+    start_us: i64,
+    /// The first day that is in it as a whole, counted from 1970.
+    first_day: i64,
+}
+
+impl Span {
+    fn since(start: Timestamp) -> Self {
+        let start_us = microseconds_up(start);
+        let first_day = start_us.div_euclid(DAY_US) + i64::from(start_us.rem_euclid(DAY_US) > 0);
+        Self { start_us, first_day }
+    }
 }
 
 fn push_filter(query: &mut Statement, tenant: &str, filter: &IncidentFilter) {

@@ -203,10 +203,15 @@ fn migrator(engine: Engine) -> Migrator {
                 (7, "search", include_str!(concat!("../migrations/", $folder, "/0007_search.sql"))),
                 (8, "orders", include_str!(concat!("../migrations/", $folder, "/0008_orders.sql"))),
                 (9, "lists", include_str!(concat!("../migrations/", $folder, "/0009_lists.sql"))),
+                (
+                    12,
+                    "incident days",
+                    include_str!(concat!("../migrations/", $folder, "/0012_incident_days.sql")),
+                ),
             ]
         };
     }
-    let steps = match engine {
+    let mut steps = match engine {
         Engine::Sqlite => {
             let mut steps = steps!("sqlite").to_vec();
             // PostgreSQL has had this beside its texts since the step before.
@@ -220,6 +225,7 @@ fn migrator(engine: Engine) -> Migrator {
             steps
         }
     };
+    steps.sort_by_key(|(version, ..)| *version);
     let migrations = steps.into_iter().map(|(version, description, sql)| {
         Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

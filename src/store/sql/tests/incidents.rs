@@ -11,10 +11,12 @@ use crate::decision::{
     Caller, Category, Incident, IncidentAction, OutputStream, Severity, VerdictKind, VerdictSource,
     WorkContext,
 };
+use crate::store::sql::Statement;
+use crate::store::sql::database::Engine;
 use crate::store::sql::incidents::place as place_in_list;
 use crate::store::{
     IncidentCounts, IncidentFilter, IncidentKey, IncidentQuery, IncidentStore, KeptIncident, KeyValue,
-    StatsQuery,
+    RuleCounts, StatsQuery,
 };
 
 on_both!(
@@ -23,6 +25,9 @@ on_both!(
     each_filter_passes_what_it_says,
     pages_join_to_the_list_in_every_order,
     stats_count_each_rule_over_both_spans,
+    stats_are_those_of_the_incidents_that_are_there_whatever_was_done,
+    incidents_of_a_release_before_are_counted,
+    who_write_the_same_counts_at_once_do_not_wait_for_each_other_for_ever,
     a_purge_deletes_what_is_older_and_nothing_else,
 );
 
@@ -286,6 +291,210 @@ async fn stats_count_each_rule_over_both_spans(place: TestPlace) {
     assert_eq!(one.len(), 1);
     let other = store.stats(StatsQuery { tenant: "acme".into(), ..query }).await.expect("counted");
     assert!(other.is_empty());
+}
+
+/// The counts of rules, worked out from every incident of a tenant.
+async fn counted_one_by_one(store: &SqlStore, query: &StatsQuery) -> Vec<RuleCounts> {
+    let listed = IncidentQuery {
+        tenant: query.tenant.clone(),
+        limit: 10_000,
+        ..self::query(IncidentFilter::default())
+    };
+    let mut rules: BTreeMap<String, RuleCounts> = BTreeMap::new();
+    for one in store.incidents(listed).await.expect("read").incidents {
+        let is_of = |category: &str| {
+            category == query.category || category.starts_with(&format!("{}.", query.category))
+        };
+        if one.time < query.long_since
+            || !(query.rule_id.is_empty() || *one.rule_id == *query.rule_id)
+            || !(query.category.is_empty() || is_of(one.category.as_str()))
+        {
+            continue;
+        }
+        let has = |verdict| u64::from(one.verdict == Some(verdict));
+        let latency = one.latency.map(|latency| latency.min(Duration::from_secs(3_600)));
+        let counts = IncidentCounts {
+            incidents: 1,
+            false_positives: one.false_positive.into(),
+            safe: has(VerdictKind::Safe),
+            warn: has(VerdictKind::Warn),
+            kill: has(VerdictKind::Kill),
+            shadow: one.shadow.into(),
+            shadow_kill: u64::from(one.shadow) * has(VerdictKind::Kill),
+            landed: latency.is_some().into(),
+            latency_ns: latency.map_or(0, |latency| u64::try_from(latency.as_nanos()).expect("small")),
+        };
+        let rule = rules.entry(one.rule_id.to_string()).or_insert_with(|| RuleCounts {
+            rule_id: one.rule_id.to_string(),
+            category: one.category.as_str().to_owned(),
+            long: IncidentCounts::default(),
+            short: IncidentCounts::default(),
+        });
+        rule.category = rule.category.clone().max(one.category.as_str().to_owned());
+        rule.long.add(counts);
+        if one.time >= query.short_since {
+            rule.short.add(counts);
+        }
+    }
+    rules.into_values().collect()
+}
+
+async fn stats_are_those_of_the_incidents_that_are_there_whatever_was_done(place: TestPlace) {
+    let store = place.open().await;
+    let now = 100 * DAY_US + 12_345_678;
+    // The same on every run.
+    let mut state = 7_u64;
+    let mut next = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let spans = [(30, 7), (30, 30), (1, 1), (9, 0)];
+    for round in 0..12 {
+        let batch: Vec<KeptIncident> = (0..20)
+            .map(|_| {
+                // Some ids come again, with a verdict of their own.
+                let n = u32::try_from(next(150)).expect("small");
+                let rule = ["a", "b", "c"][n as usize % 3];
+                let seen = now - i64::from(n) * (DAY_US / 4) + i64::from(n % 5);
+                let one = Incident { shadow: n.is_multiple_of(7), ..incident(n, rule, seen) };
+                let one = match next(4) {
+                    0 => one,
+                    1 => landed(&one, VerdictKind::Kill, Duration::from_millis(next(90))),
+                    2 => landed(&one, VerdictKind::Warn, Duration::from_secs(next(9_000))),
+                    _ => landed(&one, VerdictKind::Safe, Duration::ZERO),
+                };
+                kept(if n.is_multiple_of(5) { "acme" } else { "" }, &one)
+            })
+            .collect();
+        store.save(batch).await.expect("kept");
+        for _ in 0..4 {
+            let id = format!("id-{:04}", next(150));
+            let tenant = if next(2) == 0 { "acme" } else { "" };
+            store
+                .mark(tenant.into(), id, (next(3) > 0).then(|| "x".into()))
+                .await
+                .expect("marked, or not there");
+        }
+        if round % 5 == 4 {
+            store.purge(at(now - 25 * DAY_US - round * DAY_US)).await.expect("purged");
+        }
+        for (tenant, rule_id, category) in [
+            ("", "", ""),
+            ("acme", "", ""),
+            ("", "b", ""),
+            ("", "", "dangerous_command.remote_code"),
+            ("acme", "a", "dangerous_command"),
+        ] {
+            for (long, short) in spans {
+                let query = StatsQuery {
+                    tenant: tenant.into(),
+                    rule_id: rule_id.into(),
+                    category: category.into(),
+                    long_since: at(now - long * DAY_US),
+                    short_since: at(now - short * DAY_US),
+                };
+                let counted = store.stats(query.clone()).await.expect("counted");
+                assert_eq!(counted, counted_one_by_one(&store, &query).await, "round {round}: {query:?}");
+            }
+        }
+    }
+    assert!(store.purge(at(now + DAY_US)).await.expect("purged") > 0);
+    let left = store.database.rows(Statement::new("SELECT day FROM incident_day")).await.expect("read");
+    assert!(left.is_empty(), "no count of what is no more stays");
+}
+
+/// What the migration that began to count by days did, undone.
+const UNCOUNTED: [&str; 12] = [
+    "DROP TRIGGER incident_day_alone ON incident",
+    "DROP TRIGGER incident_day_begins ON incident",
+    "DROP TRIGGER incident_day_changes ON incident",
+    "DROP TRIGGER incident_day_ends ON incident",
+    "DROP FUNCTION incident_day_alone",
+    "DROP FUNCTION incident_day_begin",
+    "DROP FUNCTION incident_day_change",
+    "DROP FUNCTION incident_day_end",
+    "DROP FUNCTION incident_day_add",
+    "DROP TABLE incident_day",
+    "CREATE INDEX incident_rates ON incident (tenant, rule_id)",
+    "DELETE FROM _sqlx_migrations WHERE version = 12",
+];
+
+async fn incidents_of_a_release_before_are_counted(place: TestPlace) {
+    let now = 100 * DAY_US;
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let query = StatsQuery {
+        tenant: String::new(),
+        rule_id: String::new(),
+        category: String::new(),
+        long_since: at(now - 30 * DAY_US),
+        short_since: at(now - 7 * DAY_US),
+    };
+    let store = place.open().await;
+    let is_sqlite = store.database.engine() == Engine::Sqlite;
+    for undo in UNCOUNTED {
+        let undo = if is_sqlite { undo.trim_end_matches(" ON incident") } else { undo };
+        if is_sqlite && (undo.contains("FUNCTION") || undo.contains("_alone")) {
+            continue;
+        }
+        let mut write = store.database.write().await.expect("a transaction");
+        write.run(Statement::new(undo)).await.expect(undo);
+        write.commit().await.expect("committed");
+    }
+    let all = (0..40).map(|n| {
+        let one = incident(n, ["a", "b"][n as usize % 2], now - i64::from(n) * DAY_US);
+        kept(
+            "",
+            &if n.is_multiple_of(3) {
+                landed(&one, VerdictKind::Warn, Duration::from_millis(7))
+            } else {
+                one
+            },
+        )
+    });
+    store.save(all.collect()).await.expect("kept");
+    drop(store);
+    let store = place.open().await;
+    let counted = store.stats(query.clone()).await.expect("counted");
+    assert_eq!(counted, counted_one_by_one(&store, &query).await);
+    assert_eq!(counted.iter().map(|one| one.long.incidents).sum::<u64>(), 31);
+}
+
+async fn who_write_the_same_counts_at_once_do_not_wait_for_each_other_for_ever(place: TestPlace) {
+    let stores = [place.open().await, place.open().await];
+    let now = 100 * DAY_US;
+    // One begins with what the other ends with.
+    let batch = |writer: u32, round: u32| -> Vec<KeptIncident> {
+        let mut all: Vec<KeptIncident> = (0..40)
+            .map(|n| {
+                let id = (writer * 30 + round) * 40 + n;
+                kept("", &incident(id, ["a", "b", "c", "d"][n as usize % 4], now - i64::from(n % 3) * DAY_US))
+            })
+            .collect();
+        if writer == 1 {
+            all.reverse();
+        }
+        all
+    };
+    let write = |writer: u32| {
+        let store = &stores[writer as usize];
+        async move {
+            for round in 0..30 {
+                store.save(batch(writer, round)).await.expect("kept");
+            }
+        }
+    };
+    tokio::join!(write(0), write(1));
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let query = StatsQuery {
+        tenant: String::new(),
+        rule_id: String::new(),
+        category: String::new(),
+        long_since: at(0),
+        short_since: at(now),
+    };
+    let counted = stores[0].stats(query).await.expect("counted");
+    assert_eq!(counted.iter().map(|one| one.long.incidents).sum::<u64>(), 2 * 30 * 40);
 }
 
 async fn a_purge_deletes_what_is_older_and_nothing_else(place: TestPlace) {
