@@ -46,7 +46,7 @@ pub(super) struct Reach {
 struct Passing {
     /// Where each stands in the list, in no order.
     places: Vec<Place>,
-    /// The number of the last one, where they were looked at by their numbers: all others have a larger one.
+    /// The number of the last one, where they were looked at by their numbers: all others stand behind it.
     last: Option<i64>,
 }
 
@@ -199,16 +199,16 @@ impl SqlStore {
     }
 
     /// Where the rows of a page stand among all that can pass: those up to `bound` in the order of the list, and with a
-    /// number above `above`.
+    /// number behind `behind`.
     async fn far(
         &self,
         read: &mut Transaction<'_>,
         query: &SubmissionQuery,
         among: Among,
         bound: Option<&Place>,
-        above: Option<i64>,
+        behind: Option<i64>,
     ) -> Result<Vec<Place>, StoreError> {
-        let rows = read.rows(self.far_statement(query, among, bound, above)).await?;
+        let rows = read.rows(self.far_statement(query, among, bound, behind)).await?;
         self.read_all(&rows, |row| place_of(row, query.key))
     }
 

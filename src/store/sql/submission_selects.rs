@@ -44,30 +44,33 @@ pub(super) enum Among {
 }
 
 impl SqlStore {
-    /// Where submissions stand that pass the filter, up to one more than `most`, by their numbers if they have one there.
+    /// Where submissions stand that pass the filter, up to one more than `most`, by their numbers if they have one there: in
+    /// the direction of the list, as numbers grow with ids. Of many that are equal in what orders the list, those found
+    /// first are then the first of the list, too, and the others need not be looked at.
     pub(super) fn passing_statement(&self, query: &SubmissionQuery, among: Among, most: usize) -> Statement {
         let mut select = self.places(query, among);
         if let Some(number) = self.number_of(query, among) {
-            select.push(" ORDER BY ").push(number);
+            select.push(&format!(" ORDER BY {number}{}", if query.is_descending { " DESC" } else { "" }));
         }
         select.push(" LIMIT ").push_value(as_number(most as u64 + 1));
         select
     }
 
     /// Where the rows of a page stand, found among all that can pass: up to a place in the order of the list, and with a
-    /// number above another, if these are told.
+    /// number behind another in the direction of the list, if these are told.
     pub(super) fn far_statement(
         &self,
         query: &SubmissionQuery,
         among: Among,
         bound: Option<&Place>,
-        above: Option<i64>,
+        behind: Option<i64>,
     ) -> Statement {
         // Of an expression no index knows the order, so none is walked through.
         let column = sorted(submission_column(query.key));
         let mut select = self.places(query, among);
-        if let (Some(number), Some(above)) = (self.number_of(query, among), above) {
-            select.push(&format!(" AND {number} > ")).push_value(above);
+        if let (Some(number), Some(behind)) = (self.number_of(query, among), behind) {
+            let side = if query.is_descending { "<" } else { ">" };
+            select.push(&format!(" AND {number} {side} ")).push_value(behind);
         }
         if let Some(Place { value, id }) = &query.after {
             select.push_after(&column, "s.id", query.is_descending, value, id);
