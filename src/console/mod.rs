@@ -24,6 +24,8 @@ mod security;
 mod session;
 mod shell;
 mod submission;
+mod submission_actions;
+mod submission_timeline;
 mod submissions;
 mod view;
 mod visitor;
@@ -85,7 +87,7 @@ impl Console {
             .route("/console/submissions", get(submissions::list))
             .route("/console/submissions/{id}", get(submission::detail))
             .route("/console/submissions/{id}/download", post(download::bundle))
-            .route("/console/submissions/{id}/{action}", post(submission::act))
+            .route("/console/submissions/{id}/{action}", post(submission_actions::act))
             .route("/console/decisions", get(decisions::list))
             .route("/console/decisions/{id}", get(decisions::detail))
             .route(

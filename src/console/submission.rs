@@ -9,9 +9,11 @@ use super::filters;
 use super::path::Path;
 use super::scanned::{Scanned, Told};
 use super::shell::Shell;
-use super::submissions::{Check, PLACE, STATUSES, checks_of, hold_words, is_changing};
+use super::submission_actions::{Action, actions};
+use super::submission_timeline::{Attempt, Event, events};
+use super::submissions::{Check, PLACE, checks_of, hold_words, is_changing};
 use super::view::{self, Moment};
-use super::visitor::{Known, Sent, Visitor};
+use super::visitor::Visitor;
 use crate::bundles::service::FileLines;
 use crate::grpc::Refusal;
 use crate::pb::v1;
@@ -74,15 +76,15 @@ struct Page {
 }
 
 /// Another version of the same bundle.
-struct Beside {
-    href: String,
+pub(super) struct Beside {
+    pub(super) href: String,
     /// As its manifest gives it; may be empty.
-    version: String,
+    pub(super) version: String,
 }
 
 impl Beside {
     /// What it is called within a sentence.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         if self.version.is_empty() {
             "another version".to_owned()
         } else {
@@ -123,76 +125,20 @@ struct Capability {
     detail: String,
 }
 
-struct Attempt {
-    number: u32,
-    status: String,
-    class: String,
-    started: Moment,
-    ended: Moment,
-    error: String,
-}
-
-struct Event {
-    time: Moment,
-    action: String,
-    /// By whom.
-    by: String,
-    detail: String,
-}
-
-/// One action, or why it is not possible now.
-struct Action {
-    name: &'static str,
-    label: &'static str,
-    explanation: String,
-    /// Whether it asks for a reason, and whether it needs one.
-    reason: Option<bool>,
-    is_danger: bool,
-    refused: Option<String>,
-    is_open: bool,
-}
-
-/// What can be asked for: name, label, what it does, whether it asks for a reason and needs one, whether it removes.
-const ACTIONS: [(&str, &str, &str, Option<bool>, bool); 6] = [
-    (
-        "override",
-        "Override",
-        "Publishes it against its verdict. Reason and verdict are kept for ever.",
-        Some(true),
-        false,
-    ),
-    ("rescan", "Rescan", "Runs all checks again over the bytes that were submitted.", None, false),
-    ("retry", "Retry review", "Has a model review it again.", None, false),
-    (
-        "archive",
-        "Archive",
-        "Takes the bundle down with all its versions: existing installs keep it, nobody new finds it.",
-        Some(false),
-        false,
-    ),
-    (
-        "restore",
-        "Restore",
-        "Brings the bundle back with all its versions, as it was before it was archived.",
-        Some(false),
-        false,
-    ),
-    ("delete", "Delete", "Removes the bytes for good. The row stays as a tombstone.", Some(false), true),
-];
-
 /// The page.
 pub(super) async fn detail(visitor: Visitor, Path(id): Path<String>) -> Response {
     visitor.show(made(&visitor, &id, None).await)
 }
 
 /// What went wrong with an action.
-struct Failed {
-    action: String,
-    reason: String,
-    refusal: Refusal,
+pub(super) struct Failed {
+    pub(super) action: String,
+    pub(super) reason: String,
+    pub(super) refusal: Refusal,
 }
 
-async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Response, Refusal> {
+/// The page, with what went wrong if something did.
+pub(super) async fn made(visitor: &Visitor, id: &str, failed: Option<Failed>) -> Result<Response, Refusal> {
     let request =
         v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Full.into() };
     let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
@@ -417,214 +363,10 @@ fn gone(submission: &v1::Submission) -> Option<Gone> {
     })
 }
 
-/// A sentence of the services with the names of verdicts as words.
-fn worded(sentence: &str) -> String {
-    let mut sentence = sentence.to_owned();
-    for status in STATUSES {
-        let name = view::status(status.into());
-        sentence = sentence.replace(&name, &view::spoken(&name));
-    }
-    sentence
-}
-
-/// What an action does to the version that is live, which need not be this one; empty where it does nothing to it.
-fn consequence(name: &str, submission: &v1::Submission, live: Option<&Beside>) -> String {
-    let is_overridden = submission.status() == v1::SubmissionStatus::Overridden;
-    let other = live.map(Beside::name);
-    match (name, submission.live, other) {
-        ("override", false, Some(other)) => format!("It goes live instead of {other}."),
-        ("rescan", true, _) if is_overridden => {
-            "This ends the override. It is the live version: it stays so until there is a verdict, and is taken down if \
-             the checks block it."
-                .to_owned()
-        }
-        ("rescan", true, _) => "It is the live version: it stays so until there is a verdict, and is taken down if the \
-                                checks block it."
-            .to_owned(),
-        ("rescan", false, _) if is_overridden => "This ends the override.".to_owned(),
-        ("archive", true, _) => "This is the version that is live.".to_owned(),
-        ("archive", false, Some(other)) => {
-            format!("That takes down {other}, which is live, and not this one alone.")
-        }
-        ("restore", false, Some(other)) => format!("The live version is {other}, not this one."),
-        ("delete", true, _) => {
-            "It is the live version: the bundle goes with it, and all its other versions.".to_owned()
-        }
-        ("delete", false, Some(other)) => format!("The live one, {other}, stays."),
-        _ => String::new(),
-    }
-}
-
-/// What can be done with it, for whoever may do such things at all.
-fn actions(visitor: &Visitor, submission: &v1::Submission, live: Option<&Beside>) -> Vec<Action> {
-    let (identity, visibility) = (&visitor.identity, submission.visibility());
-    let choices = visitor.calls().choices(submission);
-    let is_deleted = submission.status() == v1::SubmissionStatus::Deleted;
-    let is_owner = identity.has(CallerRole::Submitter) && submission.submitter == identity.name();
-    let is_offered = |name: &str| match name {
-        "archive" => is_owner || identity.has(CallerRole::Auditor),
-        _ => identity.has(CallerRole::Auditor),
-    };
-    let all = ACTIONS.into_iter().filter(|(name, ..)| is_offered(name));
-    all.map(|(name, label, explanation, reason, is_danger)| {
-        let is_allowed = identity.is_admin() || (name == "archive" && is_owner);
-        let refused = match (name, visibility) {
-            _ if !is_allowed => Some("This needs the admin role.".to_owned()),
-            ("archive", v1::Visibility::Archived) => Some("It is archived already.".to_owned()),
-            ("archive" | "restore", v1::Visibility::Unspecified) => {
-                Some("The bundle was deleted; nothing is left.".to_owned())
-            }
-            ("archive", v1::Visibility::Pending | v1::Visibility::Hidden) if !identity.is_admin() => {
-                Some("Only an administrator archives what is not approved.".to_owned())
-            }
-            ("archive", _) | ("restore", v1::Visibility::Archived) => None,
-            ("restore", _) => Some("Only an archived one can be restored.".to_owned()),
-            _ if is_deleted => Some("It was deleted: there are no bytes any more.".to_owned()),
-            ("rescan" | "retry", _) if submission.bundle_purge_time.is_some() => {
-                Some("Its bytes were removed; they must be uploaded again.".to_owned())
-            }
-            _ => {
-                let choice = choices.iter().find(|choice| choice.action == name);
-                choice.and_then(|choice| choice.refused.as_deref()).map(worded)
-            }
-        };
-        let explanation = [explanation.to_owned(), consequence(name, submission, live)];
-        let explanation = explanation.join(" ").trim_end().to_owned();
-        Action { name, label, explanation, reason, is_danger, refused, is_open: false }
-    })
-    .collect()
-}
-
 impl Capability {
     fn of(one: &v1::Capability) -> Self {
         let place = if one.line == 0 { one.file.clone() } else { format!("{}:{}", one.file, one.line) };
         Self { kind: view::spoken(&one.kind), place, detail: one.detail.clone() }
-    }
-}
-
-impl Attempt {
-    fn of(one: &v1::SubmissionAttempt) -> Self {
-        let status = view::status(one.status);
-        Self {
-            number: one.number,
-            class: view::class(&status),
-            status: view::spoken(&status),
-            started: Moment::of(one.start_time.as_ref()),
-            ended: Moment::of(one.end_time.as_ref()),
-            error: one.error.clone(),
-        }
-    }
-}
-
-/// What happened to it, newest first. A deletion is told of the submission and of its entity: one of both is enough.
-fn events(submission: &v1::Submission) -> Vec<Event> {
-    let all = &submission.timeline;
-    let is_repeated = |at: usize, one: &v1::SubmissionEvent| {
-        one.action.ends_with(".deleted")
-            && all.iter().enumerate().any(|(other, same)| {
-                let is_longer =
-                    same.detail.len() > one.detail.len() || (same.detail == one.detail && other < at);
-                other != at && is_longer && same.action.ends_with(".deleted") && same.actor == one.actor
-            })
-    };
-    let told = all.iter().enumerate().filter(|(at, one)| !is_repeated(*at, one));
-    told.rev().map(|(_, one)| Event::of(one, &submission.submitter)).collect()
-}
-
-impl Event {
-    fn of(event: &v1::SubmissionEvent, submitter: &str) -> Self {
-        let action = event.action.rsplit('.').next().unwrap_or_default();
-        // Checks give a verdict, and not whoever had them run by an upload.
-        let is_verdict = ["approved", "blocked_inline", "blocked_llm", "review_error"].contains(&action);
-        let by = match is_verdict && event.actor == submitter {
-            true => format!("by the checks, uploaded by {}", event.actor),
-            false => format!("by {}", event.actor),
-        };
-        Self {
-            time: Moment::of(event.time.as_ref()),
-            action: view::spoken(action),
-            by,
-            detail: worded(&event.detail),
-        }
-    }
-}
-
-/// Does what a form asks for.
-pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) -> Response {
-    let Sent { visitor, fields } = sent;
-    let place = format!("{PLACE}/{}", view::segment(&id));
-    if fields.one("confirm") != "yes" {
-        let refusal = Refusal::wrong("Confirm what you want to do; nothing was done.");
-        let failed = Failed { action, reason: fields.one("reason").to_owned(), refusal };
-        return visitor.show(made(&visitor, &id, Some(failed)).await);
-    }
-    let (reason, submission_id) = (fields.one("reason").to_owned(), id.clone());
-    let done = match action.as_str() {
-        "override" => {
-            let request = v1::OverrideSubmissionRequest { submission_id, reason: reason.clone() };
-            let done = visitor
-                .call::<v1::OverrideSubmissionResponse>("SubmissionService/OverrideSubmission", &request);
-            done.await.map(|_| "overridden")
-        }
-        "rescan" => {
-            let request = v1::RescanSubmissionRequest { submission_id };
-            let done =
-                visitor.call::<v1::RescanSubmissionResponse>("SubmissionService/RescanSubmission", &request);
-            done.await.map(|_| "rescanned")
-        }
-        "retry" => {
-            let request = v1::RetryReviewRequest { submission_id };
-            let done = visitor.call::<v1::RetryReviewResponse>("SubmissionService/RetryReview", &request);
-            done.await.map(|_| "retried")
-        }
-        "delete" => {
-            let request = v1::DeleteSubmissionRequest { submission_id, reason: reason.clone() };
-            let done =
-                visitor.call::<v1::DeleteSubmissionResponse>("SubmissionService/DeleteSubmission", &request);
-            done.await.map(|_| "deleted")
-        }
-        "archive" | "restore" => move_entity(&visitor, &id, &action, reason.clone()).await,
-        _ => return answer::no_page(Known(Some(visitor))).await,
-    };
-    match done {
-        Ok(notice) => answer::see(&format!("{place}?notice={notice}")),
-        Err(refusal)
-            if matches!(refusal.code, Code::Unauthenticated | Code::NotFound | Code::PermissionDenied) =>
-        {
-            visitor.refused(&refusal)
-        }
-        Err(refusal) => {
-            let typed = reason.clone();
-            let failed = Failed { action, reason, refusal };
-            let made = made(&visitor, &id, Some(failed)).await;
-            // Where the page cannot be made again, what was typed is not lost with it.
-            made.unwrap_or_else(|refusal| visitor.refused_for(&refusal, &typed))
-        }
-    }
-}
-
-/// Archives or restores the entity that a submission is a version of.
-async fn move_entity(
-    visitor: &Visitor,
-    id: &str,
-    action: &str,
-    reason: String,
-) -> Result<&'static str, Refusal> {
-    let rpc = if action == "archive" { "ArchiveEntity" } else { "RestoreEntity" };
-    // Who lacks the role is told so before anything is looked up.
-    visitor.calls().check_role(&visitor.identity, &format!("EntityService/{rpc}"))?;
-    let request =
-        v1::GetSubmissionRequest { submission_id: id.to_owned(), view: v1::SubmissionView::Basic.into() };
-    let found: v1::GetSubmissionResponse = visitor.call("SubmissionService/GetSubmission", &request).await?;
-    let entity_id = found.submission.unwrap_or_default().entity_id;
-    if action == "archive" {
-        let request = v1::ArchiveEntityRequest { entity_id, reason };
-        visitor.call::<v1::ArchiveEntityResponse>("EntityService/ArchiveEntity", &request).await?;
-        Ok("archived")
-    } else {
-        let request = v1::RestoreEntityRequest { entity_id, reason };
-        visitor.call::<v1::RestoreEntityResponse>("EntityService/RestoreEntity", &request).await?;
-        Ok("restored")
     }
 }
 
@@ -642,26 +384,6 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_once_and_in_words() {
-        let submission = v1::Submission {
-            submitter: "ada".to_owned(),
-            timeline: vec![
-                event("store.submission.blocked_inline", "ada", "version 1.0"),
-                event("store.submission.deleted", "root", "gone; was blocked_inline"),
-                event("store.entity.deleted", "root", "gone"),
-            ],
-            ..Default::default()
-        };
-        let told: Vec<(String, String, String)> =
-            events(&submission).into_iter().map(|one| (one.action, one.by, one.detail)).collect();
-        let wanted = [
-            ("deleted", "by root", "gone; was blocked inline"),
-            ("blocked inline", "by the checks, uploaded by ada", "version 1.0"),
-        ];
-        assert_eq!(told, wanted.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
-    }
-
-    #[test]
     fn what_was_deleted_did_not_wait_for_a_retention_time() {
         let time = Some(pbjson_types::Timestamp { seconds: 1, nanos: 0 });
         let purged = v1::Submission { bundle_purge_time: time, ..Default::default() };
@@ -673,31 +395,6 @@ mod tests {
         };
         assert!(gone(&deleted).is_some_and(|gone| gone.is_deleted && gone.by == "root"));
         assert!(gone(&v1::Submission::default()).is_none());
-    }
-
-    #[test]
-    fn what_an_action_does_to_the_live_version_is_told() {
-        let of = |status: v1::SubmissionStatus, live| v1::Submission {
-            status: status.into(),
-            live,
-            ..Default::default()
-        };
-        let beside = Beside { href: String::new(), version: "1.0.0".to_owned() };
-        let (blocked, overridden) =
-            (of(v1::SubmissionStatus::BlockedInline, false), of(v1::SubmissionStatus::Overridden, true));
-        for (name, submission, live, told) in [
-            ("archive", &blocked, Some(&beside), "takes down version 1.0.0"),
-            ("archive", &overridden, None, "version that is live"),
-            ("restore", &blocked, Some(&beside), "is version 1.0.0, not this one"),
-            ("override", &blocked, Some(&beside), "instead of version 1.0.0"),
-            ("rescan", &overridden, None, "ends the override"),
-            ("rescan", &overridden, None, "taken down if"),
-            ("delete", &overridden, None, "all its other versions"),
-        ] {
-            let said = consequence(name, submission, live);
-            assert!(said.contains(told), "{name}: {said}");
-        }
-        assert_eq!(consequence("archive", &blocked, None), "");
     }
 
     #[test]

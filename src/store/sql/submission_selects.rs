@@ -67,7 +67,25 @@ impl SqlStore {
     ) -> Statement {
         // Of an expression no index knows the order, so none is walked through.
         let column = sorted(submission_column(query.key));
-        let mut select = self.places(query, among);
+        let until = |select: &mut Statement| {
+            if let Some(Place { value, id }) = bound {
+                select.push_until(&column, "s.id", query.is_descending, value, id);
+            }
+        };
+        // Without an index of the text PostgreSQL would read the texts first, as it takes that to be cheaper than to compare
+        // places.
+        let is_text_last = self.database.engine() == Engine::Postgres
+            && matches!(among, Among::All)
+            && bound.is_some()
+            && !query.filter.text.is_empty()
+            && groups(&query.filter.text) == 0
+            && !is_of_key(&query.filter);
+        let mut select = if is_text_last {
+            let filter = SubmissionFilter { text: String::new(), ..query.filter.clone() };
+            self.places(&SubmissionQuery { filter, ..query.clone() }, among)
+        } else {
+            self.places(query, among)
+        };
         if let (Some(number), Some(behind)) = (self.number_of(query, among), behind) {
             let side = if query.is_descending { "<" } else { ">" };
             select.push(&format!(" AND {number} {side} ")).push_value(behind);
@@ -75,8 +93,13 @@ impl SqlStore {
         if let Some(Place { value, id }) = &query.after {
             select.push_after(&column, "s.id", query.is_descending, value, id);
         }
-        if let Some(Place { value, id }) = bound {
-            select.push_until(&column, "s.id", query.is_descending, value, id);
+        if is_text_last {
+            select.push(" AND CASE WHEN TRUE");
+            until(&mut select);
+            select.push(" THEN s.folded LIKE ").push_value(&pattern(&folded(&query.filter.text)));
+            select.push(" ELSE FALSE END");
+        } else {
+            until(&mut select);
         }
         select.push_order(&column, "s.id", query.is_descending, query.limit);
         select
