@@ -64,7 +64,11 @@ pub(super) fn validate(schema: &Value, value: &Value) -> Result<(), String> {
 
 fn validate_at(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Value::Object(schema) = schema else { return Err(format!("{at}: no schema")) };
-    let breaks = |keyword: &str| Err(format!("`{at}` breaks `{keyword}`"));
+    let breaks = |keyword: &str| match at {
+        // The pointer of the whole is empty.
+        "" => Err(format!("the whole breaks `{keyword}`")),
+        _ => Err(format!("`{at}` breaks `{keyword}`")),
+    };
     for (keyword, wanted) in schema {
         let holds = match keyword.as_str() {
             "type" => is_of_type(wanted, value),
@@ -240,9 +244,12 @@ mod tests {
                 None,
             ),
             (json!({"verdict": "KILL", "reason": "x", "kind": "a", "score": 1}), None),
-            (json!([]), Some("`` breaks `type`")),
-            (json!({"verdict": "SAFE"}), Some("`` breaks `required`")),
-            (json!({"verdict": "SAFE", "reason": "x", "more": 1}), Some("`` breaks `additionalProperties`")),
+            (json!([]), Some("the whole breaks `type`")),
+            (json!({"verdict": "SAFE"}), Some("the whole breaks `required`")),
+            (
+                json!({"verdict": "SAFE", "reason": "x", "more": 1}),
+                Some("the whole breaks `additionalProperties`"),
+            ),
             (json!({"verdict": "safe", "reason": "x"}), Some("`/verdict` breaks `enum`")),
             (json!({"verdict": "SAFE", "reason": ""}), Some("`/reason` breaks `minLength`")),
             (json!({"verdict": "SAFE", "reason": "123456"}), Some("`/reason` breaks `maxLength`")),
