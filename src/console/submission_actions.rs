@@ -166,6 +166,8 @@ pub(super) async fn act(Path((id, action)): Path<(String, String)>, sent: Sent) 
         {
             visitor.refused(&refusal)
         }
+        // The page would wait for the database once more, and not come either.
+        Err(refusal) if refusal.code == Code::Unavailable => visitor.refused_for(&refusal, &reason),
         Err(refusal) => {
             let typed = reason.clone();
             let failed = Failed { action, reason, refusal };
