@@ -35,6 +35,7 @@ use crate::judge::Unobserved;
 use crate::messages::{MessageEngine, Plugin};
 use crate::monitor::{self, MonitorPreparer, Plan};
 use crate::policy::{DEFAULT_POLICY, Live, Reload, Sources};
+use crate::setting::system_problem;
 use crate::store::{self, IncidentStore, IncidentWriter, RuleCounter, StoreError, WriterHooks};
 use crate::telemetry::{
     self, AuditDropped, IncidentsUnwritten, LoggingError, Metrics, MetricsHandle, PolicyLoaded,
@@ -61,7 +62,7 @@ pub enum ServeError {
     #[error(transparent)]
     Logging(#[from] LoggingError),
     /// The admin token could not be read or written.
-    #[error("admin token `{path}`: {cause}")]
+    #[error("admin token `{path}` in data_dir: {}", system_problem(.cause))]
     AdminToken {
         /// Its file.
         path: PathBuf,
@@ -69,7 +70,7 @@ pub enum ServeError {
         cause: io::Error,
     },
     /// The folder of everything the service writes cannot be made.
-    #[error("data_dir `{path}`: {cause}")]
+    #[error("data_dir `{path}`: {}", system_problem(.cause))]
     DataFolder {
         /// The folder.
         path: PathBuf,
@@ -106,7 +107,7 @@ pub enum ServeError {
     #[error(transparent)]
     Grpc(#[from] grpc::ServeError),
     /// The HTTP listener could not be opened.
-    #[error("cannot listen on {address}: {cause}")]
+    #[error("http.listen: cannot listen on {address}: {}", system_problem(.cause))]
     Http {
         /// The address.
         address: std::net::SocketAddr,
@@ -426,9 +427,12 @@ fn admin_token(path: &Path) -> io::Result<String> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(mut file) => {
             let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-            file.write_all(token.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
+            let written = file.write_all(format!("{token}\n").as_bytes()).and_then(|()| file.sync_all());
+            if let Err(error) = written {
+                // Half a token would keep the next start from making a whole one.
+                let _ = std::fs::remove_file(path);
+                return Err(error);
+            }
             Ok(token)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

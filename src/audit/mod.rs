@@ -40,6 +40,7 @@ pub use recent::{REMEMBERED_FINDINGS_MAX, Recent, Remembered, Run, Weighed};
 pub use record::{AuditRecord, BundleLine, Caller, IncidentLine, Interception, InterceptorRun};
 pub use sink::{FileSink, MemorySink, Sink, WriteError};
 
+use crate::setting::system_problem;
 use crate::threads;
 
 /// How long the writer gathers records before it writes.
@@ -72,7 +73,7 @@ impl Hooks {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file or its folder could not be made or opened.
-    #[error("could not open the audit log `{path}`")]
+    #[error("could not open the audit log `{path}` of audit.path: {}", system_problem(.cause))]
     File {
         /// The file.
         path: String,
@@ -206,7 +207,7 @@ fn write_batches(buffer: &Buffer, mut sink: Box<dyn Sink>, hooks: &Hooks) {
     let mut batch = Vec::new();
     while buffer.next_batch(&mut batch, GATHER) {
         if let Err(sink::WriteError { lost, cause }) = sink.write(&batch) {
-            (hooks.on_dropped)(lost, &cause);
+            (hooks.on_dropped)(lost, &system_problem(&cause));
         }
         buffer.batch_done();
         batch.clear();

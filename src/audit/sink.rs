@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::chain::{self, ChainEnd};
+use crate::setting::system_problem;
 
 /// A write that failed, wholly or in part.
 #[derive(Debug)]
@@ -192,6 +193,11 @@ impl Sink for FileSink {
 }
 
 impl FileSink {
+    /// What went wrong and where, for a log that has no other word of it.
+    fn told(&self, cause: &io::Error) -> io::Error {
+        io::Error::new(cause.kind(), format!("`{}`: {}", self.path.display(), system_problem(cause)))
+    }
+
     /// Writes lines, into new files as needed. A failure tells how many bytes at the end were not written.
     fn write_lines(&mut self, lines: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut rest = lines;
@@ -201,7 +207,7 @@ impl FileSink {
             let room = limit.checked_sub(used).filter(|room| *room > 0).unwrap_or(limit);
             let (piece, after) = rest.split_at(whole_lines(rest, room));
             let written = self.file_for(piece.len() as u64).and_then(|current| current.append(piece));
-            written.map_err(|cause| (rest.len(), cause))?;
+            written.map_err(|cause| (rest.len(), self.told(&cause)))?;
             rest = after;
         }
         Ok(())

@@ -10,6 +10,7 @@ use super::submissions::{EventsArguments, Source, WhereArguments, list_events};
 use super::{Exit, Failure, Output};
 use crate::audit::{ChainEnd, verify_chain};
 use crate::pb::v1;
+use crate::setting::system_problem;
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -119,7 +120,7 @@ fn verify_records(
         None => (false, context.settings()?.audit_path()),
     };
     let report = verify_chain(&file, known).map_err(|error| {
-        let message = format!("`{}` cannot be read: {error}", file.display());
+        let message = format!("`{}` cannot be read: {}", file.display(), system_problem(&error));
         if is_named { Failure::usage(message) } else { Failure::data(message) }
     })?;
     if report.records == 0 && report.broken.is_none() {

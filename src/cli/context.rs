@@ -92,20 +92,24 @@ impl Context {
     pub(super) fn reach(&self) -> Result<Reach, Failure> {
         let client = self.settings()?.client;
         let path = |path: PathBuf| if self.is_elsewhere { self.folder.join(path) } else { path };
-        let read = |file: Option<PathBuf>| -> Result<Option<Vec<u8>>, Failure> {
+        let read = |key: &str, file: Option<PathBuf>| -> Result<Option<Vec<u8>>, Failure> {
             let Some(file) = file.map(path) else { return Ok(None) };
-            Ok(Some(super::input::small_file(&file)?.into_bytes()))
+            let text = super::input::small_file(&file)
+                .map_err(|failure| Failure { message: format!("{key}: {failure}"), ..failure })?;
+            Ok(Some(text.into_bytes()))
         };
         let token = match client.token_file.clone() {
             Some(_) => self.own_token()?,
             None => None,
         };
-        let identity = match (read(client.certificate)?, read(client.key)?) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            _ => None,
-        };
+        let identity =
+            match (read("client.certificate", client.certificate)?, read("client.key", client.key)?) {
+                (Some(certificate), Some(key)) => Some((certificate, key)),
+                _ => None,
+            };
         let is_encrypted_elsewhere = client.insecure_allow_plaintext;
-        Ok(Reach { token, authorities: read(client.ca_file)?, identity, is_encrypted_elsewhere })
+        let authorities = read("client.ca_file", client.ca_file)?;
+        Ok(Reach { token, authorities, identity, is_encrypted_elsewhere })
     }
 
     /// The token of `client.token_file`, where the settings name one.

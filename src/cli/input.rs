@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::Failure;
+use crate::setting::system_problem;
 
 /// Largest text, in bytes. A longer one is refused, never cut.
 const TEXT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -49,7 +50,7 @@ fn read_all(from: impl Read, shown: &str, bytes_max: u64) -> Result<String, Fail
 }
 
 fn cannot_read(shown: &str, error: &io::Error) -> Failure {
-    Failure::data(format_args!("{shown}: cannot be read: {error}"))
+    Failure::data(format_args!("{shown}: cannot be read: {}", system_problem(error)))
 }
 
 /// The files of `paths`, folders searched for files whose names end in one of `extensions`; sorted within a folder.

@@ -26,6 +26,9 @@ pub(super) fn decision_of(decision: v1::Decision) -> Decision {
     crate::grpc::convert::decided(decision)
 }
 
+/// How a server begins to tell that the token it was shown is none of its own.
+const BAD_TOKEN: &str = "the token in `authorization` is not valid";
+
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let exit = match &error {
@@ -36,6 +39,13 @@ impl From<ClientError> for Failure {
             ClientError::Denied { .. } => Exit::Configuration,
             ClientError::Failed { .. } | ClientError::Runtime(_) => Exit::Internal,
         };
-        Self { exit, message: error.to_string() }
+        let mut message = error.to_string();
+        if message.contains(BAD_TOKEN) {
+            message.push_str(
+                "; it was read from the file of --token-file, else of client.token_file, else from `admin-token` in \
+                 data_dir: name that of this server",
+            );
+        }
+        Self { exit, message }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Exit, Failure, Output};
 use crate::identity::{TokenSet, new_token, read_tokens};
-use crate::setting::duration;
+use crate::setting::{duration, system_problem};
 
 /// What can be done with tokens.
 #[derive(Debug, Subcommand)]
@@ -123,7 +123,12 @@ fn append(path: &Path, entry: &str) -> Result<(), Failure> {
             text
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failure::configuration(format_args!("{shown}: cannot be read: {error}"))),
+        Err(error) => {
+            return Err(Failure::configuration(format_args!(
+                "{shown}: cannot be read: {}",
+                system_problem(&error)
+            )));
+        }
     };
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     let text = format!("{gap}{entry}");

@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use super::layer::Layers;
 use super::source::Source;
 use super::{FILE_NAME, Problem};
+use crate::setting::system_problem;
 use crate::text::yaml_problem;
 
 /// A settings file is written by hand; what is larger than this is something else.
@@ -30,8 +31,10 @@ pub(super) fn read(flag: Option<&Path>, env: Option<&Path>, cwd: &Path, layers: 
         Ok(text) => text,
         Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
-            return layers
-                .problem(Problem::new("", format!("could not read `{shown}`: {error}")).from(origin));
+            return layers.problem(
+                Problem::new("", format!("could not read `{shown}`: {}", system_problem(&error)))
+                    .from(origin),
+            );
         }
     };
     overlay(&shown, &text, layers);

@@ -9,6 +9,10 @@ use super::{Problem, Settings};
 
 /// Names that resemble less than this are not offered as what was meant.
 const SIMILARITY_LEAST: f64 = 0.6;
+/// How alike the beginning of a name is to the whole, such as `cert` to `certificate`.
+const SIMILARITY_OF_CUT: f64 = 0.8;
+/// Shortest beginning that tells something, in bytes.
+const CUT_LEAST: usize = 3;
 
 /// The tree of settings while sources are laid over it.
 pub(super) struct Layers {
@@ -120,10 +124,16 @@ impl Layers {
     }
 }
 
+/// How alike two names are, from 0 to 1; one that is cut short is nearly the whole.
+fn similarity(name: &str, candidate: &str) -> f64 {
+    let is_cut = name.len() >= CUT_LEAST && candidate.starts_with(name);
+    if is_cut { SIMILARITY_OF_CUT } else { strsim::normalized_damerau_levenshtein(name, candidate) }
+}
+
 /// The candidate most like `name`, if one is like it at all.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
-        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
+        .map(|candidate| (similarity(name, candidate), candidate))
         .filter(|(similarity, _)| *similarity >= SIMILARITY_LEAST)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

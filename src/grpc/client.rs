@@ -3,6 +3,7 @@
 //! The generated clients are used as they are. What a server answers instead of a result is sorted by what the person
 //! can do about it, since the codes of gRPC tell them apart more finely than an exit code can.
 
+mod advice;
 mod bundles;
 mod reach;
 
@@ -21,6 +22,7 @@ use crate::pb::v1::interceptor_registry_service_client::InterceptorRegistryServi
 use crate::pb::v1::policy_decision_service_client::PolicyDecisionServiceClient;
 use crate::pb::v1::policy_service_client::PolicyServiceClient;
 
+use advice::with_advice;
 pub use bundles::{Caller, Receiving, sha256_of};
 pub use reach::Reach;
 use reach::Wire;
@@ -33,8 +35,6 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// How the transport begins to tell that what came was no HTTP/2 at all.
 const BROKEN_FRAMES: &str = "h2 protocol error: ";
-/// How it tells that the other side was gone before it had said anything.
-const CLOSED: [&str; 2] = ["broken pipe", "reset by peer"];
 /// Most pages of one list: a server that never ends its list must not hold the command for ever.
 const PAGES_MAX: usize = 1_000;
 
@@ -344,7 +344,7 @@ impl Client {
 
 /// Nobody could be reached.
 pub(super) fn away(url: &str, error: &dyn std::error::Error) -> ClientError {
-    ClientError::Away { url: url.to_owned(), message: deepest(error) }
+    ClientError::Away { url: url.to_owned(), message: with_advice(url, deepest(error)) }
 }
 
 /// What a status means to the person who asked.
@@ -364,12 +364,8 @@ pub(super) fn error_of(url: &str, status: &Status) -> ClientError {
         (Code::Internal, _) if message.starts_with(BROKEN_FRAMES) => Some(message.clone()),
         _ => None,
     };
-    if let Some(mut message) = broken {
-        // Which it is depends on what comes first: the alert of TLS, or the end of the connection.
-        let is_closed = CLOSED.iter().any(|closed| message.contains(closed));
-        if (is_closed || message.starts_with(BROKEN_FRAMES)) && url.starts_with("http://") {
-            message.push_str("; if what answers there speaks TLS, the URL begins with https://");
-        }
+    if let Some(message) = broken {
+        let message = with_advice(&url, message);
         return ClientError::Away { url, message };
     }
     match status.code() {

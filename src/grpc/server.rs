@@ -42,6 +42,7 @@ use crate::pb::v1::policy_decision_service_server::PolicyDecisionServiceServer;
 use crate::pb::v1::policy_service_server::PolicyServiceServer;
 use crate::pb::v1::submission_service_server::SubmissionServiceServer;
 use crate::policy::Live;
+use crate::setting::system_problem;
 use crate::store::RuleCounter;
 use crate::telemetry::Metrics;
 use crate::tools::ToolEngine;
@@ -126,7 +127,7 @@ pub struct Uploads {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {cause}")]
+    #[error("server.listen: cannot listen on {address}: {}", system_problem(.cause))]
     Bind {
         /// The address.
         address: SocketAddr,

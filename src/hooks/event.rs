@@ -33,7 +33,7 @@ impl Event {
     /// The text is no event.
     pub fn parse(text: &str) -> Result<Self, HookError> {
         serde_json::from_str(text)
-            .map_err(|error| HookError::Event(format!("this is no hook event: {error}")))
+            .map_err(|error| HookError::Event(format!("this is no hook event: {error}; standard input must be the JSON that Claude Code gives to a hook")))
     }
 
     /// Which step of the agent it is.

@@ -16,6 +16,7 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use super::{RESERVED_NAMES, roles_of};
 use crate::policy::CallerRole;
+use crate::setting::system_problem;
 use crate::telemetry::AuthReason;
 
 /// What a token begins with, so that people and scanners know what they see.
@@ -144,7 +145,9 @@ pub fn read_tokens(path: &Path) -> Result<TokenSet, String> {
 #[cfg(unix)]
 fn check_writers(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
-    let mode = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?.mode();
+    let mode = std::fs::metadata(path)
+        .map_err(|error| format!("cannot be read: {}", system_problem(&error)))?
+        .mode();
     if mode & 0o022 == 0 {
         return Ok(());
     }
@@ -164,7 +167,7 @@ fn check_writers(_path: &Path) -> Result<(), String> {
 /// # Errors
 /// It cannot be read, or is larger.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, String> {
-    let told = |error: std::io::Error| format!("cannot be read: {error}");
+    let told = |error: std::io::Error| format!("cannot be read: {}", system_problem(&error));
     let mut text = String::new();
     let file = File::open(path).map_err(told)?;
     file.take(bytes_max + 1).read_to_string(&mut text).map_err(told)?;

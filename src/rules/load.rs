@@ -286,7 +286,7 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
         Err(error) => {
-            problems.push(problem(format!("cannot be read: {error}")));
+            problems.push(problem(format!("cannot be read: {error}; check the path and its permissions")));
             return;
         }
     };
@@ -294,7 +294,9 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) => {
-                problems.push(problem(format!("folder cannot be read: {error}")));
+                problems.push(problem(format!(
+                    "folder cannot be read: {error}; check the path and its permissions"
+                )));
                 return;
             }
         };
@@ -328,6 +330,8 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
                 .map_or_else(|| "custom".to_owned(), plugin_of);
             sources.push(RuleSource::custom(path.display().to_string(), default_plugin, text));
         }
-        Err(error) => problems.push(problem(format!("cannot be read: {error}"))),
+        Err(error) => {
+            problems.push(problem(format!("cannot be read: {error}; check the path and its permissions")))
+        }
     }
 }

@@ -12,6 +12,8 @@ pub mod duration;
 mod problem;
 pub mod ratio;
 mod secret;
+mod system_problem;
 
 pub use problem::{Problem, check_section};
 pub use secret::Secret;
+pub use system_problem::system_problem;

@@ -442,12 +442,15 @@ impl<P: Display> PolicyRejected<'_, P> {
         for problem in self.problems.iter().take(LINES_MAX) {
             error!(problem = %problem, "policy problem");
         }
-        let kept_revision = self.kept_revision;
-        error!(
-            kept_revision,
-            problems = self.problems.len(),
-            "policy rejected, the last good one stays in force"
-        );
+        let (kept_revision, problems) = (self.kept_revision, self.problems.len());
+        if kept_revision.is_empty() {
+            error!(
+                problems,
+                "policy rejected, and none is in force: every call is refused until it is corrected"
+            );
+        } else {
+            error!(kept_revision, problems, "policy rejected, the last good one stays in force");
+        }
     }
 }
 

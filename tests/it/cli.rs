@@ -254,6 +254,52 @@ fn a_server_that_is_away_is_69() {
     ] {
         let ran = run(&join(arguments, &["--server", url]));
         assert_eq!((ran.code, ran.out.as_str()), (69, ""), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("; start the service there"), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_the_system_refuses_says_what_to_do() {
+    let folder = empty();
+    std::fs::write(folder.path().join("text"), "no setting").expect("a file");
+    std::fs::write(folder.path().join("latin"), b"log: \xe9").expect("a file");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("its address").to_string();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"];
+    let serve = |more: &[&'static str]| join(&serve, more);
+    let (other_grpc, other_http) = (format!("server.listen={taken}"), format!("http.listen={taken}"));
+    for (arguments, code, told) in [
+        (join(&["review"], &["gone"]), 65, "gone: cannot be read: "),
+        (join(&["check"], &["--file", "gone"]), 65, "gone: cannot be read: "),
+        (join(&["eval"], &["gone"]), 65, "gone: cannot be read: "),
+        (join(&["policy"], &["validate", "gone"]), 65, "gone: cannot be read: "),
+        (join(&["policy"], &["test", "gone"]), 65, "gone: cannot be read: "),
+        (join(&["rules"], &["test", "gone"]), 65, "gone: cannot be read: "),
+        (join(&["config"], &["--config", "gone"]), 78, "could not read `gone`: "),
+        (join(&["config"], &["--config", "latin"]), 78, "; save it as UTF-8 text"),
+        (join(&["config"], &["--set", "server.tls.cert=x"]), 78, "did you mean `server.tls.certificate`?"),
+        (serve(&["--set", "data_dir=text"]), 78, "a file stands where a folder is needed"),
+        (serve(&["--set", "data_dir=text/below"]), 78, "a file stands where a folder is needed"),
+        (serve(&["--set", "audit.path=text/below"]), 78, "a file stands where a folder is needed"),
+        (
+            serve(&["--set", "server.tls.certificate=gone", "--set", "server.tls.key=gone"]),
+            78,
+            "; check the path",
+        ),
+        (serve(&["--set", "auth.mode=tokens", "--set", "auth.tokens.path=gone"]), 78, "; check the path"),
+        (join(&["serve", "--set", &other_grpc], &[]), 78, "server.listen: cannot listen on "),
+        (join(&["serve", "--set", &other_grpc], &[]), 78, "; stop what listens there"),
+        (
+            join(&["serve", "--listen", "127.0.0.1:0", "--set", &other_http], &[]),
+            78,
+            "http.listen: cannot listen on ",
+        ),
+    ] {
+        let ran = run_in(folder.path(), &arguments, b"");
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, code, "{arguments:?}: {said}");
+        assert!(said.contains(told), "{arguments:?}: {said}");
+        assert!(!told.contains("be read: ") || said.contains("; check the path"), "{arguments:?}: {said}");
     }
 }
 

@@ -22,6 +22,7 @@ use crate::eval::{
 };
 use crate::policy::{PolicySet, Snapshot};
 use crate::rules::{RuleSet, RuleSetConfig};
+use crate::setting::system_problem;
 use server::RemoteJudge;
 
 /// Largest file of an earlier run or a document, in bytes.
@@ -169,11 +170,14 @@ fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Outpu
 /// The whole of a file that the command was pointed to.
 fn read_own(path: &Path) -> Result<String, Failure> {
     let wrong = |what: String| Failure::data(format_args!("{}: {what}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
+    let size = std::fs::metadata(path)
+        .map_err(|error| wrong(format!("cannot be read: {}", system_problem(&error))))?
+        .len();
     if size > OWN_FILE_BYTES_MAX {
         return Err(wrong(format!("has {size} bytes; at most {OWN_FILE_BYTES_MAX} are read")));
     }
-    std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))
+    std::fs::read_to_string(path)
+        .map_err(|error| wrong(format!("cannot be read: {}", system_problem(&error))))
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, Failure> {

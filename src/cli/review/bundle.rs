@@ -12,6 +12,7 @@ use crate::bundles::pack::{PackError, Packer};
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
 use crate::decision::BundleKind;
+use crate::setting::system_problem;
 
 /// Folders of version control: not part of a bundle, and full of what nobody can scan.
 const LEFT_OUT: [&str; 3] = [".git", ".hg", ".svn"];
@@ -133,7 +134,10 @@ fn pack_folder(
     let (mut walked, mut left_out) = (Vec::new(), Vec::new());
     walk(folder, "", &mut walked, &mut left_out)?;
     if walked.is_empty() {
-        return Err(Failure::data(format_args!("{}: holds no file", folder.display())));
+        return Err(Failure::data(format_args!(
+            "{}: holds no file; name a folder with SKILL.md or another document, or a ZIP archive",
+            folder.display()
+        )));
     }
     walked.sort_by(|a, b| a.name.cmp(&b.name));
     // By its real name, since `.` says none.
@@ -261,7 +265,7 @@ fn prefix_of(folder: &Path) -> String {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::data(format_args!("{}: cannot be read: {error}", path.display()))
+    Failure::data(format_args!("{}: cannot be read: {}", path.display(), system_problem(error)))
 }
 
 #[cfg(test)]

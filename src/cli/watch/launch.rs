@@ -140,7 +140,10 @@ pub(in crate::cli) fn become_command(arguments: &BecomeArguments) -> Result<Exit
     };
     let error = Command::new(program).args(rest).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE };
-    let message = format!("cannot run `{}`: {error}", program.to_string_lossy());
+    let message = format!(
+        "cannot run `{}`: {error}; check its name and PATH, and that it may be run",
+        program.to_string_lossy()
+    );
     Err(Failure { exit: Exit::Command(code), message })
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -46,6 +48,13 @@ impl Reach {
             .connect_timeout(CONNECT_TIMEOUT);
         if !is_secure {
             return Ok((url, endpoint));
+        }
+        let holds_certificate =
+            |pem: &Vec<u8>| CertificateDer::pem_slice_iter(pem).next().is_some_and(|first| first.is_ok());
+        if !self.authorities.as_ref().is_none_or(holds_certificate) {
+            let message =
+                "client.ca_file holds no certificate; it must be PEM, with the authority of the server";
+            return Err(wrong(format!("cannot be called: {message}")));
         }
         let mut tls = match &self.authorities {
             Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
@@ -114,6 +123,16 @@ impl Interceptor for Bearer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_authorities_that_holds_none_is_told() {
+        for pem in ["", "hi", "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n"] {
+            let reach = Reach { authorities: Some(pem.into()), ..Reach::default() };
+            let told = reach.endpoint("https://a:1").err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(told.contains("client.ca_file holds no certificate"), "{pem:?}: {told}");
+            assert!(reach.endpoint("http://a:1").is_ok(), "{pem:?}");
+        }
+    }
 
     #[test]
     fn a_token_goes_in_clear_to_this_machine_only() {

@@ -12,6 +12,7 @@ use crate::bundles::spool::{Spool, Spooled, Spooling};
 use crate::grpc::{RequestError, status};
 use crate::pb::v1;
 use crate::pb::v1::review_bundle_request::Kind;
+use crate::setting::system_problem;
 
 /// Bytes that are gathered before they are written: a few writes are cheaper than many.
 const GATHER_BYTES: usize = 256 * 1024;
@@ -162,7 +163,7 @@ async fn write(mut file: Spooling, mut bytes: Vec<u8>) -> Result<(Spooling, Vec<
 
 fn unwritten(error: &std::io::Error) -> RequestError {
     // The caller has no use for the state of our disk; the operator has.
-    tracing::error!(%error, "an upload could not be written");
+    tracing::error!(error = system_problem(error), "an upload could not be written below data_dir");
     RequestError::StoreUnavailable
 }
 
