@@ -48,6 +48,7 @@
 //! - `review_cli`: bundles on the command line.
 //! - `review_bundle`: the upload of bundles.
 //! - `submissions`: triage of what was uploaded.
+//! - `room`: whether the disk has room for a run of `./test`.
 //! - `rules_import`: rules of gitleaks, from their file to a finding.
 //! - `server`: no tests; a real server for one test.
 
@@ -99,6 +100,7 @@ mod reload;
 mod review_bundle;
 mod review_cli;
 mod reviews;
+mod room;
 mod rules_import;
 mod server;
 mod shell_syntax;

@@ -16,6 +16,16 @@ const SERVICES = ["policy_decision", "submission", "entity", "incident", "audit"
 // How long a start, a stop and a call may take on a busy machine.
 const WAIT_MS = 30_000;
 
+// How to end each server that runs, without waiting.
+const running = new Set();
+// The runner ends a file that takes too long with SIGTERM; its servers and their databases must not stay.
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.once(signal, () => {
+    for (const abandon of running) abandon();
+    process.kill(process.pid, signal);
+  });
+}
+
 const definition = loader.loadSync(
   SERVICES.map((name) => `portcullis/v1/${name}_service.proto`),
   { includeDirs: [PROTO], keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true },
@@ -34,7 +44,7 @@ const api = grpc.loadPackageDefinition(definition).portcullis.v1;
 export async function startServer({ settings = {}, policies = {}, people, before } = {}) {
   const binary = process.env.TEST_SERVER;
   if (binary === undefined) throw new Error("TEST_SERVER must name the built binary");
-  const folder = mkdtempSync(join(tmpdir(), "portcullis-console-"));
+  const folder = mkdtempSync(join(tmpdir(), `portcullis-console-${process.pid}-`));
   const policyFolder = join(folder, "policies");
   mkdirSync(policyFolder);
   for (const [name, text] of Object.entries(policies)) writeFileSync(join(policyFolder, name), text);
@@ -62,7 +72,15 @@ export async function startServer({ settings = {}, policies = {}, people, before
     { cwd: folder, env: {}, stdio: ["ignore", "ignore", "pipe"] },
   );
   const exited = new Promise((resolve) => child.once("exit", resolve));
-  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  const removeFolder = () => {
+    rmSync(folder, { recursive: true, force: true });
+    running.delete(abandon);
+  };
+  const abandon = () => {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  };
+  running.add(abandon);
   try {
     const serving = await addresses(child);
     if (people === undefined) tokens.admin = readFileSync(join(folder, "data", "admin-token"), "utf8").trim();
