@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use super::exit::{Exit, Failure};
+use crate::setting::system_problem;
 
 /// The two streams of a command.
 pub(super) struct Output {
@@ -90,7 +91,11 @@ impl Output {
         match self.error.take() {
             // A hook has told why already, and its code is the refusal.
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe && exit != Exit::Refused => {
-                let _ = writeln!(io::stderr(), "portcullis: could not write the output: {error}");
+                let _ = writeln!(
+                    io::stderr(),
+                    "portcullis: could not write the output: {}",
+                    system_problem(&error)
+                );
                 Exit::Internal
             }
             _ => exit,

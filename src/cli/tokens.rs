@@ -140,5 +140,7 @@ fn append(path: &Path, entry: &str) -> Result<(), Failure> {
         .mode(0o600)
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    written.map_err(|error| Failure::configuration(format_args!("{shown}: cannot be written: {error}")))
+    written.map_err(|error| {
+        Failure::configuration(format_args!("{shown}: cannot be written: {}", system_problem(&error)))
+    })
 }

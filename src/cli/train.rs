@@ -10,6 +10,7 @@ use super::{Exit, Failure, Output};
 use crate::detect::Scanner;
 use crate::eval::{self, Kind};
 use crate::rules::{RuleSet, RuleSetConfig};
+use crate::setting::system_problem;
 use crate::train::{self, Labelled};
 
 /// Arguments of `train`.
@@ -77,6 +78,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Labelled>, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::usage(format_args!("{}: cannot be written: {error}", path.display())))
+    std::fs::write(path, text).map_err(|error| {
+        Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(&error)))
+    })
 }

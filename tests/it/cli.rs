@@ -275,6 +275,12 @@ fn what_the_system_refuses_says_what_to_do() {
         (join(&["policy"], &["validate", "gone"]), 65, "gone: cannot be read: "),
         (join(&["policy"], &["test", "gone"]), 65, "gone: cannot be read: "),
         (join(&["rules"], &["test", "gone"]), 65, "gone: cannot be read: "),
+        (join(&["check"], &["--file", "."]), 65, "; that is a folder: name a file"),
+        (
+            join(&["review", "text"], &["--format", "json", "--output", "no/where"]),
+            64,
+            "written: No such file or directory (os error 2); check the path",
+        ),
         (join(&["config"], &["--config", "gone"]), 78, "could not read `gone`: "),
         (join(&["config"], &["--config", "latin"]), 78, "; save it as UTF-8 text"),
         (join(&["config"], &["--set", "server.tls.cert=x"]), 78, "did you mean `server.tls.certificate`?"),

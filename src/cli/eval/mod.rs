@@ -337,7 +337,7 @@ impl<'o> Recorder<'o> {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format_args!("{}: cannot be written: {error}", path.display()))
+    Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(error)))
 }
 
 impl Observer for Recorder<'_> {

@@ -21,6 +21,7 @@ use super::token::TokenArguments;
 use super::{Exit, Failure, Output, Style, remote};
 use crate::decision::{BundleKind, Decision};
 use crate::pb::v1;
+use crate::setting::system_problem;
 use bundle::Bundle;
 
 /// Arguments of `review`.
@@ -159,8 +160,13 @@ fn tell(
         (Some(document), Some(path)) => {
             let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
             let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
-            let failed =
-                |error| Failure::usage(format_args!("{}: cannot be written: {error}", path.display()));
+            let failed = |error| {
+                Failure::usage(format_args!(
+                    "{}: cannot be written: {}",
+                    path.display(),
+                    system_problem(&error)
+                ))
+            };
             written.map_err(failed)?;
             print(review, kind, &shown, arguments.verbose, output);
         }

@@ -11,6 +11,7 @@ use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, input};
 use crate::decision::Severity;
 use crate::rules::import::{ImportNote, Imported, NoteWeight, import_gitleaks};
+use crate::setting::system_problem;
 
 /// Arguments of `rules import`.
 #[derive(Debug, Args)]
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: &ImportArguments, output: &mut Output) -> Result<Ex
 /// Writes a new file; one that exists is somebody's rules.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::usage(format_args!("{}: cannot be written: {error}", path.display()))
+        Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(&error)))
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)

@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output};
 use crate::pb::v1;
+use crate::setting::system_problem;
 
 /// Arguments of `submissions download` and `submissions entities download`.
 #[derive(Debug, Args)]
@@ -76,9 +77,11 @@ pub(super) fn fetch(
             options.create_new(true)
         };
         let file = options.open(&path).map_err(|error| {
-            let hint =
-                if error.kind() == io::ErrorKind::AlreadyExists { "; --force replaces it" } else { "" };
-            Failure::data(format_args!("{}: cannot be written: {error}{hint}", path.display()))
+            let told = match error.kind() {
+                io::ErrorKind::AlreadyExists => format!("{error}; --force replaces it"),
+                _ => system_problem(&error),
+            };
+            Failure::data(format_args!("{}: cannot be written: {told}", path.display()))
         })?;
         written = Some(path);
         Ok(Box::new(file))
