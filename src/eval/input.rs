@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{EvalError, RecordError};
+use crate::setting::system_problem;
 
 /// Deepest folder that is looked into; a link that leads back to its own parent ends here.
 const DEPTH_MAX: usize = 16;
@@ -78,5 +79,8 @@ pub(super) fn lines(file: &Path) -> Result<impl Iterator<Item = Line>, EvalError
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> EvalError {
-    EvalError::Unreadable { path: path.display().to_string(), message: format!("cannot be read: {error}") }
+    EvalError::Unreadable {
+        path: path.display().to_string(),
+        message: format!("cannot be read: {}", system_problem(error)),
+    }
 }

@@ -25,7 +25,10 @@ fn ask(machine: &Machine, is_full: bool, is_incremental: bool) -> (bool, String)
     for (name, text) in [
         (
             "du",
-            format!("case $2 in {target_name}) echo \"{} $2\" ;; *) echo \"0 $2\" ;; esac", machine.built),
+            format!(
+                "case $2 in {target_name}) printf '{}\\t.\\n' ;; *) printf '0\\t.\\n' ;; esac",
+                machine.built
+            ),
         ),
         (
             "df",
