@@ -1,13 +1,14 @@
 //! Thousands of literals in one pass, without an automaton.
 //!
-//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: six, or four or three where it
+//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: eight, or four or three where it
 //! is shorter. At each position of a text the pieces there, with letter case folded away, are looked up in bitmaps; only a
 //! hit is looked at closer, first in a second bitmap, then the exact piece, then the whole literal around it. Where there are
 //! few literals, the first three bytes of all pieces have one small bitmap together, and the others are asked only where that
 //! holds.
 //!
-//! The answers for 64 positions are gathered as the bits of a word before any of them is looked at: a branch at each position
-//! would be guessed wrong at nearly every hit, which takes longer than all of the look-ups between two of them.
+//! The answers for 64 positions are gathered as the bits of a word before any of them is looked at, and so are those of the
+//! second bitmap: a branch at each position would be guessed wrong at nearly every hit, which takes longer than all of the
+//! look-ups between two of them.
 //!
 //! Why not an Aho-Corasick DFA: for the five thousand literals of the built-in rules it takes 55 MiB, so that every
 //! byte of a text waits for memory (150 MB/s measured); the bitmap stays close to the core. See the benchmark
@@ -20,9 +21,9 @@
 
 use std::ops::Range;
 
-/// Bytes of a piece, by the length of the literal: as many as it has, and six at most. Six and not four of a longer one,
-/// as common endings of words then stand for none.
-const PIECES: [usize; 3] = [3, 4, 6];
+/// Bytes of a piece, by the length of the literal. Eight and not four of a longer one: it then nearly always holds parts of two
+/// words, which stand beside each other far more rarely than either stands anywhere.
+const PIECES: [usize; 3] = [3, 4, 8];
 /// Most literals whose pieces are first looked up by their beginnings: of more, too many positions hold one.
 const FEW: usize = 6_000;
 /// Words of the bitmap of beginnings: 8 KiB, well inside a first-level cache.
@@ -231,6 +232,16 @@ impl Table {
             + self.entries.len() * size_of::<Entry>()
     }
 
+    /// Those of a block's positions at which both bitmaps may hold a piece.
+    fn places(&self, block: &[u8; BLOCK_BYTES], count: usize) -> u64 {
+        let mut places = 0;
+        each(self.bitmap.places(block, count), block, |nth, folded| {
+            places |= u64::from(self.other.may_hold(folded)) << nth;
+        });
+        places
+    }
+
+    /// Reports the literals of which a piece stands at a position.
     fn look_closer(
         &self,
         literals: &[Literal],
@@ -239,9 +250,6 @@ impl Table {
         folded: u64,
         found: &mut impl FnMut(usize, Range<usize>),
     ) {
-        if !self.other.may_hold(folded) {
-            return;
-        }
         let piece = first(folded, self.len);
         let next = (load(text.get(at + self.len..).unwrap_or_default()) | FOLD) as u32;
         let bucket = bucket_of(piece, self.shift);
@@ -298,7 +306,7 @@ impl Literals {
     /// Calls `found(literal, where)` for every occurrence of which a piece begins in `slice`. Slices that follow on each
     /// other report every occurrence of the whole text once.
     pub(super) fn find(&self, text: &[u8], slice: Range<usize>, mut found: impl FnMut(usize, Range<usize>)) {
-        let [_, four, six] = &self.tables;
+        let [_, four, eight] = &self.tables;
         let mut at = slice.start;
         while at < slice.end.min(text.len()) {
             let left = slice.end.min(text.len()) - at;
@@ -313,13 +321,15 @@ impl Literals {
             };
             match &self.begins {
                 Some(begins) => each(begins.places(block, left), block, |nth, folded| {
-                    for table in self.tables.iter().filter(|table| table.bitmap.may_hold(folded)) {
+                    let holds =
+                        |table: &&Table| table.bitmap.may_hold(folded) && table.other.may_hold(folded);
+                    for table in self.tables.iter().filter(holds) {
                         table.look_closer(&self.literals, text, at + nth, folded, &mut found);
                     }
                 }),
                 None => {
-                    for table in [four, six] {
-                        each(table.bitmap.places(block, left), block, |nth, folded| {
+                    for table in [four, eight] {
+                        each(table.places(block, left), block, |nth, folded| {
                             table.look_closer(&self.literals, text, at + nth, folded, &mut found);
                         });
                     }

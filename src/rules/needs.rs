@@ -36,18 +36,54 @@ type Set = Vec<Box<[u8]>>;
 
 /// What every match of one pattern holds, read from it when it is first asked.
 #[derive(Debug, Default)]
-pub(super) struct Needs(OnceLock<Box<[Finder]>>);
+pub(super) struct Needs(OnceLock<Held>);
+
+#[derive(Debug)]
+struct Held {
+    /// Whether it holds a digit: most prose holds none far and wide.
+    has_digit: bool,
+    /// Sets of which it holds a literal each.
+    sets: Box<[Finder]>,
+}
 
 impl Needs {
     /// Reads it from a pattern whose gate opens at one of `literals` (lower case).
     pub(super) fn make(&self, hir: &Hir, literals: &[String]) {
-        self.0.get_or_init(|| sets(hir, literals).iter().filter_map(Finder::new).collect());
+        self.0.get_or_init(|| Held {
+            has_digit: holds_digit(hir),
+            sets: sets(hir, literals).iter().filter_map(Finder::new).collect(),
+        });
     }
 
     /// Whether the pattern may match in a window; false is certain. `window` is in lower case.
     pub(super) fn may_match(&self, window: &[u8]) -> bool {
-        self.0.get().is_none_or(|finders| finders.iter().all(|finder| finder.is_in(window)))
+        self.0.get().is_none_or(|held| {
+            (!held.has_digit || has_digit(window)) && held.sets.iter().all(|finder| finder.is_in(window))
+        })
     }
+}
+
+/// Whether every match of a pattern holds an ASCII digit.
+fn holds_digit(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.iter().any(u8::is_ascii_digit),
+        HirKind::Class(Class::Bytes(class)) => {
+            class.ranges().iter().all(|range| range.start().is_ascii_digit() && range.end().is_ascii_digit())
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            class.ranges().iter().all(|range| range.start().is_ascii_digit() && range.end().is_ascii_digit())
+        }
+        HirKind::Repetition(repetition) => repetition.min > 0 && holds_digit(&repetition.sub),
+        HirKind::Capture(capture) => holds_digit(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().any(holds_digit),
+        HirKind::Alternation(branches) => branches.iter().all(holds_digit),
+    }
+}
+
+/// Whether a text holds an ASCII digit. Blocks are tested without branches, which the compiler turns into vector code.
+fn has_digit(text: &[u8]) -> bool {
+    text.chunks(32).any(|block| block.iter().fold(false, |any, byte| any | (byte.wrapping_sub(b'0') < 10)))
 }
 
 /// Looks for the literals of one set.
@@ -286,12 +322,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn digits_that_every_match_holds_are_told() {
+        for (pattern, wanted) in [
+            ("[a-z ]+[0-9]{2,6}", true),
+            ("(?:a[0-9]|(?P<value>7b))c*", true),
+            ("a(?:[0-9]|b)", false),
+            ("a[0-9]*", false),
+            ("a[0-9a]", false),
+            ("abc", false),
+            (r"id \d+", true),
+        ] {
+            assert_eq!(holds_digit(&parse(pattern)), wanted, "{pattern}");
+        }
+        for len in 0..70 {
+            let mut text = vec![b'a'; len];
+            assert!(!has_digit(&text));
+            for at in 0..len {
+                text[at] = b'0' + (at % 10) as u8;
+                assert!(has_digit(&text), "{at}");
+                text[at] = [b'/', b':', 0xB2][at % 3];
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_matches_is_never_refused(
-            pattern in "(?:(?:abc|[Dd]ef|gh[ij]k)(?:[^.]{0,9}|\\.?)(?:(?:KEY1|opened|x[yz]w)\\+?|abc)){1,2}|abc[a-d]{2,12}key1",
+            pattern in "(?:(?:abc|[Dd]ef|gh[ij]k)(?:[^.]{0,9}|\\.?|[0-9]{0,2}|[0-9]+)(?:(?:KEY1|opened|x[yz]w)\\+?|abc)){1,2}|abc[a-d]{2,12}key1",
             flag in prop::bool::ANY,
-            text in "(?:abc|DEF|def|ghik|KEY1|key1|opened|xyw|[ a-d.+]){0,12}",
+            text in "(?:abc|DEF|def|ghik|KEY1|key1|opened|xyw|[ a-d.+0-9]){0,12}",
         ) {
             let pattern = if flag { format!("(?i){pattern}") } else { pattern };
             let Ok(regex) = meta::Regex::new(&pattern) else { return Ok(()) };

@@ -85,8 +85,8 @@ struct Element {
 struct Words {
     /// As they are written, with `|` between them.
     written: Box<str>,
-    /// Bytes with which an alternative begins, one bit each: nearly every look ends here.
-    first: [u64; 4],
+    /// Pairs of bytes with which an alternative begins, one bit each: nearly every look ends here. Holds a few others too.
+    pairs: [u64; 4],
     /// Made when a text first comes this far: most never do, and trees are most of what reading phrases takes.
     tree: OnceLock<Tree>,
 }
@@ -444,14 +444,25 @@ fn bounds_of(alternative: &str, is_spaced: bool) -> Bounds {
     Bounds { starts_word: true, ends_word }
 }
 
+/// The bit of a pair of bytes.
+fn pair_of(first: u8, second: u8) -> u8 {
+    first.wrapping_mul(29) ^ second.wrapping_mul(101)
+}
+
 impl Words {
     fn new(alternatives: &[&str]) -> Self {
-        let mut first = [0; 4];
-        for byte in alternatives.iter().filter_map(|alternative| alternative.bytes().next()) {
-            let byte = edge_of(byte);
-            first[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        let mut pairs = [0; 4];
+        let mut add = |pair: u8| pairs[usize::from(pair >> 6)] |= 1 << (pair & 63);
+        for alternative in alternatives {
+            let mut bytes = alternative.bytes();
+            let Some(first) = bytes.next().map(edge_of) else { continue };
+            match bytes.next() {
+                // What follows a word of one byte is none of it.
+                None | Some(b'*' | b'~') => (0..=u8::MAX).for_each(|second| add(pair_of(first, second))),
+                Some(second) => add(pair_of(first, edge_of(second))),
+            }
         }
-        Self { written: alternatives.join("|").into(), first, tree: OnceLock::new() }
+        Self { written: alternatives.join("|").into(), pairs, tree: OnceLock::new() }
     }
 
     /// The alternatives, as they are written.
@@ -459,15 +470,17 @@ impl Words {
         self.written.split('|')
     }
 
-    /// Whether an alternative begins with a byte, in lower case.
-    fn may_begin(&self, byte: u8) -> bool {
-        self.first[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    /// Whether an alternative may begin with two bytes, in lower case.
+    fn may_begin(&self, first: u8, second: u8) -> bool {
+        let pair = pair_of(first, second);
+        self.pairs[usize::from(pair >> 6)] >> (pair & 63) & 1 != 0
     }
 
     /// Where the longest alternative that begins at `at` ends.
     fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
         let first = *text.get(at)?;
-        if !self.may_begin(first.to_ascii_lowercase()) {
+        let second = text.get(at + 1).copied().unwrap_or(0);
+        if !self.may_begin(first.to_ascii_lowercase(), second.to_ascii_lowercase()) {
             return None;
         }
         if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
@@ -519,8 +532,13 @@ impl Tree {
     /// The node that follows on a byte.
     fn next(&self, node: &Node, byte: u8) -> Option<&Node> {
         let (from, to) = (node.first as usize, node.first as usize + usize::from(node.count));
-        let at = self.edges[from..to].iter().position(|edge| *edge >= byte)?;
-        (self.edges[from + at] == byte).then(|| &self.nodes[from + at + 1])
+        let edges = &self.edges[from..to];
+        let at = match edges.len() {
+            // So few are through sooner than they are halved.
+            ..=8 => edges.iter().position(|edge| *edge >= byte)?,
+            _ => edges.partition_point(|edge| *edge < byte),
+        };
+        (*edges.get(at)? == byte).then(|| &self.nodes[from + at + 1])
     }
 
     /// Where the longest alternative that begins at `at` ends.

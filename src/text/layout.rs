@@ -8,6 +8,7 @@
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
+use super::words::{Skipped, TAG_MAX, Words, tag_end};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ const KNOWN_MIN: usize = 3;
 /// Most usual gaps between two unusual ones of a stretch.
 const USUAL_MAX: usize = 2;
 /// Longest gap, in bytes: a tag with attributes.
-const GAP_MAX: usize = 120;
+const GAP_MAX: usize = TAG_MAX;
 /// How far around a place that the caller names gaps are undone, in bytes.
 const REACH: usize = 160;
 /// Text around a stretch that is kept, in bytes, so that what speaks against a phrase is seen.
@@ -116,7 +117,20 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         let (mut loose, mut strict) = (Loose::default(), Strict::default());
         let mut capitals = Capitals::default();
         let mut last = 0..0;
-        for word in Words::new(text, 0..text.len()) {
+        let mut words = Words::new(text, 0..text.len());
+        loop {
+            if let Some(Skipped { count, last: skipped }) = words.skip_plain() {
+                if capitals.begins > 0 {
+                    self.end_capitals(&mut capitals);
+                }
+                self.end_strict(&mut strict);
+                loose.usual += count;
+                if loose.usual > USUAL_MAX {
+                    self.end_loose(&mut loose);
+                }
+                last = skipped;
+            }
+            let Some(word) = words.next() else { break };
             let gap = last.end..word.start;
             self.take_capitals(&mut capitals, &gap, &word);
             if gap.len() == 1 && bytes[gap.start] == b' ' {
@@ -265,7 +279,12 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         let text = self.text;
         let before = self.edits.len();
         let mut last = range.start;
-        for word in Words::new(text, range.clone()) {
+        let mut words = Words::new(text, range.clone());
+        loop {
+            if let Some(skipped) = words.skip_plain() {
+                last = skipped.last.end;
+            }
+            let Some(word) = words.next() else { break };
             let gap = last..word.start;
             last = word.end;
             if text[gap.clone()] != *" " && read_gap(&text[gap.clone()], &mut self.gap) == Gap::Unusual {
@@ -280,7 +299,9 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
 
 /// Where in a gap a sign stands, if beside it the gap has marks of sentences at most.
 fn sign_in(gap: &str, sign: &str) -> Option<usize> {
-    let at = gap.find(sign)?;
+    // Both are short, and a searcher would take longer to make than this does.
+    let (bytes, wanted) = (gap.as_bytes(), sign.as_bytes());
+    let at = bytes.windows(wanted.len().max(1)).position(|part| part == wanted)?;
     (is_punctuation(&gap[..at]) && is_punctuation(&gap[at + sign.len()..])).then_some(at)
 }
 
@@ -385,17 +406,6 @@ fn push_blank(out: &mut String) {
     }
 }
 
-/// Where the tag of markup ends that begins at `at`.
-fn tag_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = &bytes[at + 1..bytes.len().min(at + GAP_MAX)];
-    let name = usize::from(rest.first() == Some(&b'/'));
-    if !rest.get(name).is_some_and(u8::is_ascii_alphabetic) {
-        return None;
-    }
-    let end = rest.iter().position(|byte| matches!(byte, b'<' | b'>'))?;
-    (rest[end] == b'>').then_some(at + end + 2)
-}
-
 /// Whether a tag may stand amid a word without parting it.
 fn is_inline(tag: &[u8]) -> bool {
     let name = tag.iter().skip(1).skip_while(|byte| **byte == b'/');
@@ -424,84 +434,4 @@ fn is_inline(tag: &[u8]) -> bool {
             | b"kbd"
             | b"q"
     )
-}
-
-/// The words of a text: runs of letters and digits; a tag is none.
-struct Words<'t> {
-    text: &'t str,
-    at: usize,
-    end: usize,
-}
-
-impl<'t> Words<'t> {
-    fn new(text: &'t str, range: Range<usize>) -> Self {
-        Self { text, at: range.start, end: range.end }
-    }
-
-    /// Length of the letter or digit at `at`; 0 if there is none.
-    fn letter(&self, at: usize) -> usize {
-        match self.text.as_bytes().get(at).filter(|_| at < self.end) {
-            Some(byte) if byte.is_ascii() => usize::from(byte.is_ascii_alphanumeric()),
-            Some(_) => {
-                self.text[at..].chars().next().filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
-            }
-            None => 0,
-        }
-    }
-}
-
-/// What a byte begins, for the loop over the words of every text.
-const SIGN: u8 = 0;
-const LETTER: u8 = 1;
-const WIDE: u8 = 2;
-static CLASSES: [u8; 256] = {
-    let mut classes = [SIGN; 256];
-    let mut byte = 0_u8;
-    loop {
-        classes[byte as usize] = if byte >= 0x80 {
-            WIDE
-        } else if byte.is_ascii_alphanumeric() {
-            LETTER
-        } else {
-            SIGN
-        };
-        if byte == u8::MAX {
-            break classes;
-        }
-        byte += 1;
-    }
-};
-
-impl Iterator for Words<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let all = self.text.as_bytes();
-        let bytes = all.get(..self.end).unwrap_or(all);
-        let mut at = self.at;
-        loop {
-            let byte = *bytes.get(at)?;
-            match CLASSES[usize::from(byte)] {
-                LETTER => break,
-                WIDE if self.letter(at) > 0 => break,
-                WIDE => at += self.text[at..].chars().next().map_or(1, char::len_utf8),
-                _ if byte == b'<' => at = tag_end(all, at).unwrap_or(at + 1),
-                _ => at += 1,
-            }
-        }
-        let start = at;
-        loop {
-            let byte = bytes.get(at).copied().unwrap_or(b' ');
-            let len = match CLASSES[usize::from(byte)] {
-                LETTER => 1,
-                WIDE => self.letter(at),
-                _ => usize::from(byte == b'\'' && self.letter(at + 1) > 0),
-            };
-            if len == 0 {
-                self.at = at;
-                return Some(start..at);
-            }
-            at += len;
-        }
-    }
 }

@@ -31,6 +31,7 @@ mod terminal;
 mod view;
 mod views;
 mod window;
+mod words;
 mod yaml_problem;
 
 pub use chars::{as_typed, is_invisible};

@@ -31,6 +31,10 @@ fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let before = &text[from..range.start];
     let before = before.rsplit_once("\n\n").map_or(before, |(_, paragraph)| paragraph);
     let to = text.floor_char_boundary((range.end + AFTER_MAX).min(text.len()));
+    // Most of what is asked about stands in no quotation, and bytes are told sooner than characters.
+    if !before.bytes().any(|byte| matches!(byte, b'"' | b'\'' | b'`') || !byte.is_ascii()) {
+        return None;
+    }
     let after = text[range.end..to].split("\n\n").next().unwrap_or_default();
     let mut quotation = None;
     // Of marks within marks the inner ones may belong to what is quoted.
@@ -69,9 +73,11 @@ fn label_before_mark(phrase: &str) -> usize {
 /// Whether the character is a quotation mark rather than an apostrophe.
 fn is_mark(text: &str, at: usize, c: char) -> bool {
     let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let is_apostrophe = matches!(c, '\'' | '’')
-        && joins(text[..at].chars().next_back())
-        && joins(text[at + c.len_utf8()..].chars().next());
+    let is_apostrophe = || {
+        matches!(c, '\'' | '’')
+            && joins(text[..at].chars().next_back())
+            && joins(text[at + c.len_utf8()..].chars().next())
+    };
     matches!(
         c,
         '"' | '\''
@@ -89,7 +95,7 @@ fn is_mark(text: &str, at: usize, c: char) -> bool {
             | '』'
             | '《'
             | '》'
-    ) && !is_apostrophe
+    ) && !is_apostrophe()
 }
 
 /// The marks that end what `mark` begins; none for one that ends.
