@@ -34,6 +34,10 @@ const PIECE_WORDS: usize = 1 << 13;
 const BUCKETS_MAX: usize = 1 << 14;
 /// How much more the first bytes of a piece count than the others where the rarest of few is chosen.
 const BEGIN_WEIGHT: u32 = 4;
+/// How much each doubling of the literals that hold a piece counts, beside the ranks of its bytes.
+const SHARE_WEIGHT: u32 = 32;
+/// Bits of the hash by which pieces are counted.
+const SHARE_BITS: u32 = 18;
 /// Longest escape that may end in a letter, in bytes: a colour, `\u001b[38;5;12m`.
 const ESCAPE_BYTES_MAX: usize = 16;
 /// What pieces are multiplied with to be looked up (Knuth, TAOCP 3, 6.4), in the two bitmaps of a table.
@@ -163,20 +167,9 @@ impl<const WORDS: usize> Bitmap<WORDS> {
         self.words[bit >> 6] >> (bit & 63) & 1 != 0
     }
 
-    /// Those of the first `count` positions of a block at which it may hold something, as bits.
-    fn places(&self, block: &[u8; BLOCK_BYTES], count: usize) -> u64 {
-        let mut places = 0;
-        // By eights, with which all shifts are constants.
-        for eight in 0..count.min(BLOCK).div_ceil(8) {
-            let mut bits = 0;
-            for nth in 0..8 {
-                let at = 8 * eight + nth;
-                let bytes = block[at..at + 8].try_into().expect("eight bytes");
-                bits |= u64::from(self.may_hold(u64::from_le_bytes(bytes) | FOLD)) << nth;
-            }
-            places |= bits << (8 * eight);
-        }
-        if count < BLOCK { places & ((1 << count) - 1) } else { places }
+    /// Those positions of a block at which it may hold something, as bits.
+    fn places(&self, block: &[u8; BLOCK_BYTES]) -> u64 {
+        bits_of([|folded| self.may_hold(folded)], block)[0]
     }
 
     fn memory_usage(&self) -> usize {
@@ -232,13 +225,11 @@ impl Table {
             + self.entries.len() * size_of::<Entry>()
     }
 
-    /// Those of a block's positions at which both bitmaps may hold a piece.
-    fn places(&self, block: &[u8; BLOCK_BYTES], count: usize) -> u64 {
-        let mut places = 0;
-        each(self.bitmap.places(block, count), block, |nth, folded| {
-            places |= u64::from(self.other.may_hold(folded)) << nth;
-        });
-        places
+    /// Those of some positions of a block at which the other bitmap too may hold a piece.
+    fn among(&self, places: u64, block: &[u8; BLOCK_BYTES]) -> u64 {
+        let mut held = 0;
+        each(places, block, |nth, folded| held |= u64::from(self.other.may_hold(folded)) << nth);
+        held
     }
 
     /// Reports the literals of which a piece stands at a position.
@@ -281,12 +272,17 @@ impl Literals {
         let are_few = literals.len() <= FEW;
         let weight = if are_few { BEGIN_WEIGHT } else { 1 };
         let mut entries = PIECES.map(|_| Vec::new());
+        let mut shares = PIECES.map(|_| Shares::default());
+        let nth_of = |literal: &Literal| PIECES.iter().rposition(|len| *len <= literal.text.len());
+        for literal in &literals {
+            nth_of(literal).into_iter().for_each(|nth| shares[nth].add(&literal.text, PIECES[nth]));
+        }
         for (index, literal) in (0..).zip(&literals) {
-            match PIECES.iter().rposition(|len| *len <= literal.text.len()) {
+            match nth_of(literal) {
                 None => {}
                 // One bitmap less to be asked at every position of a text.
                 Some(0) if !are_few => add_three(index, literal, &mut entries[1]),
-                Some(nth) => entries[nth].extend(rarest(index, literal, PIECES[nth], weight)),
+                Some(nth) => entries[nth].extend(rarest(index, literal, PIECES[nth], weight, &shares[nth])),
             }
         }
         let pieces = entries.iter().flatten().map(|entry| entry.piece);
@@ -319,8 +315,9 @@ impl Literals {
                     &padded
                 }
             };
+            let wanted = if left < BLOCK { (1 << left) - 1 } else { u64::MAX };
             match &self.begins {
-                Some(begins) => each(begins.places(block, left), block, |nth, folded| {
+                Some(begins) => each(begins.places(block) & wanted, block, |nth, folded| {
                     let holds =
                         |table: &&Table| table.bitmap.may_hold(folded) && table.other.may_hold(folded);
                     for table in self.tables.iter().filter(holds) {
@@ -328,8 +325,10 @@ impl Literals {
                     }
                 }),
                 None => {
-                    for table in [four, eight] {
-                        each(table.places(block, left), block, |nth, folded| {
+                    let places =
+                        bits_of([four, eight].map(|table| |folded| table.bitmap.may_hold(folded)), block);
+                    for (table, places) in [four, eight].into_iter().zip(places) {
+                        each(table.among(places & wanted, block), block, |nth, folded| {
                             table.look_closer(&self.literals, text, at + nth, folded, &mut found);
                         });
                     }
@@ -338,6 +337,28 @@ impl Literals {
             at += BLOCK;
         }
     }
+}
+
+/// For each test, the positions of a block that pass it, as bits.
+fn bits_of<const TESTS: usize>(
+    tests: [impl Fn(u64) -> bool; TESTS],
+    block: &[u8; BLOCK_BYTES],
+) -> [u64; TESTS] {
+    let mut places = [0; TESTS];
+    // By eights, with which all shifts are constants.
+    for eight in 0..BLOCK / 8 {
+        let mut bits = [0; TESTS];
+        for nth in 0..8 {
+            let at = 8 * eight + nth;
+            let bytes = block[at..at + 8].try_into().expect("eight bytes");
+            let folded = u64::from_le_bytes(bytes) | FOLD;
+            for (bits, test) in bits.iter_mut().zip(&tests) {
+                *bits |= u64::from(test(folded)) << nth;
+            }
+        }
+        places.iter_mut().zip(bits).for_each(|(places, bits)| *places |= bits << (8 * eight));
+    }
+    places
 }
 
 /// Calls `look` for each position of a block of which the bit is set, with the folded bytes there.
@@ -370,11 +391,36 @@ fn add_three(index: u32, literal: &Literal, entries: &mut Vec<Entry>) {
     }));
 }
 
-/// The entry of a literal by its rarest piece of so many bytes.
-fn rarest(index: u32, literal: &Literal, len: usize, weight: u32) -> Option<Entry> {
+/// The entry of a literal by its rarest piece of so many bytes: one that few others hold, of rare bytes.
+fn rarest(index: u32, literal: &Literal, len: usize, weight: u32, shares: &Shares) -> Option<Entry> {
     let windows = literal.text.windows(len).enumerate();
-    let (offset, piece) = windows.min_by_key(|(_, piece)| commonness(piece, weight))?;
+    let rank = |piece: &[u8]| commonness(piece, weight) + SHARE_WEIGHT * shares.of(piece);
+    let (offset, piece) = windows.min_by_key(|(_, piece)| rank(piece))?;
     Some(Entry::new(first(load(piece) | FOLD, len), index, &literal.text[offset + len..], offset))
+}
+
+/// How many literals hold each piece, about: those of one hash count together. What many of them hold is common in texts
+/// too, and each place where it stands costs a look at all of them.
+#[derive(Default)]
+struct Shares(Vec<u8>);
+
+impl Shares {
+    fn add(&mut self, text: &[u8], len: usize) {
+        self.0.resize(1 << SHARE_BITS, 0);
+        for piece in text.windows(len) {
+            let count = &mut self.0[Self::slot(piece)];
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// The binary logarithm of the number of literals that hold a piece which one of them does hold.
+    fn of(&self, piece: &[u8]) -> u32 {
+        self.0[Self::slot(piece)].max(1).ilog2()
+    }
+
+    fn slot(piece: &[u8]) -> usize {
+        ((load(piece) | FOLD).wrapping_mul(FACTORS[0]) >> (64 - SHARE_BITS)) as usize
+    }
 }
 
 /// How common a piece is in ordinary text and code: the sum of the ranks of its bytes, those of the first ones times

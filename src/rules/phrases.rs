@@ -87,6 +87,8 @@ struct Words {
     written: Box<str>,
     /// Pairs of bytes with which an alternative begins, one bit each: nearly every look ends here. Holds a few others too.
     pairs: [u64; 4],
+    /// Bytes with which one begins whatever follows, one bit each.
+    alone: [u64; 4],
     /// Made when a text first comes this far: most never do, and trees are most of what reading phrases takes.
     tree: OnceLock<Tree>,
 }
@@ -451,18 +453,18 @@ fn pair_of(first: u8, second: u8) -> u8 {
 
 impl Words {
     fn new(alternatives: &[&str]) -> Self {
-        let mut pairs = [0; 4];
-        let mut add = |pair: u8| pairs[usize::from(pair >> 6)] |= 1 << (pair & 63);
+        let (mut pairs, mut alone) = ([0; 4], [0; 4]);
         for alternative in alternatives {
             let mut bytes = alternative.bytes();
             let Some(first) = bytes.next().map(edge_of) else { continue };
-            match bytes.next() {
+            let (bits, bit) = match bytes.next() {
                 // What follows a word of one byte is none of it.
-                None | Some(b'*' | b'~') => (0..=u8::MAX).for_each(|second| add(pair_of(first, second))),
-                Some(second) => add(pair_of(first, edge_of(second))),
-            }
+                None | Some(b'*' | b'~') => (&mut alone, first),
+                Some(second) => (&mut pairs, pair_of(first, edge_of(second))),
+            };
+            bits[usize::from(bit >> 6)] |= 1 << (bit & 63);
         }
-        Self { written: alternatives.join("|").into(), pairs, tree: OnceLock::new() }
+        Self { written: alternatives.join("|").into(), pairs, alone, tree: OnceLock::new() }
     }
 
     /// The alternatives, as they are written.
@@ -472,8 +474,8 @@ impl Words {
 
     /// Whether an alternative may begin with two bytes, in lower case.
     fn may_begin(&self, first: u8, second: u8) -> bool {
-        let pair = pair_of(first, second);
-        self.pairs[usize::from(pair >> 6)] >> (pair & 63) & 1 != 0
+        let holds = |bits: &[u64; 4], bit: u8| bits[usize::from(bit >> 6)] >> (bit & 63) & 1 != 0;
+        holds(&self.pairs, pair_of(first, second)) || holds(&self.alone, first)
     }
 
     /// Where the longest alternative that begins at `at` ends.

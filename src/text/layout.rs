@@ -299,9 +299,11 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
 
 /// Where in a gap a sign stands, if beside it the gap has marks of sentences at most.
 fn sign_in(gap: &str, sign: &str) -> Option<usize> {
-    // Both are short, and a searcher would take longer to make than this does.
     let (bytes, wanted) = (gap.as_bytes(), sign.as_bytes());
-    let at = bytes.windows(wanted.len().max(1)).position(|part| part == wanted)?;
+    let first = *wanted.first()?;
+    // Both are short, and a searcher would take longer to make than this does.
+    let begins = |at: &usize| bytes[*at] == first && bytes[*at..].starts_with(wanted);
+    let at = (0..(bytes.len() + 1).saturating_sub(wanted.len())).find(begins)?;
     (is_punctuation(&gap[..at]) && is_punctuation(&gap[at + sign.len()..])).then_some(at)
 }
 
