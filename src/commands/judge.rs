@@ -132,7 +132,7 @@ impl CommandRules {
 }
 
 /// Whether the rules about sensitive paths would refuse what the effect does to its target.
-fn is_sensitive(effect: &Effect, place: &Place<'_>) -> bool {
+pub fn is_sensitive(effect: &Effect, place: &Place<'_>) -> bool {
     let Some(target) = &effect.target else { return false };
     let access = match effect.kind {
         EffectKind::WritePath | EffectKind::ChangeMode | EffectKind::ChangeOwner => Access::Write,

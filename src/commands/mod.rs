@@ -17,7 +17,7 @@ mod selfcheck;
 mod tests;
 
 pub use builtin::builtin_command_sources;
-pub use judge::{GuardContext, RuleHit};
+pub use judge::{GuardContext, RuleHit, is_sensitive};
 pub use load::CommandRuleSource;
 pub use problem::{CommandRuleProblem, CommandRuleProblems};
 pub use rule::CommandRule;

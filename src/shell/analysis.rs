@@ -15,8 +15,19 @@ pub struct Analysis {
     /// Where text is run that a decoder made out of what nobody can read, whatever it turned out to be; each place once.
     /// Says nothing about harm.
     pub decoded: Vec<Range<usize>>,
+    /// What was written to files of the server of logins, each time, the first few.
+    pub written: Vec<Written>,
     /// Scripts of other languages that are run out of the command itself, the first few.
     pub inline: Vec<Inline>,
+}
+
+/// What a command wrote to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The file; its path is normalised.
+    pub path: String,
+    /// The text, if all of it is known.
+    pub text: Option<String>,
 }
 
 /// A script of another language inside a command, such as that of `python -c`.

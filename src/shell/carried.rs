@@ -14,10 +14,36 @@ pub struct Read {
     pub target: Target,
     /// Whether everything below it was read as well.
     pub recursive: bool,
-    /// Whether a program took a piece of it, as `grep` and `jq` do.
-    pub is_selected: bool,
+    /// What of it was taken.
+    pub pick: Pick,
     /// Whether it is the token of a provider, which a program of that provider printed.
     pub is_token: bool,
+}
+
+/// What a program took of what was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// All of it.
+    #[default]
+    All,
+    /// A piece, by this filter of `grep`, `jq` and the like.
+    Filter(Arc<str>),
+    /// The secret that was asked for with these words; no file was read.
+    Asked(Arc<[String]>),
+    /// Nothing: it is the name of a variable that the command does not set, and that is the address of a service.
+    Address,
+}
+
+impl Read {
+    /// All of a file, or of what is below a folder.
+    pub fn all(target: Target, recursive: bool) -> Self {
+        Self { target, recursive, pick: Pick::All, is_token: false }
+    }
+
+    /// Whether a program took a piece of it, as `grep` and `jq` do.
+    pub fn is_selected(&self) -> bool {
+        matches!(self.pick, Pick::Filter(_))
+    }
 }
 
 /// See the module. Most texts carry nothing, which costs nothing.

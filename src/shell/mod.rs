@@ -12,9 +12,10 @@ pub mod effect;
 mod expand;
 pub mod foreign;
 pub mod limits;
+mod owners;
 pub mod programs;
 mod run;
 pub mod scripts;
 pub mod syntax;
 
-pub use run::{HOOK, UNCALLED, analyse, analyse_argv, is_own_token};
+pub use run::{HOOK, UNCALLED, analyse, analyse_argv};

@@ -11,6 +11,7 @@ mod hidden;
 mod listed;
 mod literal;
 mod lockfile;
+mod logins;
 mod notebook;
 mod origin;
 mod package;

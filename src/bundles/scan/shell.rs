@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::origin::{self, Trust};
-use super::{Rule, Scan, capability, code, context, parcel, run};
+use super::{Rule, Scan, capability, code, context, logins, parcel, run};
 use crate::bundles::code::Language;
 use crate::bundles::coverage::Unscanned;
 use crate::bundles::files::{Syntax, is_sample};
@@ -258,7 +258,7 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     for hit in scan.engines.commands.judge(analysis, &GuardContext::default()) {
         let effect = &analysis.effects[hit.effect];
         let line = line_at(effect);
-        let found = Hit { id: &hit.rule.id, severity: hit.rule.severity, effect, text };
+        let found = Hit { id: &hit.rule.id, severity: hit.rule.severity, effect, text, analysis };
         let Some(severity) = severity_of(scan, &found, line, place) else { continue };
         let rule = Rule {
             id: &hit.rule.id,
@@ -286,7 +286,7 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
         let severity = if is_shown { Severity::Medium } else { Severity::High };
         scan.add(&Rule { severity, ..TALKING_HOOK }, line);
     }
-    if let Some(sent) = parcel::sent(analysis, text) {
+    if let Some(sent) = parcel::sent(analysis) {
         let line = line_of(sent.span.start);
         let is_shown = is_shown(scan, line, place);
         let severity = if is_shown { Severity::Medium } else { Severity::High };
@@ -368,7 +368,7 @@ fn leads_away(path: &str) -> bool {
 
 /// How bad a hit is where it stands; `None` when it says nothing there.
 fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) -> Option<Severity> {
-    let Hit { id, severity, effect, text } = *hit;
+    let Hit { id, severity, effect, text, analysis } = *hit;
     // What nothing calls runs with words that are not known: only what is hostile whatever they are says something.
     if effect.via.contains(&UNCALLED) && !scan.engines.rules.is_command(CommandKind::Hostile, id) {
         return None;
@@ -402,7 +402,7 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
     // What is written while an image is built is part of the image, and nothing of the machine.
     let is_of_image = id == "command.write-system-file"
         && (scan.syntax == Syntax::Docker || is_of_container(scan.path, effect));
-    let is_hardening = id == "command.write-system-file" && hardens(effect);
+    let is_hardening = id == "command.write-system-file" && logins::hardens(effect, analysis);
     // What everybody on the machine may know of it.
     let is_public = id == "command.metadata-service"
         && effect.target.as_ref().is_some_and(|target| is_public_metadata(&target.text));
@@ -491,57 +491,6 @@ fn sets_own_hooks(command: &str) -> bool {
     !leads_away && !folder.is_empty()
 }
 
-/// Whether an edit makes the server of logins refuse more than before, and does nothing else.
-fn hardens(effect: &Effect) -> bool {
-    const STRICTER: &[&str] = &[
-        "PermitRootLogin no",
-        "PermitRootLogin prohibit-password",
-        "PasswordAuthentication no",
-        "KbdInteractiveAuthentication no",
-        "ChallengeResponseAuthentication no",
-        "PermitEmptyPasswords no",
-        "X11Forwarding no",
-        "AllowTcpForwarding no",
-        "AllowAgentForwarding no",
-        "PubkeyAuthentication yes",
-        "UsePAM yes",
-        "MaxAuthTries 3",
-    ];
-    let is_server = effect.target.as_ref().is_some_and(|target| target.text == "/etc/ssh/sshd_config");
-    // One edit puts a stricter line in the place of the line for the same setting.
-    let is_stricter = |edit: &str| {
-        let Some(rest) = edit.trim().strip_prefix('s') else { return false };
-        let Some(separator) = rest.chars().next() else { return false };
-        let mut parts = rest[separator.len_utf8()..].split(separator);
-        let mut part = || parts.next().unwrap_or_default();
-        let (old, new, flags) = (part(), part().trim(), part());
-        let name = new.split(' ').next().unwrap_or_default();
-        let old = old.trim_start_matches(['^', '\\', '#', '?', '*', ' ', '(', ')']).trim_start_matches("s*");
-        STRICTER.contains(&new)
-            && old.starts_with(name)
-            && old[name.len()..].chars().all(|c| c.is_ascii_alphanumeric() || " .*$\\+-[]:()|".contains(c))
-            && !old.ends_with(" no")
-            && parts.next().is_none()
-            && flags.chars().all(|flag| "gIi".contains(flag))
-    };
-    let mut words = effect.argv.iter().skip(1).map(|one| one.text.as_str());
-    let (mut edits, mut is_script) = (0, true);
-    let all_strict = words.all(|word| match word {
-        "-i" | "-E" | "-r" | "--in-place" => true,
-        "-e" => {
-            is_script = true;
-            true
-        }
-        "/etc/ssh/sshd_config" => edits > 0,
-        script if std::mem::take(&mut is_script) => {
-            edits += 1;
-            script.split([';', '\n']).map(str::trim).filter(|edit| !edit.is_empty()).all(is_stricter)
-        }
-        _ => false,
-    });
-    is_server && effect.program == "sed" && edits > 0 && all_strict
-}
-
 /// Whether an address in a document names no machine but the place for one, in capitals: `ATTACKER:4444`,
 /// `https://YOUR_HOST/x`.
 fn is_placeholder_host(address: &str) -> bool {
@@ -596,6 +545,8 @@ struct Hit<'h> {
     effect: &'h Effect,
     /// The text that was followed; empty for a list of arguments.
     text: &'h str,
+    /// All that is known of it.
+    analysis: &'h Analysis,
 }
 
 /// The recipes of a Makefile: lines that begin with a tab (of a file of just: with any blank), and what `$(shell …)` runs.

@@ -4,6 +4,9 @@ use std::rc::Rc;
 
 use super::super::argument::{Argument, HOLE, Origin};
 use super::super::ast::{Operation, Parameter, Part, ReplaceScope, Word, WordId};
+use super::super::carried::{Carried, Pick, Read};
+use super::super::effect::{Target, TargetKind};
+use super::super::owners;
 use super::super::run::{Engine, Script, Value};
 use super::fields::Fields;
 use super::{join, pattern};
@@ -65,7 +68,11 @@ impl Engine<'_> {
                 if self.may_be_empty(parameter) {
                     fields.unset();
                 }
-                let hole = Argument { text: HOLE.to_string(), ..Argument::default() };
+                let hole = Argument {
+                    text: HOLE.to_string(),
+                    carried: address_of(&parameter.name),
+                    ..Argument::default()
+                };
                 if quoted { fields.value(&hole) } else { fields.split(&hole) }
             }
             Found::Text(text) => {
@@ -469,6 +476,15 @@ fn change_case(text: &str, upper: bool, all: bool) -> String {
     let mut changed = chars.next().map(change).unwrap_or_default();
     changed.push_str(chars.as_str());
     changed
+}
+
+/// The name of a variable that holds the address of a service, as what its value carries.
+fn address_of(name: &str) -> Carried {
+    if !owners::is_address(name) {
+        return Carried::default();
+    }
+    let target = Target { text: name.to_owned(), has_glob: false, kind: TargetKind::Name };
+    Carried::of([Read { pick: Pick::Address, ..Read::all(target, false) }])
 }
 
 /// Whether an unset parameter stands inside a word only to break it up, as `$@` in `r$@m` or `$9` behind `$IFS`.

@@ -105,6 +105,9 @@ pub(super) fn aws(call: &mut Call<'_, '_>) {
                 call.tell(EffectKind::RevealSecret, None, &format!("aws {service} {verb}"));
             }
         }
+        ("configure", "get") if operands.iter().any(|name| is_secret_setting(&name.text)) => {
+            call.tell(EffectKind::RevealSecret, None, "aws configure get");
+        }
         _ if AWS_DESTROYS.iter().any(|prefix| verb.starts_with(prefix)) => {
             destroys(
                 call,
@@ -136,6 +139,12 @@ pub(super) fn aws(call: &mut Call<'_, '_>) {
     }
 }
 
+/// Whether a setting, by its name, is a credential.
+pub(super) fn is_secret_setting(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["secret", "_authtoken", "session_token", "_password", ":_auth"].iter().any(|part| name.contains(part))
+}
+
 /// Copies between this machine and a store: `scheme://` is the store.
 fn storage_copy(
     call: &mut Call<'_, '_>,
@@ -146,7 +155,9 @@ fn storage_copy(
 ) {
     let [source, destination, ..] = operands else { return };
     let away = |text: &str| text.contains("://");
-    if away(&destination.text) && !away(&source.text) {
+    if away(&destination.text) && super::call::is_stream(&source.text) {
+        call.send_input(detail);
+    } else if away(&destination.text) && !away(&source.text) {
         call.read(source, true, "copy");
         let attributes = Attributes { recursive, forced: false, detail: detail.to_owned() };
         call.effect(EffectKind::SendData, Some(path_target(source)), attributes);

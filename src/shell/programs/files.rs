@@ -265,7 +265,12 @@ pub(super) fn split_file(call: &mut Call<'_, '_>) {
     if let Some(file) = options.operands.first() {
         call.read(file, false, "");
     }
-    if let Some(prefix) = options.operands.get(1) {
+    // `csplit -f prefix file pattern`.
+    let prefix = match call.program() {
+        "csplit" => options.value(&["f", "prefix"]),
+        _ => options.operands.get(1).copied(),
+    };
+    if let Some(prefix) = prefix {
         call.write(prefix, "split");
     }
     if let Some(filter) = options.value(&["filter"]) {

@@ -91,7 +91,14 @@ pub(super) fn output(arguments: &[Argument]) -> Option<Argument> {
     if prints {
         return None;
     }
-    let mut path = found(root, &parse(expression).under(root)).into_iter().next()?;
+    let all = found(root, &parse(expression).under(root));
+    let mut path = match is_private(root) {
+        true => {
+            let lines: Vec<&str> = all.iter().map(|path| path.text.as_str()).collect();
+            all.first()?.with_text(lines.join("\n"))
+        }
+        false => all.into_iter().next()?,
+    };
     if expression.iter().any(|a| a.text == "-print0") {
         // What is not known is written as what ends a name here.
         path.text = path.text.replace(HOLE, "*");
@@ -229,7 +236,8 @@ fn matches_all(test: &str, value: &Argument) -> bool {
 /// What stands for `{}`: the folder itself when nothing narrows, else something below it with the names that are asked for.
 fn found(root: &Argument, expression: &Expression<'_>) -> Vec<Argument> {
     if !expression.narrowed {
-        return vec![root.clone()];
+        // A folder that programs keep to themselves: what lies in it matters more than the folder.
+        return if is_private(root) { vec![root.clone(), below(root)] } else { vec![root.clone()] };
     }
     let mut all: Vec<Argument> = Vec::new();
     for path in &expression.paths {
@@ -248,6 +256,11 @@ fn found(root: &Argument, expression: &Expression<'_>) -> Vec<Argument> {
     // A script may test for a thousand names; that it deletes or reads is told by the first few.
     all.truncate(16);
     all
+}
+
+/// Whether a folder is, or lies in, one that is hidden: `~/.ssh`.
+fn is_private(root: &Argument) -> bool {
+    root.text.split('/').any(|part| part.len() > 2 && part.starts_with('.') && part != ".git")
 }
 
 fn act(call: &mut Call<'_, '_>, root: &Argument, expression: &Expression<'_>) {

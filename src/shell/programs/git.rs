@@ -158,6 +158,9 @@ pub(super) fn git(call: &mut Call<'_, '_>) {
         }
         "grep" => {
             let options = Options::parse(arguments, &Grammar { short_values: "efmABCO", ..PLAIN });
+            if arguments.iter().any(|a| a.text == "--no-index") {
+                options.operands.iter().skip(1).for_each(|path| call.read(path, true, ""));
+            }
             if let Some(pager) = options.value(&["O", "open-files-in-pager"]) {
                 call.shell(pager, "git grep -O");
             }

@@ -20,6 +20,7 @@ mod runners;
 mod sandbox;
 mod secrets;
 mod sed_script;
+mod senders;
 mod system;
 mod transfer;
 mod windows;
@@ -107,6 +108,9 @@ pub trait Sink {
     /// The program runs text that it decoded itself.
     fn decoded(&mut self) {}
 
+    /// The program runs commands that it reads from its input.
+    fn runs_input(&mut self) {}
+
     /// A script was longer than is looked at, or a loop in it.
     fn limited(&mut self) {}
 }
@@ -132,6 +136,11 @@ pub(in crate::shell) fn is_shell(name: &str) -> bool {
     call::is_shell(name)
 }
 
+/// Whether a program hands its words to another machine.
+pub(in crate::shell) fn sends_words(program: &str, argv: &[Argument]) -> bool {
+    senders::sends_words(program, argv.get(1..).unwrap_or_default())
+}
+
 /// What `find` with these arguments prints, as far as it is known.
 pub(in crate::shell) fn found(arguments: &[Argument]) -> Option<Argument> {
     find::output(arguments)
@@ -141,6 +150,7 @@ pub(in crate::shell) fn found(arguments: &[Argument]) -> Option<Argument> {
 pub fn analyse(invocation: &Invocation<'_>, sink: &mut dyn Sink) {
     let mut call = call::Call { invocation, sink };
     let call = &mut call;
+    senders::send(call);
     match invocation.program {
         "rm" | "srm" | "grm" | "safe-rm" | "rimraf" => delete::rm(call),
         "unlink" => delete::unlink(call),
@@ -330,7 +340,10 @@ fn system_and_others(call: &mut call::Call<'_, '_>) {
         "passwd" | "chpasswd" | "useradd" | "adduser" | "usermod" | "userdel" | "deluser" | "groupadd"
         | "groupmod" | "groupdel" | "gpasswd" | "groupmems" | "visudo" | "vipw" | "vigr" | "chsh"
         | "chage" | "newusers" | "pw" | "dscl" | "sysadminctl" | "dseditgroup" => system::accounts(call),
-        "getent" => secrets::getent(call),
+        "getent" => {
+            secrets::getent(call);
+            network::named_lookup(call);
+        }
         "gcore" | "procdump" | "gdb" | "lldb" => secrets::memory(call),
         "ssh-keygen" => secrets::ssh_keygen(call),
         "gpg" | "gpg2" => {

@@ -2,8 +2,12 @@
 
 use super::super::argument::Argument;
 use super::super::effect::EffectKind;
-use super::call::{Call, base_name, is_shell, name_target, network_target, word};
+use super::Input;
+use super::call::{Call, base_name, is_shell, is_stream, name_target, network_target, word};
 use super::options::{Grammar, Options, part};
+
+/// Lines of a file of options that are looked at.
+const LINES_MAX: usize = 256;
 
 const CURL: Grammar = Grammar {
     short_values: "AbcCdDeEFhHKmoPQrtTuUwXyYxz",
@@ -134,13 +138,20 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
     for file in options.values(&["T", "upload-file"]) {
         call.send_file(file, "curl");
     }
-    for header in options.values(&["H", "header", "proxy-header", "b", "cookie", "variable"]) {
+    // Cookies come from a file if they are no `name=value`.
+    for cookies in options.values(&["b", "cookie"]).filter(|value| !value.text.contains('=')) {
+        call.send_file(cookies, "curl");
+    }
+    for header in options.values(&["H", "header", "proxy-header", "variable"]) {
         if let Some(file) = header.text.strip_prefix('@') {
             call.send_file(&part(header, file), "curl");
         }
     }
     for file in options.values(&["K", "config", "netrc-file", "key", "E", "cert"]) {
         call.read(file, false, "option");
+    }
+    if options.values(&["K", "config"]).any(|file| is_stream(&file.text)) {
+        configured(call);
     }
     let sockets = options.values(&["unix-socket", "abstract-unix-socket"]);
     for socket in sockets {
@@ -181,6 +192,26 @@ pub(super) fn curl(call: &mut Call<'_, '_>) {
     {
         call.write(output, "");
     }
+}
+
+/// `curl -K -`: the lines of the input are options.
+fn configured(call: &mut Call<'_, '_>) {
+    let Input::Text(lines) = call.invocation.input else { return };
+    let mut argv = vec![word("curl", lines)];
+    for line in lines.text.lines().take(LINES_MAX) {
+        let line = line.trim().trim_start_matches('-');
+        let (name, value) = line.split_once(['=', ':', ' ']).unwrap_or((line, ""));
+        if name.is_empty() || name.starts_with('#') || matches!(name.trim(), "K" | "config") {
+            continue;
+        }
+        argv.push(part(lines, &format!("--{}", name.trim())));
+        let value = value.trim().trim_start_matches(['=', ':']).trim().trim_matches('"');
+        if !value.is_empty() {
+            argv.push(part(lines, value));
+        }
+    }
+    argv.extend(call.arguments().iter().filter(|one| one.text.contains("://")).cloned());
+    call.run(&argv, "curl -K");
 }
 
 /// Something is asked of a host. `unverified`: whoever it is.
@@ -286,7 +317,10 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
     let sends = options.has(&["post-file", "body-file", "post-data", "body-data"]);
     let unverified = options.has(&["no-check-certificate"]);
     for url in &options.operands {
-        request(call, url, if sends { "request" } else { "" }, unverified);
+        match strip_scheme(url, "file://") {
+            Some(path) => call.read(&path, false, ""),
+            None => request(call, url, if sends { "request" } else { "" }, unverified),
+        }
     }
     if options.has(&["spider"]) {
         return;
@@ -409,7 +443,9 @@ pub(super) fn netcat(call: &mut Call<'_, '_>) {
     if let Some(output) = options.value(&["o", "output"]).filter(|_| call.program() != "nc") {
         call.write(output, "");
     }
-    if !listens && !options.has(&["z", "zero"]) && options.operands.len() > 1 {
+    let is_given = !matches!(call.invocation.input, Input::None);
+    let serves = listens && is_given;
+    if serves || !listens && !options.has(&["z", "zero"]) && options.operands.len() > 1 {
         call.send_input("nc");
     }
 }
@@ -562,6 +598,16 @@ pub(super) fn lookup(call: &mut Call<'_, '_>) {
     for host in call.options(&grammar).operands {
         if host.text.contains('.') && !host.text.starts_with('@') {
             call.tell(EffectKind::Fetch, Some(network_target(host)), "lookup");
+        }
+    }
+}
+
+/// `getent hosts name`.
+pub(super) fn named_lookup(call: &mut Call<'_, '_>) {
+    let [base, names @ ..] = call.arguments() else { return };
+    if matches!(base.text.as_str(), "hosts" | "ahosts" | "ahostsv4" | "ahostsv6") {
+        for name in names.iter().filter(|name| name.text.contains('.')) {
+            call.tell(EffectKind::Fetch, Some(network_target(name)), "lookup");
         }
     }
 }

@@ -269,26 +269,28 @@ pub(super) fn awk(call: &mut Call<'_, '_>) {
         }
     }
     let with = |script: &Argument| super::options::part(script, &format!("{assigned}{}", script.text));
-    for script in options.values(&["e", "source"]) {
-        call.sink.script(Language::Awk, &with(script), "awk");
-    }
     for file in options.values(&["f", "file", "E", "exec"]) {
         call.read(file, false, "");
     }
+    let mut scripts: Vec<&Argument> = options.values(&["e", "source"]).collect();
     let mut operands = options.operands.as_slice();
     if !options.has(&["f", "file", "e", "source", "E", "exec"])
         && let Some((script, rest)) = operands.split_first()
     {
-        call.sink.script(Language::Awk, &with(script), "awk");
+        scripts.push(script);
         operands = rest;
     }
     let in_place = options.values(&["i", "include"]).any(|v| v.text == "inplace");
+    // What is read is known before the script runs, which may print it to a command.
     for path in operands.iter().filter(|operand| !operand.text.contains('=')) {
         if in_place {
             call.write(path, "edit");
         } else {
             call.read(path, false, "");
         }
+    }
+    for script in scripts {
+        call.sink.script(Language::Awk, &with(script), "awk");
     }
 }
 
@@ -390,6 +392,16 @@ pub(super) fn editor(call: &mut Call<'_, '_>) {
         {
             let script = script.trim_end_matches(['"', '\'']);
             call.shell(&super::options::part(command, script), "vim -c");
+        }
+    }
+    for command in &commands {
+        let text = command.text.trim_start_matches([':', ' ']);
+        let (verb, file) = text.split_once(' ').unwrap_or((text, ""));
+        let file = super::options::part(command, file.trim());
+        match verb.trim_end_matches('!') {
+            "r" | "read" | "e" | "edit" => call.read(&file, false, "edit"),
+            "w" | "write" | "sav" | "saveas" if !file.text.is_empty() => call.write(&file, "edit"),
+            _ => {}
         }
     }
     for expression in options.values(&["eval"]) {

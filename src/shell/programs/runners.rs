@@ -30,7 +30,17 @@ const VALUES: &[&str] = &[
 ];
 
 /// Programs of a registry that offer files or a port of this machine to others: they do the same as if they were installed.
-const SERVERS: &[&str] = &["serve", "http-server", "localtunnel", "ngrok", "cloudflared"];
+const SERVERS: &[&str] = &[
+    "cloudflared",
+    "gh-pages",
+    "http-server",
+    "localtunnel",
+    "netlify",
+    "ngrok",
+    "serve",
+    "surge",
+    "wrangler",
+];
 
 /// Whether a word names code by where it lies in the network, not by a name in a registry.
 fn is_remote(text: &str) -> bool {

@@ -60,6 +60,12 @@ pub(super) fn keeps(program: &str) -> bool {
 /// Looks for the words that print.
 pub(super) fn reveal(call: &mut Call<'_, '_>) {
     let program = call.program();
+    let text = |at: usize| call.arguments().get(at).map_or("", |argument| argument.text.as_str());
+    if program == "npm" && (text(0), text(1)) == ("config", "get") && super::cloud::is_secret_setting(text(2))
+    {
+        call.tell(EffectKind::RevealSecret, None, "npm config get");
+        return;
+    }
     for (name, words, detail) in STORES {
         if *name != program {
             continue;

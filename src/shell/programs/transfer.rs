@@ -149,9 +149,16 @@ pub(super) fn sftp(call: &mut Call<'_, '_>) {
 /// `ftp`, `lftp`, `tftp`, `smbclient`: `put` sends and `get` fetches.
 pub(super) fn ftp(call: &mut Call<'_, '_>) {
     let detail = call.program();
-    let options = call.options(&Grammar { short_values: "ceufpUWNIOT", ..Grammar::default() });
+    // `-N` of smbclient asks for no password and takes no value.
+    let short_values = if detail == "smbclient" { "ceufpUWIOT" } else { "ceufpUWNIOT" };
+    let options = call.options(&Grammar { short_values, ..Grammar::default() });
     for script in options.values(&["c", "e"]).cloned().collect::<Vec<_>>() {
         commands(call, &script, detail);
+    }
+    // `tftp host -c put file`: the words behind `-c` are one command.
+    if let Some(at) = call.arguments().iter().position(|a| a.text == "-c").filter(|_| detail == "tftp") {
+        let words: Vec<&str> = call.arguments()[at + 1..].iter().map(|word| word.text.as_str()).collect();
+        commands(call, &part(&call.arguments()[at], &words.join(" ")), detail);
     }
     transfer_script(call, detail);
 }

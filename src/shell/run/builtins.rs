@@ -13,6 +13,8 @@ use super::{Engine, call, names};
 
 /// Bytes of a working directory that is followed; every path is spelled from there.
 const FOLDER_MAX: usize = 512;
+/// Traps that are looked at again when the script ends.
+const TRAPS_MAX: usize = 8;
 
 impl Engine<'_> {
     /// Runs a builtin. True when nothing is left to say about it.
@@ -332,6 +334,9 @@ impl Engine<'_> {
             // At every command of whoever types, or at the end of this script.
             let is_hook = words.iter().any(|word| word.text == "DEBUG");
             self.run_text(text, Some(if is_hook { super::HOOK } else { "trap" }));
+            if text.text.contains('$') && self.at_exit.len() < TRAPS_MAX {
+                self.at_exit.push(text.clone());
+            }
         }
     }
 

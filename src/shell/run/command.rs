@@ -57,6 +57,28 @@ const ACCOUNT_FILES: &[&str] = &[
     "/etc/krb5.keytab",
 ];
 
+/// Words of scripts of other languages that make a connection.
+const NETWORK_CALLS: &[&str] = &[
+    "HTTP::Tiny",
+    "IO::Socket",
+    "LWP::",
+    "Net::HTTP",
+    "Socket.new",
+    "TCPSocket",
+    "XMLHttpRequest",
+    "axios.",
+    "fetch(",
+    "fsockopen",
+    "http.client",
+    "net.connect",
+    "net.createConnection",
+    "requests.post",
+    "requests.put",
+    "socket.socket",
+    "socket.tcp",
+    "urlopen(",
+];
+
 /// Programs that tell about a file, or take its name as text, without telling what it holds.
 const LOOKS_ONLY: &[&str] = &[
     "ls",
@@ -154,8 +176,15 @@ impl Engine<'_> {
         let given = self.io.stdin.input.carried();
         let is_done = self.interpreter(program, argv, span);
         // What a shell runs was looked at command by command; a program of another language may send all that it was given.
-        if self.talk.is_some() {
+        let talks = |word: &Argument| NETWORK_CALLS.iter().any(|call| word.text.contains(call));
+        let is_script = || super::interpreters::language(program).is_some();
+        if self.talk.is_some() || is_script() && argv.iter().skip(1).any(talks) {
             self.send_carried(&given, "program", span);
+            // It finds what was exported to it by the name.
+            for word in argv.iter().skip(1) {
+                let carried = self.variables_in(&word.text);
+                self.send_carried(&carried, "program", span);
+            }
         }
         if is_done {
             if self.talk.is_some() {
@@ -170,8 +199,11 @@ impl Engine<'_> {
             return;
         }
         self.program(program, argv, span);
-        if program == "git" {
-            self.repository(argv, span);
+        match program {
+            "git" => self.repository(argv, span),
+            "gh" => self.published_repository(argv, span),
+            "docker" | "podman" | "nerdctl" | "buildah" => self.image(argv, span),
+            _ => {}
         }
         self.handed_over(program, argv, span);
         self.flow(argv, effects, span);
@@ -193,6 +225,8 @@ impl Engine<'_> {
         {
             self.account_files(argv, span);
         }
+        self.listed(program, argv, span);
+        self.read_by_script(program, argv, span);
         self.network(program, argv, span);
         self.privileged_temp(argv, span);
         self.suspect(program, argv, span);

@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::argument::Argument;
+use super::super::carried::Carried;
 use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::foreign::{self, Foreign};
 use super::super::programs::{self, Attributes, Input, Language};
 use super::super::{analysis::UnresolvedCause, scripts};
-use super::io::{Channel, Content};
+use super::io::{Channel, Content, Stdin};
 use super::sink::ProgramSink;
 use super::{Engine, Value, decode};
 
@@ -429,6 +430,26 @@ impl Engine<'_> {
     fn escape(&mut self, via: &str, argv: &Arc<[Argument]>, span: &Range<usize>) {
         let attributes = Attributes { detail: "interactive shell".to_owned(), ..Attributes::default() };
         self.effect(EffectKind::EscapeSandbox, None, attributes, via, argv, span);
+    }
+
+    /// Runs a command that a script prints what it reads to.
+    pub(super) fn run_printed_to(&mut self, text: &Argument, via: &'static str) {
+        let mut carried = Carried::of(self.reads[self.reads_from..].iter().cloned());
+        carried.merge(&self.io.stdin.input.carried());
+        let input = Input::Output("awk".to_owned(), carried);
+        let outer = std::mem::replace(&mut self.io.stdin, Rc::new(Stdin { input, ..Stdin::default() }));
+        self.run_script_text(Language::Shell, text, via);
+        self.io.stdin = outer;
+    }
+
+    /// A program runs what it reads from its input as commands: whoever is at the other end of a connection gives them.
+    pub(super) fn runs_input(&mut self, argv: &[Argument], span: &Range<usize>) {
+        let stdin = Rc::clone(&self.io.stdin);
+        if let Some(host) = self.socket_of_shell() {
+            self.remote_shell(EffectKind::ReverseShell, &host, &argv.into(), span);
+        } else if let Input::Network(from) = &stdin.input {
+            self.fetched(from, argv, span);
+        }
     }
 
     /// Runs a text in its language.

@@ -128,6 +128,8 @@ pub(in crate::shell) struct Files {
     known: std::collections::HashMap<String, Content>,
     /// By path: the files that a program made it of, as archives and copies are.
     made_of: std::collections::BTreeMap<String, Carried>,
+    /// How the names of pieces begin that a file was split into.
+    pieces: Vec<(String, Carried)>,
 }
 
 impl Files {
@@ -174,13 +176,40 @@ impl Files {
         }
     }
 
+    /// A program split a file into pieces whose names begin so.
+    pub fn split(&mut self, prefix: &str, of: &Carried) {
+        if self.pieces.len() < BELOW_MAX {
+            self.pieces.push((prefix.to_owned(), of.clone()));
+        }
+    }
+
     /// The files whose text a file holds, or any below a folder.
     pub fn carried(&self, path: &str) -> Carried {
         let mut all = Carried::default();
+        if matches!(path, "" | ".") {
+            // The working directory, of which nothing is known: all that is not elsewhere.
+            let is_here = |name: &&String| !name.starts_with(['/', '~', '$', HOLE, '\u{1}']);
+            self.made_of
+                .iter()
+                .filter(|(name, _)| is_here(name))
+                .take(BELOW_MAX)
+                .for_each(|(_, of)| all.merge(of));
+            let known = self.known.iter().filter(|(name, _)| is_here(name));
+            // In no order: what is merged is a set.
+            for (_, content) in known.take(FILES_MAX) {
+                if let Content::Data(input) = content {
+                    all.merge(&input.carried());
+                }
+            }
+            return all;
+        }
         if let Some(Content::Data(input)) = self.get(path).filter(|_| path.chars().any(|c| c != HOLE)) {
             all.merge(&input.carried());
         }
         if let Some(of) = self.made_of.get(path) {
+            all.merge(of);
+        }
+        for (_, of) in self.pieces.iter().filter(|(prefix, _)| path.starts_with(prefix.as_str())) {
             all.merge(of);
         }
         let folder = format!("{}/", path.trim_end_matches(['/', '*']).trim_end_matches('/'));

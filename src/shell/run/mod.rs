@@ -13,14 +13,17 @@ mod decode;
 mod doubts;
 mod filters;
 mod flow;
+mod handed;
 mod interpreters;
 mod io;
 mod later;
+mod lists;
 mod names;
 mod output;
 mod printf;
 mod redirect;
 mod scope;
+mod signin;
 mod simple;
 mod sink;
 mod suspicion;
@@ -47,7 +50,6 @@ use super::programs::{Attributes, Language};
 use super::syntax;
 use crate::paths::Place;
 
-pub use flow::is_own_token;
 pub(in crate::shell) use io::Io;
 pub use later::{HOOK, UNCALLED};
 pub(in crate::shell) use names::is_variable;
@@ -166,6 +168,8 @@ pub(in crate::shell) struct Engine<'a> {
     talk: Option<Effect>,
     /// What that program was told to send.
     sent: Vec<Effect>,
+    /// What runs when the script ends.
+    at_exit: Vec<Argument>,
     /// Files whose text the unknown pieces of the running script may be.
     holes_carried: Carried,
     unseen: unseen::Unseen,
@@ -208,6 +212,7 @@ impl<'a> Engine<'a> {
             reads_from: 0,
             talk: None,
             sent: Vec::new(),
+            at_exit: Vec::new(),
             holes_carried: Carried::default(),
             unseen: unseen::Unseen::default(),
             doubts: doubts::Doubts::default(),
@@ -249,6 +254,10 @@ impl<'a> Engine<'a> {
         let ast = syntax::parse(text, self.limits);
         let script = Script { ast: &ast, text, id: 0, from: None };
         self.run_script(&script);
+        // By now the variables hold what they hold at the end.
+        for text in std::mem::take(&mut self.at_exit) {
+            self.run_text(&text, Some("trap"));
+        }
         if self.limits.is_whole {
             self.run_later(&script);
         }
@@ -381,7 +390,7 @@ impl<'a> Engine<'a> {
             self.note_read(target, attributes.recursive);
         }
         if kind == EffectKind::RevealSecret {
-            self.note_token(&attributes.detail);
+            self.note_secret(program, &attributes.detail, argv);
         }
         let effect = Effect {
             kind,

@@ -79,6 +79,9 @@ const SUMMARIES: &[&str] = &[
     "cd",
 ];
 
+/// Where what is put on the clipboard is remembered: no file of the machine is called so.
+const CLIPBOARD: &str = "\u{1}clipboard";
+
 static FETCHER_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(FETCHERS));
 static SUMMARY_NAMES: LazyLock<names::Names> = LazyLock::new(|| names::Names::new(SUMMARIES));
 
@@ -113,6 +116,15 @@ impl Engine<'_> {
             return;
         }
         self.remember_script(program, &argv[1..]);
+        if matches!(program, "history" | "fc") && !argv.iter().any(|a| matches!(a.text.as_str(), "-c" | "-s"))
+        {
+            self.note_history();
+        }
+        if matches!(program, "xclip" | "xsel" | "pbpaste" | "wl-paste") {
+            let carried = self.files.carried(CLIPBOARD);
+            self.io.write_unknown(Origin::Output(Arc::from(program)), carried);
+            return;
+        }
         let origin = self.origin_of_output(program, argv);
         if origin != Origin::Environment {
             self.print_unknown(program, argv, origin);
@@ -151,6 +163,11 @@ impl Engine<'_> {
             "which" | "type" | "command" | "whereis" | "whence" => {
                 let name = arguments.iter().rev().find(|a| !a.text.starts_with('-'))?;
                 Some(line(name))
+            }
+            // Somewhere lies a file of that name.
+            "locate" | "plocate" | "mlocate" | "mdfind" => {
+                let name = arguments.iter().rev().find(|a| !a.text.starts_with('-') && a.is_known())?;
+                Some(name.with_text(format!("~/{HOLE}/{}\n", names::base_name(&name.text))))
             }
             "find" | "gfind" | "bfs" => {
                 let found = super::super::programs::found(arguments)?;
@@ -366,11 +383,20 @@ impl Engine<'_> {
                     self.files.write(&path, Content::Pipe, false);
                 }
             }
+            // The clipboard, by any of its programs.
+            "xclip" | "xsel" | "pbcopy" | "wl-copy" | "clip" => {
+                let prints = arguments.iter().any(|a| matches!(a.text.as_str(), "-o" | "-out" | "--output"));
+                let input = self.io.stdin.input.clone();
+                if !prints && input != Input::None {
+                    self.files.make(CLIPBOARD, &input.carried());
+                }
+            }
             "tee" | "sponge" => {
                 let input = self.io.stdin.input.clone();
                 let append = arguments.iter().any(|a| matches!(a.text.as_str(), "-a" | "--append"));
                 for path in arguments.iter().filter(|a| !a.text.starts_with('-')) {
                     let path = self.spelled(path);
+                    self.note_written(&path, &input);
                     self.files.write(&path, Content::Data(input.clone()), append);
                 }
             }
@@ -511,6 +537,8 @@ fn prints_environment(program: &str, arguments: &[Argument]) -> bool {
         "printenv" => lists(&["-0", "--null"]),
         "set" => arguments.is_empty(),
         "export" | "declare" | "typeset" => lists(&["-p", "-x", "-xp", "-px"]),
+        // `ps eww`: what every process was started with.
+        "ps" => arguments.first().is_some_and(|a| !a.text.starts_with('-') && a.text.contains('e')),
         "cat" | "strings" | "xxd" | "base64" => {
             arguments.iter().any(|a| a.text.starts_with("/proc/") && a.text.ends_with("/environ"))
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::super::analysis::Written;
 use super::super::argument::{Argument, HOLE};
 use super::super::ast::{ListId, Part, Redirect, RedirectOperator, WordId};
 use super::super::carried::Carried;
@@ -12,6 +13,9 @@ use super::super::effect::{EffectKind, Target, TargetKind};
 use super::super::programs::{Attributes, Input};
 use super::io::{Channel, Content, Stdin, input_of};
 use super::{Engine, Io, Script};
+
+/// Texts that are noted as written.
+const WRITTEN_MAX: usize = 16;
 
 /// What has to be put back after a command, and what its output goes to.
 pub(super) struct Redirected {
@@ -26,6 +30,8 @@ pub(super) struct Redirected {
     is_fed: bool,
     /// Another host that the output goes to.
     host: Option<Range<usize>>,
+    /// A named pipe that the output goes to.
+    pipe: Option<String>,
 }
 
 impl Engine<'_> {
@@ -38,6 +44,7 @@ impl Engine<'_> {
             is_captured: false,
             is_fed: false,
             host: None,
+            pipe: None,
         };
         if redirects.is_empty() {
             return state;
@@ -96,6 +103,9 @@ impl Engine<'_> {
                     self.begin_capture(&span, state);
                 }
                 if is_descriptor {
+                    // `<&${NAME[0]}`: what a coprocess prints.
+                    let is_read = redirect.operator == Op::DuplicateInput && self.coprocess.is_some();
+                    let number = if number.contains(HOLE) && is_read { "63" } else { number };
                     let channel = self.io.channel(number);
                     if descriptor == "1" && matches!(channel, Channel::Socket(_)) {
                         self.begin_capture(&span, state);
@@ -197,9 +207,12 @@ impl Engine<'_> {
         if descriptor == "1" {
             let is_pipe = matches!(self.files.get(&path), Some(Content::Pipe));
             self.connect("1", Channel::File(Arc::from(path.as_str())));
-            if path == "/dev/null" || is_pipe {
+            if path == "/dev/null" {
                 self.begin_capture(span, state);
                 self.io.wanted = false;
+            } else if is_pipe {
+                self.begin_capture(span, state);
+                state.pipe = Some(path);
             } else if !path.starts_with("/dev/") {
                 self.begin_capture(span, state);
                 state.files.push((target.clone(), append));
@@ -239,7 +252,8 @@ impl Engine<'_> {
                 self.set_stdin(input, channel);
             }
             Some(Content::Pipe) => {
-                self.set_stdin(Input::Output("mkfifo".to_owned(), Carried::default()), channel)
+                let carried = self.files.carried(&path);
+                self.set_stdin(Input::Output("mkfifo".to_owned(), carried), channel)
             }
             None => {
                 self.path_effect(EffectKind::ReadPath, target, "", span);
@@ -260,7 +274,7 @@ impl Engine<'_> {
                     Channel::Socket(host) => Input::Network(host.to_string()),
                     Channel::File(path) => match self.files.get(path) {
                         Some(Content::Data(input)) => input.clone(),
-                        Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), Carried::default()),
+                        Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), self.files.carried(path)),
                         None => Input::File(Argument::constant(path.to_string(), 0..0)),
                     },
                     Channel::Inherited => self.io.stdin.input.clone(),
@@ -286,6 +300,8 @@ impl Engine<'_> {
         let target = Target { text: host.to_string(), has_glob: false, kind: TargetKind::Network };
         let attributes = Attributes { detail: "redirection".to_owned(), ..Attributes::default() };
         self.effect(EffectKind::SendData, Some(target), attributes, "", &Arc::from(Vec::new()), span);
+        // What a shell prints into this end of a pipeline goes there.
+        self.facts.connection.get_or_insert_with(|| (Arc::clone(host), false));
     }
 
     pub(super) fn path_effect(
@@ -318,10 +334,26 @@ impl Engine<'_> {
         if let Some(span) = &state.host {
             self.send_carried(&out.carried, "redirection", span);
         }
+        if let Some(path) = &state.pipe {
+            self.files.make(path, &out.carried);
+        }
         for (target, append) in &state.files {
             let path = self.spelled(target);
             self.charge_bytes(out.text.len());
-            self.files.write(&path, Content::Data(input_of(out.clone())), *append);
+            let content = input_of(out.clone());
+            self.note_written(&path, &content);
+            self.files.write(&path, Content::Data(content), *append);
+        }
+    }
+
+    /// Notes what is written to a file whose lines are judged one by one.
+    pub(super) fn note_written(&mut self, path: &str, content: &Input) {
+        if path.starts_with("/etc/ssh/") && self.analysis.written.len() < WRITTEN_MAX {
+            let text = match content {
+                Input::Text(text) => text.known().map(str::to_owned),
+                _ => None,
+            };
+            self.analysis.written.push(Written { path: path.to_owned(), text });
         }
     }
 
@@ -395,6 +427,20 @@ impl Engine<'_> {
         spell(&path.text, &place).into_owned()
     }
 
+    /// What is read from a descriptor by its path, `/dev/fd/3`, if it was opened in this command.
+    pub(super) fn opened(&self, path: &str) -> Option<Input> {
+        let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+        match self.io.channel(number) {
+            Channel::Socket(host) => Some(Input::Network(host.to_string())),
+            Channel::File(file) => match self.files.get(&file) {
+                Some(Content::Data(input)) => Some(input.clone()),
+                Some(Content::Pipe) => Some(Input::Output("mkfifo".to_owned(), self.files.carried(&file))),
+                None => Some(Input::File(Argument::constant(file.to_string(), 0..0))),
+            },
+            Channel::Inherited | Channel::Foreign(_) => None,
+        }
+    }
+
     /// The input that an operand of a command stands for: a file written here, or what is known of any other.
     pub(super) fn file_input(&mut self, path: &Argument) -> Input {
         if matches!(path.text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
@@ -402,6 +448,9 @@ impl Engine<'_> {
         }
         if let Some(host) = socket(&path.text) {
             return Input::Network(host.to_string());
+        }
+        if let Some(input) = self.opened(&path.text) {
+            return input;
         }
         if self.files.is_empty() || !self.charge(1) {
             return Input::File(path.clone());
@@ -415,7 +464,7 @@ impl Engine<'_> {
                 }
                 input
             }
-            Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), Carried::default()),
+            Some(Content::Pipe) => Input::Output("mkfifo".to_owned(), self.files.carried(&spelled)),
             None => Input::File(path.clone()),
         }
     }

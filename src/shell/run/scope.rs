@@ -8,12 +8,15 @@ use std::rc::Rc;
 
 use super::super::argument::Argument;
 use super::super::ast::CommandId;
+use super::super::carried::Carried;
 
 /// References that are followed from one to the next.
 const REFERENCES_MAX: usize = 8;
 
 /// Values of a variable that are remembered beside the last one.
 const ALTERNATIVES_MAX: usize = 4;
+/// Variables whose names are looked for in scripts of other languages.
+const CARRYING_MAX: usize = 32;
 
 /// What a variable holds.
 #[derive(Clone, Debug)]
@@ -178,6 +181,15 @@ impl Scope {
             self.journal.push(Undo::Variable(Rc::clone(&name), old));
         }
         self.variables.insert(name, Variable { current: value, others });
+    }
+
+    /// Variables that hold the text of files, by name, the first of them if there are many.
+    pub fn carrying(&self) -> impl Iterator<Item = (&str, &Carried)> {
+        let texts = self.variables.iter().filter_map(|(name, variable)| match &variable.current {
+            Value::Text(text) if !text.carried.is_empty() => Some((&**name, &text.carried)),
+            _ => None,
+        });
+        texts.take(CARRYING_MAX)
     }
 
     /// A variable as it is, to put it back later.

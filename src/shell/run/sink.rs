@@ -7,6 +7,7 @@ use super::super::analysis::UnresolvedCause;
 use super::super::argument::Argument;
 use super::super::effect::{EffectKind, Target};
 use super::super::programs::{Attributes, Language, Sink};
+use super::super::scripts::AWK_PIPE;
 use super::Engine;
 
 /// See the module.
@@ -49,7 +50,15 @@ impl Sink for ProgramSink<'_, '_, '_> {
     }
 
     fn script(&mut self, language: Language, text: &Argument, via: &'static str) {
-        self.engine.run_script_text(language, text, via);
+        if via == AWK_PIPE {
+            self.engine.run_printed_to(text, via);
+        } else {
+            self.engine.run_script_text(language, text, via);
+        }
+    }
+
+    fn runs_input(&mut self) {
+        self.engine.runs_input(self.argv, self.span);
     }
 
     fn unknown_command(&mut self) {

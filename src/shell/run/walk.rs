@@ -123,7 +123,9 @@ impl Engine<'_> {
     /// effects of each.
     fn judge_data(&mut self, stages: &[Facts], starts: &[usize]) {
         let from_input = |effect: &Effect| {
+            // What signs in is told where it is known to whom.
             effect.kind == EffectKind::SendData
+                && effect.detail != super::flow::SIGN_IN
                 && effect.target.as_ref().is_none_or(|target| target.kind == TargetKind::Name)
         };
         for at in 1..starts.len() {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::super::analysis::UnresolvedCause;
 use super::super::argument::{Argument, HOLE, Origin};
+use super::super::carried::Carried;
 use super::super::effect::EffectKind;
 use super::super::programs::{self, Input};
 use super::io::Stdin;
@@ -61,6 +62,14 @@ impl Engine<'_> {
             self.scope.set_text("PWD", Argument::constant(HOLE.to_string(), span.clone()));
         }
         self.unwrap(wrapper, argv, span);
+        if wrapper.name == "script"
+            && let Some(file) = argv.iter().skip(1).next_back().filter(|word| !word.text.starts_with('-'))
+        {
+            // What the command printed is in there.
+            let carried = Carried::of(self.reads[self.reads_from..].iter().cloned());
+            let path = self.spelled(file);
+            self.files.make(&path, &carried);
+        }
         self.remote -= usize::from(wrapper.traits.remote);
         self.scope.roll_back(mark);
         !wrapper.traits.is_program

@@ -123,6 +123,21 @@ fn constant_before(tokens: &[Token], variables: &HashMap<String, String>) -> Str
     constant(&tokens[start..], variables)
 }
 
+/// Something is printed to a file, or to the pseudo-file of a connection.
+fn print_to(sink: &mut dyn Sink, name: String) {
+    let (kind, target) = match name.strip_prefix("/inet") {
+        Some(host) => {
+            (EffectKind::SendData, (host.trim_start_matches(['4', '6', '/']).to_owned(), TargetKind::Name))
+        }
+        None => (EffectKind::WritePath, (name, TargetKind::Path)),
+    };
+    let target = Target { text: target.0, has_glob: false, kind: target.1 };
+    tell(sink, kind, Some(target), "");
+}
+
+/// How reports name a command that awk prints to.
+pub(in crate::shell) const AWK_PIPE: &str = "awk pipe";
+
 /// See [`super::analyse`].
 pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
     let tokens = tokens(&text.text);
@@ -157,8 +172,10 @@ pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
                 }
                 Some(Token::Text(_)) => {
                     let command = constant(after, &variables);
-                    if !command.starts_with("/inet") {
-                        sink.script(Language::Shell, &argument(command), "awk pipe");
+                    if command.starts_with("/inet") {
+                        print_to(sink, command);
+                    } else {
+                        sink.script(Language::Shell, &argument(command), AWK_PIPE);
                     }
                 }
                 _ => runs_unknown = true,
@@ -178,7 +195,7 @@ pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
                     .iter()
                     .any(|t| matches!(t, Token::Name(n) if n == "print" || n == "printf"));
                 if prints && matches!(after.first(), Some(Token::Text(_))) {
-                    tell(sink, EffectKind::WritePath, path(constant(after, &variables)), "");
+                    print_to(sink, constant(after, &variables));
                 }
             }
             Token::Sign('<') => {
@@ -193,5 +210,7 @@ pub(super) fn analyse(text: &Argument, sink: &mut dyn Sink) {
     }
     if network && runs_unknown {
         tell(sink, EffectKind::ReverseShell, None, "awk");
+    } else if runs_unknown {
+        sink.runs_input();
     }
 }

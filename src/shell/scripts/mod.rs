@@ -25,6 +25,7 @@ use super::argument::Argument;
 use super::effect::EffectKind;
 use super::programs::{Attributes, Language, Sink};
 
+pub(in crate::shell) use awk::AWK_PIPE;
 pub(in crate::shell) use decode::decodes;
 
 /// Tells what a script would do. Shell scripts are not for this place and are handed on.
