@@ -8,7 +8,7 @@ use super::super::argument::{Argument, HOLE};
 use super::super::carried::{Carried, Pick, Read};
 use super::super::effect::{Effect, EffectKind, Target, TargetKind};
 use super::super::programs;
-use super::{Engine, names};
+use super::{Engine, names, signin};
 
 /// Programs whose words stay on this machine, whatever addresses stand among them.
 const LOCAL: &[&str] = &[
@@ -190,12 +190,16 @@ impl Engine<'_> {
                             && !word.text.starts_with("--")
                             && word.text.contains('a')
                 };
-                words.for_each(|word| {
-                    taken.merge(&word.carried);
+                // A token of the host that an address names is for it.
+                let hosts = signin::Hosts::of(argv);
+                for (at, word) in argv.iter().enumerate().skip(1) {
+                    let signs_in = signin::is_sign_in(argv, at);
+                    let others = word.carried.reads().iter().filter(|read| !hosts.own(read, signs_in));
+                    taken.merge(&Carried::of(others.cloned()));
                     if verb.text == "commit" && takes_all(word) {
                         taken.merge(&self.files.carried(&folder));
                     }
-                });
+                }
                 let place = if verb.text == "remote" { &remotes } else { &repository };
                 if !taken.is_empty() {
                     self.files.make(place, &taken);
