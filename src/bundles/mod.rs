@@ -11,6 +11,7 @@ mod config;
 mod coverage;
 mod files;
 mod findings;
+mod flow;
 mod formats;
 mod inspect;
 mod inspection;

@@ -18,4 +18,5 @@ mod run;
 pub mod scripts;
 pub mod syntax;
 
+pub(crate) use owners::owns_file;
 pub use run::{HOOK, UNCALLED, analyse, analyse_argv};

@@ -154,6 +154,12 @@ pub(super) fn owns(host: &str, read: &Read) -> bool {
     if matches!(&read.pick, Pick::Filter(filter) if entry_of(filter).is_some_and(|entry| entry == host)) {
         return true;
     }
+    owns_file(host, path, read.is_token)
+}
+
+/// Whether a file of credentials at a path is a host's: of its provider by name, or in a folder that is called like it.
+/// `is_token`: it is a token that a program of the provider printed.
+pub(crate) fn owns_file(host: &str, path: &str, is_token: bool) -> bool {
     let is_below =
         |domain: &str| host == domain || host.strip_suffix(domain).is_some_and(|h| h.ends_with('.'));
     // Where the provider is known, a host that is merely called like it is another's.
@@ -163,9 +169,7 @@ pub(super) fn owns(host: &str, read: &Read) -> bool {
         let is_customers =
             ["execute-api.", "lambda-url.", "elb.", "s3.", "s3-"].iter().any(|part| host.contains(part));
         let is_function = ["run.app", "cloudfunctions.net"].iter().any(|domain| is_below(domain));
-        return !is_customers
-            && (read.is_token || !is_function)
-            && providers.any(|(_, domain)| is_below(domain));
+        return !is_customers && (is_token || !is_function) && providers.any(|(_, domain)| is_below(domain));
     }
     // `~/.acme-token`, `~/.config/acme/token`, `~/.acme/token`: where a program of that name keeps what is its own.
     let file = path.split_once("/.").map_or("", |(_, rest)| rest);

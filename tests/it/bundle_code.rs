@@ -111,6 +111,7 @@ fn every_rule_holds_for_its_examples() {
     assert!(checked.rules > 30 && checked.texts > 100, "{} rules, {} texts", checked.rules, checked.texts);
     let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert_eq!(BundleRules::builtin().phrase_problems(), Vec::<String>::new());
 }
 
 /// They wait until they are needed, where an error could only be a panic.

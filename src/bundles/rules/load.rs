@@ -8,9 +8,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::lists::{CommandDef, HostDef, WordDef};
-use super::rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
+use super::phrases::PhraseDef;
+use super::rule::{
+    Api, BundleRule, CallCondition, Examples, FlowCondition, Matcher, Provider, TextCondition,
+};
 use super::{BundleRules, compact};
 use crate::bundles::code::Taint;
+use crate::bundles::flow::{FlowDef, Source, To, Tongue};
 use crate::commands::CommandRules;
 use crate::decision::{Category, Severity};
 use crate::rules::lazy::LazyRegex;
@@ -43,6 +47,12 @@ struct RuleFile {
     commands: Vec<Spanned<CommandDef>>,
     #[serde(default, rename = "word")]
     words: Vec<Spanned<WordDef>>,
+    #[serde(default, rename = "phrase")]
+    phrases: Vec<Spanned<PhraseDef>>,
+    #[serde(default, rename = "language")]
+    languages: Vec<Spanned<Tongue>>,
+    #[serde(default, rename = "flow")]
+    flows: Vec<Spanned<FlowDef>>,
     #[serde(default, rename = "rule")]
     rules: Vec<Spanned<RuleDef>>,
 }
@@ -101,6 +111,7 @@ struct RuleDef {
     references: Vec<String>,
     call: Option<CallDef>,
     text: Option<TextDef>,
+    flow: Option<FlowRuleDef>,
     examples: Vec<ExampleDef>,
     negative_examples: Vec<ExampleDef>,
     #[serde(default)]
@@ -137,6 +148,14 @@ struct CallDef {
     #[serde(default)]
     query_secret: bool,
     argument: Option<usize>,
+}
+
+/// Where a value comes from and what is done with it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FlowRuleDef {
+    from: Vec<String>,
+    to: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -206,6 +225,21 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Rule
             let wrong = out.lists.add_words(spanned.into_inner());
             problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
         }
+        for spanned in file.phrases {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.phrases.add(spanned.into_inner());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
+        }
+        for spanned in file.languages {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.flows.add_tongue(spanned.into_inner());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
+        }
+        for spanned in file.flows {
+            let line = line_of(source.text, spanned.span().start);
+            let wrong = out.flows.add(spanned.into_inner());
+            problems.extend(wrong.into_iter().map(|text| problem(source.file, line, "", text)));
+        }
         for spanned in file.rules {
             let line = line_of(source.text, spanned.span().start);
             let def = spanned.into_inner();
@@ -237,6 +271,8 @@ pub(super) fn load(sources: &[BundleRuleSource<'_>]) -> Result<BundleRules, Rule
         }
     }
     check_classes(&out, &mut problems);
+    let unknown = out.flows.unknown_languages();
+    problems.extend(unknown.into_iter().map(|text| problem("", 0, "", text)));
     if problems.is_empty() { Ok(out) } else { Err(RuleProblems(problems)) }
 }
 
@@ -322,11 +358,12 @@ fn compile(def: RuleDef, source: &BundleRuleSource<'_>, line: usize) -> Result<B
         }
     }
     let is_code = def.call.is_some();
-    let matcher = match (def.call, def.text) {
-        (Some(call), None) => call_condition(call, &mut wrong).map(Matcher::Call),
-        (None, Some(text)) => text_condition(text, &mut wrong).map(Matcher::Text),
+    let matcher = match (def.call, def.text, def.flow) {
+        (Some(call), None, None) => call_condition(call, &mut wrong).map(Matcher::Call),
+        (None, Some(text), None) => text_condition(text, &mut wrong).map(Matcher::Text),
+        (None, None, Some(flow)) => flow_condition(&flow, &mut wrong).map(Matcher::Flow),
         _ => {
-            wrong.push("give either [rule.call] or [rule.text]".to_owned());
+            wrong.push("give one of [rule.call], [rule.text] and [rule.flow]".to_owned());
             None
         }
     };
@@ -451,6 +488,22 @@ fn call_condition(def: CallDef, wrong: &mut Wrong) -> Option<CallCondition> {
         is_query_secret: def.query_secret,
         argument: def.argument,
     })
+}
+
+fn flow_condition(def: &FlowRuleDef, wrong: &mut Wrong) -> Option<FlowCondition> {
+    let mut from = Source::NONE;
+    for name in &def.from {
+        match Source::named(name) {
+            Some(one) => from = from | one,
+            None => wrong.push(format!("flow.from: nothing is called `{name}`")),
+        }
+    }
+    let to: Vec<To> = def.to.iter().filter_map(|name| To::named(name)).collect();
+    if to.len() != def.to.len() || to.is_empty() || def.from.is_empty() {
+        wrong.push("flow.from and flow.to need at least one each that is known".to_owned());
+        return None;
+    }
+    Some(FlowCondition { from, to })
 }
 
 /// Kinds of text that files and blocks of documents are told apart by.

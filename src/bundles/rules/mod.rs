@@ -1,13 +1,15 @@
 //! The rules of the static scan of bundles as data: what calls mean, which of them are findings, and patterns over texts.
 //!
 //! Files lie in `rules/bundles` and make one set. An `[[api]]` gives the functions of libraries classes and says what they
-//! return; a `[[rule]]` looks at calls (`[rule.call]`, over parsed Python and JavaScript) or at text (`[rule.text]`, over
-//! documents and configuration). Loading is pure; the engines beside this module do the looking.
+//! return; a `[[flow]]` says what functions of other languages do with values, and a `[[language]]` how those are written. A
+//! `[[rule]]` looks at calls (`[rule.call]`, over parsed Python and JavaScript), at text (`[rule.text]`, over documents and
+//! configuration) or at where values go (`[rule.flow]`, over programs in other languages). Loading is pure; the engines beside this module do the looking.
 
 mod builtin;
 mod compact;
 mod lists;
 mod load;
+mod phrases;
 mod rule;
 mod selfcheck;
 
@@ -15,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use regex_automata::meta::Regex;
 
+use super::flow::FlowFacts;
 use crate::rules::RuleProblems;
 
 pub use builtin::{builtin_bundle_sources, builtin_rule_ids, builtin_rule_kinds};
@@ -22,7 +25,8 @@ pub(in crate::bundles) use lists::after_scheme;
 pub use lists::{CommandKind, HostKind, WordKind};
 pub use load::BundleRuleSource;
 pub(in crate::bundles) use load::short as short_pattern;
-pub use rule::{Api, BundleRule, CallCondition, Examples, Matcher, Provider, TextCondition};
+pub use phrases::PhraseKind;
+pub use rule::{Api, BundleRule, CallCondition, Examples, FlowCondition, Matcher, Provider, TextCondition};
 pub use selfcheck::BundleSelfCheck;
 
 /// The name under which the rules about bundles are listed.
@@ -45,6 +49,8 @@ pub struct BundleRules {
     secret_places: Option<Regex>,
     chat_places: Option<Regex>,
     lists: lists::Lists,
+    flows: FlowFacts,
+    phrases: phrases::Phrases,
 }
 
 impl BundleRules {
@@ -80,9 +86,30 @@ impl BundleRules {
         self.secret_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
     }
 
+    /// What is known of functions and of how programs are written, in languages that no parser reads.
+    pub(in crate::bundles) const fn flows(&self) -> &FlowFacts {
+        &self.flows
+    }
+
+    /// Whether a path, in lower case, is of a file of secrets that is worth sending: not of what its owner shows to others.
+    pub(in crate::bundles) fn is_private_place(&self, path: &str) -> bool {
+        const SHOWN: &[&str] = &[".pub", "known_hosts", "authorized_keys", ".ssh/config", ".aws/config"];
+        self.is_secret_place(path) && !SHOWN.iter().any(|end| path.ends_with(end))
+    }
+
     /// Whether a path, in lower case, is of conversations with an agent, its memory or instructions.
     pub fn is_chat_place(&self, path: &str) -> bool {
         self.chat_places.as_ref().is_some_and(|pattern| pattern.is_match(path))
+    }
+
+    /// The pattern of the phrases of a kind.
+    pub(in crate::bundles) fn phrase(&self, kind: PhraseKind) -> Option<&Regex> {
+        self.phrases.of(kind)
+    }
+
+    /// What is wrong with the phrases: a test asks, and so does the check of rule files.
+    pub fn phrase_problems(&self) -> Vec<String> {
+        self.phrases.problems()
     }
 
     /// Hosts of a kind, in lower case, in the order of files.

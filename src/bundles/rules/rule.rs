@@ -9,6 +9,7 @@ use regex_automata::util::iter::Searcher;
 
 use super::load;
 use crate::bundles::code::Taint;
+use crate::bundles::flow::{Reach, Source, To};
 use crate::decision::{Category, Severity};
 use crate::rules::caches::Caches;
 use crate::rules::lazy::LazyRegex;
@@ -75,6 +76,17 @@ pub enum Matcher {
     Call(CallCondition),
     /// Text.
     Text(TextCondition),
+    /// Values that go from one place to another in a program that no parser reads.
+    Flow(FlowCondition),
+}
+
+/// A condition on where a value goes.
+#[derive(Debug)]
+pub struct FlowCondition {
+    /// Where it comes from, one of these.
+    pub(in crate::bundles) from: Source,
+    /// What is done with it, one of these.
+    pub(in crate::bundles) to: Vec<To>,
 }
 
 /// A condition on one call. Everything that is given must hold.
@@ -112,6 +124,13 @@ pub struct CallCondition {
     pub is_query_secret: bool,
     /// The one positional argument that `taints`, `text` and so on look at; `None` for all.
     pub argument: Option<usize>,
+}
+
+impl FlowCondition {
+    /// Whether it holds for where a value goes.
+    pub(in crate::bundles) fn holds(&self, reach: &Reach) -> bool {
+        self.from.meets(reach.from) && self.to.contains(&reach.to)
+    }
 }
 
 /// What it costs to ask about a byte quickly, to read it exactly, and to look at a match, in nanoseconds, about.

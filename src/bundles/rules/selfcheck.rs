@@ -3,6 +3,7 @@
 use super::BundleRules;
 use super::rule::{BundleRule, Matcher, TextCondition};
 use crate::bundles::code::{self, Language};
+use crate::bundles::flow::{self, World};
 use crate::commands::CommandRules;
 use crate::rules::RuleProblem;
 use crate::rules::caches::Caches;
@@ -62,6 +63,12 @@ impl BundleRules {
                 let mut caches = Caches::new(TextCondition::SLOTS);
                 condition.each(text, (&mut caches, 0), u64::MAX, &mut |_| is_found = true);
                 return is_found;
+            }
+            Matcher::Flow(condition) => {
+                let Some(tongue) = self.flows().tongue(language) else { return false };
+                let world =
+                    World { facts: self.flows(), is_secret: &|path: &str| self.is_private_place(path) };
+                return flow::follow(text, tongue, &world).found.iter().any(|reach| condition.holds(reach));
             }
         };
         let (language, name) = match language {

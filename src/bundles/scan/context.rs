@@ -103,7 +103,14 @@ impl Scan<'_, '_> {
         let text = self.text;
         match self.syntax {
             Syntax::Markdown | Syntax::Prose => {
-                match role(self.fences.get_or_insert_with(|| Fences::of(text)), text, offset) {
+                let (path, ordered) = (self.path, &self.found.ordered_documents);
+                let fences = self.fences.get_or_insert_with(|| {
+                    Fences::of(
+                        text,
+                        ordered.iter().any(|one| path == one || path.ends_with(&format!("/{one}"))),
+                    )
+                });
+                match role(fences, text, offset) {
                     Role::Forbidden => return true,
                     Role::Ordered => return false,
                     Role::Open => {}
@@ -154,7 +161,10 @@ impl Scan<'_, '_> {
 
     /// Whether the commands in a line are shown rather than asked for.
     pub(super) fn is_line_described(&mut self, line: u32) -> bool {
-        let offset = self.lines.start_of(line);
+        let start = self.lines.start_of(line);
+        // The piece of code itself, where that is what is looked at.
+        let is_there = |at: &usize| *at >= start && !self.text[start..*at].contains('\n');
+        let offset = self.inline.filter(is_there).unwrap_or(start);
         self.is_described_as(offset, Fences::role_of_line, role::holds_code)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::{Scan, carried, code, config, page, run, shell, unit, unseen};
+use super::{Scan, carried, code, config, flow, page, run, shell, unit, unseen};
 
 mod front;
 use crate::bundles::code::Language;
@@ -73,7 +73,8 @@ enum Block {
     Json,
     Yaml,
     Toml,
-    Script,
+    /// In another language, by the name that it is marked with.
+    Script(String),
     /// A document in the document.
     Markdown,
     /// Not said.
@@ -102,7 +103,8 @@ impl Block {
             "toml" | "ini" | "gitconfig" | "cfg" | "conf" | "properties" => Self::Toml,
             "powershell" | "ps1" | "pwsh" | "cmd" | "bat" | "batch" | "ruby" | "rb" | "perl" | "php"
             | "lua" | "go" | "golang" | "rust" | "applescript" | "vbscript" | "csharp" | "cs" | "java"
-            | "c" | "cpp" => Self::Script,
+            | "c" | "cpp" | "kotlin" | "kt" | "scala" | "groovy" | "swift" | "dart" | "r" | "elixir"
+            | "julia" | "nim" | "rs" | "c#" | "pl" => Self::Script(name),
             "markdown" | "md" | "mdx" => Self::Markdown,
             "" | "text" | "txt" | "plaintext" => Self::Unmarked,
             _ => Self::Other,
@@ -132,12 +134,17 @@ pub(super) fn markdown(scan: &mut Scan<'_, '_>) {
     }
     page::commands(scan);
     let text = scan.text;
-    structure(scan, &text[body..], &|scan, at| scan.lines.line_of(body + at));
+    structure(scan, &text[body..], Some(body), &|scan, at| scan.lines.line_of(body + at));
 }
 
 /// The blocks, the pieces of code and the lines of a text of the document. `line_of` tells in which line of the file a place
-/// of the text stands.
-fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>, usize) -> u32) {
+/// of the text stands; `base` is where the text begins in the file, if it stands there as it is.
+fn structure(
+    scan: &mut Scan<'_, '_>,
+    text: &str,
+    base: Option<usize>,
+    line_of: &dyn Fn(&Scan<'_, '_>, usize) -> u32,
+) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut open: Option<(Block, Range<usize>, String)> = None;
     let mut blocks = Vec::new();
@@ -174,6 +181,7 @@ fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>
         let line = line_of(scan, start);
         self::block(scan, &block, &content, line);
     }
+    inline.extend(barred_code(text).take(BLOCKS_MAX));
     for (start, content) in inline {
         run::note(scan, &content);
         // A line for a table of cron.
@@ -181,7 +189,9 @@ fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>
         let content = scheduled.unwrap_or(&content);
         if content.trim().contains(' ') && is_command(content) {
             let line = line_of(scan, start);
+            scan.inline = base.map(|base| base + start);
             shell::script(scan, content, line, shell::Place::Prose);
+            scan.inline = None;
         }
     }
     let mut last = u32::MAX;
@@ -191,6 +201,25 @@ fn structure(scan: &mut Scan<'_, '_>, text: &str, line_of: &dyn Fn(&Scan<'_, '_>
             plain_line(scan, &text[range.start..], line);
         }
     }
+}
+
+/// Code in rows of tables with a bar that is not escaped: a renderer ends the cell there, and whoever reads the text does not.
+fn barred_code(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    let mut at = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        at += line.len();
+        (at - line.len(), line)
+    });
+    let rows = lines.filter(|(_, line)| line.trim_start().starts_with('|') && line.contains('`'));
+    rows.flat_map(|(start, line)| {
+        let mut begin = start;
+        line.split('`').enumerate().filter_map(move |(nth, piece)| {
+            let here = begin;
+            begin += piece.len() + 1;
+            let is_barred = nth % 2 == 1 && piece.replace("\\|", "").contains('|');
+            is_barred.then(|| (here.saturating_sub(1), piece.replace("\\|", "|")))
+        })
+    })
 }
 
 /// A text of another form: its lines.
@@ -258,7 +287,10 @@ fn block(scan: &mut Scan<'_, '_>, block: &Block, content: &str, line: u32) {
             stray_commands(scan, content, line);
         }
         Block::Markdown => inner_blocks(scan, content, line),
-        Block::Script => scan.patterns_in_block("script", content, line),
+        Block::Script(mark) => {
+            flow::block(scan, mark, content, line);
+            scan.patterns_in_block("script", content, line);
+        }
         Block::Json => {
             config::json_block(scan, content, line);
             scan.patterns_in_block("config", content, line);

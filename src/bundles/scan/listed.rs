@@ -4,40 +4,13 @@
 //! Only a piece of code or a quotation counts as shown: an item that is an order by its own words stays one
 //! ([`super::role`]), and so does a list that its reader is told to run.
 
-use std::sync::LazyLock;
-
-use regex_automata::meta::Regex;
-
-use super::context::known;
-use super::role;
-
-/// Headings and sentences that announce what is looked for, or attacks that are shown.
-static ANNOUNCES: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"(?i)\b(?:(?:things|what|patterns?|signs?|code|strings?|calls?|commands?|points?) (?:to|you|we|that|which)",
-        r"(?: should| must| can)?(?: be)? (?:look|search|watch|scan|check|hunt|flag|report|detect|find|reject|refuse|avoid)",
-        r"|(?:look|watch|search|scan|check|hunt)(?: out)? for|red flags?|warning signs?|indicators?|signatures?",
-        r"|(?:dangerous|malicious|suspicious|vulnerable|insecure|unsafe|risky|forbidden|denied|known) (?:\w+ ){0,2}?",
-        r"(?:patterns?|commands?|code|examples?|calls?|inputs?|prompts?|strings?|payloads?|functions?)",
-        r"|examples? (?:of|to test)|test(?:ed)? (?:with|cases|inputs|payloads|strings|prompts)|attacks?|payloads?|injections?",
-        r"|jailbreaks?|anti-?patterns?|detects?|detection|flag (?:these|the following|any)|report (?:these|the following|any)",
-        r"|never (?:write|use|run|allow|accept) (?:these|any|the following))\b",
-    ))
-});
-
-/// Orders to carry out what stands elsewhere in the document. Whoever wrote them cannot say of a list that it only shows.
-static ORDERED: LazyLock<Regex> = LazyLock::new(|| {
-    known(concat!(
-        r"(?i)(?:^|[.:;!,>*\n-]\s*|\b(?:then|and|now|first|next|please|must|should|to)\s+)(?:run|execute|perform|paste|carry out)\b",
-        r"[^.\n]{0,60}?\b(?:them|these|those|each|every|all|any|above|below|under|beneath|listed|following|one by one|in order",
-        r"|in the (?:list|section|table)|of the (?:list|section|table))\b",
-    ))
-});
+use super::role::{self, says};
+use crate::bundles::rules::PhraseKind;
 
 /// Whether the reader of the document is told somewhere to carry out what stands in it: before the list, behind it, or under
 /// another heading.
 pub(super) fn are_ordered(text: &str) -> bool {
-    ORDERED.is_match(text)
+    says(PhraseKind::Ordered, text)
 }
 
 /// Bytes before an item in which its heading stands.
@@ -57,14 +30,14 @@ pub(super) fn is_shown(text: &str, start: usize, is_quoted: bool) -> bool {
             continue;
         }
         if above.starts_with('#') {
-            return ANNOUNCES.is_match(above);
+            return says(PhraseKind::Announces, above);
         }
         if role::is_order(above) {
             return false;
         }
         // The sentence before the list says what the list is; others above it say nothing of it.
         if std::mem::take(&mut is_near) && above.ends_with(':') {
-            return ANNOUNCES.is_match(above);
+            return says(PhraseKind::Announces, above);
         }
     }
     false

@@ -6,6 +6,7 @@ mod code;
 mod config;
 mod context;
 mod document;
+mod flow;
 mod git;
 mod hidden;
 mod listed;
@@ -49,6 +50,8 @@ pub(super) use run::follow as follow_runs;
 const WINDOW_BYTES: usize = 256 << 10;
 /// Bytes that windows share: more than the longest match of any rule.
 const OVERLAP_BYTES: usize = 20 << 10;
+/// Documents that others may order before no more are noted.
+const ORDERED_MAX: usize = 500;
 /// Most capabilities that are listed for one file.
 const PER_FILE_MAX: usize = 50;
 /// Most capabilities that are listed for one bundle.
@@ -82,6 +85,8 @@ pub(super) struct Found {
     pub(super) memory: Memory,
     /// Files that commands run.
     pub(super) runs: BTreeSet<run::Run>,
+    /// Documents that another one has its reader do, as it names them.
+    ordered_documents: BTreeSet<String>,
     /// Folders of skills that are about security, as far as their primary documents were read.
     security_folders: Vec<Box<str>>,
 }
@@ -95,6 +100,7 @@ impl Found {
             work,
             memory: Memory::default(),
             runs: BTreeSet::new(),
+            ordered_documents: BTreeSet::new(),
             security_folders: Vec::new(),
         }
     }
@@ -131,6 +137,8 @@ pub(super) struct Scan<'e, 't> {
     shows_attacks: Option<bool>,
     /// The fences of the document, once they were asked for.
     fences: Option<role::Fences>,
+    /// Where the piece of code in a line begins that is being looked at.
+    inline: Option<usize>,
 }
 
 /// Scans one text file.
@@ -145,6 +153,10 @@ pub(super) fn scan(
     let mut scan = Scan::new(engines, path, text, syntax, found);
     if let Some(folder) = context::skill_folder(path).filter(|_| context::is_about_security(text)) {
         scan.found.security_folders.push(folder.into());
+    }
+    if matches!(syntax, Syntax::Markdown | Syntax::Prose) && scan.found.ordered_documents.len() < ORDERED_MAX
+    {
+        scan.found.ordered_documents.extend(role::ordered_documents(text));
     }
     scan.core();
     scan.by_syntax();
@@ -174,6 +186,7 @@ impl<'e, 't> Scan<'e, 't> {
             about_security: None,
             shows_attacks: None,
             fences: None,
+            inline: None,
         }
     }
 }
@@ -336,6 +349,7 @@ impl Scan<'_, '_> {
                     Script::Batch => windows::batch(self),
                     Script::Other => {}
                 }
+                flow::program(self);
                 literal::commands(self);
                 page::scripts(self);
             }

@@ -186,7 +186,7 @@ impl OfSurface {
 fn condition_of(rule: &BundleRule) -> Option<&TextCondition> {
     match &rule.matcher {
         Matcher::Text(condition) => Some(condition),
-        Matcher::Call(_) => None,
+        Matcher::Call(_) | Matcher::Flow(_) => None,
     }
 }
 
@@ -281,7 +281,7 @@ impl<'e> Scan<'e, '_> {
     }
 }
 
-fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
+pub(super) fn finding(rule: &BundleRule, path: &str, severity: Severity) -> CheckFinding {
     CheckFinding {
         rule_id: rule.id.clone(),
         file: path.to_owned(),

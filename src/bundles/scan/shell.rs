@@ -408,7 +408,9 @@ fn severity_of(scan: &mut Scan<'_, '_>, hit: &Hit<'_>, line: u32, place: Place) 
         && effect.target.as_ref().is_some_and(|target| is_public_metadata(&target.text));
     let is_no_device = id == "command.disk-write"
         && place != Place::Script
-        && effect.target.as_ref().is_some_and(|target| is_placeholder_device(&target.text));
+        && effect.target.as_ref().is_some_and(|target| {
+            is_placeholder_device(&target.text) && !names_device(scan.text, &target.text)
+        });
     if is_own_hooks || is_of_image || is_public || is_hardening || is_no_device {
         return Some(severity.min(Severity::Medium));
     }
@@ -508,6 +510,20 @@ fn is_placeholder_device(path: &str) -> bool {
     ["sd", "hd", "vd", "xvd", "disk", "rdisk", "nvme", "mmcblk"].contains(&kind)
         && number.starts_with(['X', 'Y', 'Z', 'N'])
         && number.len() <= 6
+}
+
+/// Whether a document makes a device of the place for one: by a link or a node, or by telling which one it is.
+fn names_device(text: &str, device: &str) -> bool {
+    let name = device.strip_prefix("/dev/").unwrap_or(device);
+    text.lines().filter(|line| line.contains(name)).any(|line| {
+        let words = line.to_ascii_lowercase();
+        let is_made =
+            line.contains(device) && ["ln ", "mknod ", "losetup "].iter().any(|made| words.contains(made));
+        let is_told = words.contains("replace") || words.contains("stands for") || words.contains(" set ");
+        is_made
+            || is_told
+                && ["system", "root", "boot", "internal", "main disk"].iter().any(|own| words.contains(own))
+    })
 }
 
 /// Whether a command means one file, by a name that stands in it and leads nowhere else: `key.pem`, `"$TMP/key.pem"`.
@@ -665,6 +681,19 @@ mod tests {
             ("git commit --no-verify", false),
         ] {
             assert_eq!(sets_own_hooks(command), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_place_for_a_device_is_one_until_the_document_names_the_device() {
+        for (text, wanted) in [
+            ("ln -sf /dev/sda /dev/sdX", true),
+            ("mknod /dev/sdX b 8 0", true),
+            ("Replace sdX by the disk the system is on, then run:", true),
+            ("Replace sdX by your stick, then run:", false),
+            ("dd if=a.img of=/dev/sdX", false),
+        ] {
+            assert_eq!(names_device(text, "/dev/sdX"), wanted, "{text}");
         }
     }
 

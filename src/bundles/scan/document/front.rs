@@ -37,7 +37,7 @@ pub(super) fn texts(scan: &mut Scan<'_, '_>, fields: &Value, end: usize) {
         let start = place(cursor, text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
         let start = start.unwrap_or(cursor);
         cursor = start;
-        structure(scan, text, &|scan, at| {
+        structure(scan, text, None, &|scan, at| {
             // The rest of the line from there: a folded line begins elsewhere than the one of the text.
             let rest = text[at..].lines().next().unwrap_or_default();
             scan.lines.line_of(place(start, rest).unwrap_or(start))
