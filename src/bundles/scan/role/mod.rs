@@ -658,6 +658,8 @@ mod tests {
             "Look for reverse shells such as `X` in cron.\n",
             "Remove the attacker's line `X` with `crontab -e`.\n",
             "## Detection\n\n- `X` in process arguments\n",
+            "description: Use when the user works with a bad fence.\n\n### Wrong\n\n```sh\n# DON'T\nX\n```\n\n### Right\n",
+            "Use when the user works with a table.\n\n| Don't | Do |\n|---|---|\n| `X` | read it |\n",
             "Review before install. Red flags:\n\n- `X` of an unknown host\n",
             "Check `~/.bashrc` for `X`.\n",
             "Attackers use scripts that run `X`, and hooks.\n",
