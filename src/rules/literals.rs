@@ -469,7 +469,10 @@ mod tests {
     }
 
     fn all(literals: &[&str], text: &str, slice_len: usize) -> Vec<(usize, Range<usize>)> {
-        let set = Literals::new(read(literals));
+        all_of(&Literals::new(read(literals)), text, slice_len)
+    }
+
+    fn all_of(set: &Literals, text: &str, slice_len: usize) -> Vec<(usize, Range<usize>)> {
         let mut out = Vec::new();
         let mut start = 0;
         while start < text.len() {
@@ -537,7 +540,46 @@ mod tests {
         }
     }
 
+    /// Literals of all lengths, many of which hold the same pieces.
+    const MANY: [&str; 17] = [
+        "abc",
+        "aab",
+        "cabb",
+        "b-c_a",
+        "aaaaaa",
+        "éab",
+        " a ",
+        "aaaaaaaa",
+        "<cabcabcab",
+        "abcabcab",
+        "a b c a b>",
+        "<abc>",
+        "<a b c a>",
+        "abc-abc-é",
+        "bcabcabca",
+        "<ab ab ab>",
+        "cab-cabc>",
+    ];
+
+    /// [`MANY`], and so many others that they are looked for in another way than few.
+    fn many() -> Literals {
+        let mut literals = read(&MANY);
+        literals.extend((0..=FEW).map(|n| Literal::anywhere(format!("x{n:07}").into_bytes())));
+        Literals::new(literals)
+    }
+
     proptest! {
+        #[test]
+        fn many_are_found_as_by_hand(
+            texts in prop::collection::vec("([a-cA-C\\-_ é]{0,12}|[Cc][aA]bc(abc){0,3}|[aA]( ?[a-c]){3,9}|a{6,70}){0,14}", 64),
+            slice_len in 1usize..150,
+        ) {
+            let set = many();
+            for text in &texts {
+                prop_assert_eq!(all_of(&set, text, slice_len), by_hand(&MANY, text), "{:?}", text);
+            }
+        }
+
         #[test]
         fn finds_what_a_search_by_hand_finds(text in "[a-cA-C\\-_ é]{0,80}", slice_len in 1usize..20) {
             let literals = [

@@ -43,7 +43,7 @@ pub fn layout<'t>(
 ) -> Option<View<'t>> {
     let text = parent.text();
     let mut found = Found { text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
-    found.dense();
+    found.dense(|words| words.skip_plain());
     found.around(signs);
     if found.edits.is_empty() {
         return None;
@@ -110,8 +110,8 @@ struct Capitals {
 }
 
 impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
-    /// Looks for stretches in which unusual gaps follow closely on each other.
-    fn dense(&mut self) {
+    /// Looks for stretches in which unusual gaps follow closely on each other. `skip` passes over plain words.
+    fn dense(&mut self, skip: impl Fn(&mut Words<'_>) -> Option<Skipped>) {
         let text = self.text;
         let bytes = text.as_bytes();
         let (mut loose, mut strict) = (Loose::default(), Strict::default());
@@ -119,7 +119,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         let mut last = 0..0;
         let mut words = Words::new(text, 0..text.len());
         loop {
-            if let Some(Skipped { count, last: skipped }) = words.skip_plain() {
+            if let Some(Skipped { count, last: skipped }) = skip(&mut words) {
                 if capitals.begins > 0 {
                     self.end_capitals(&mut capitals);
                 }
@@ -436,4 +436,35 @@ fn is_inline(tag: &[u8]) -> bool {
             | b"kbd"
             | b"q"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Passing over plain words changes nothing that is found.
+        #[test]
+        fn skips_change_nothing(
+            text in prop::collection::vec(prop_oneof![
+                3 => "( [a-zA-Z0-9]{1,9}){1,9}",
+                2 => "([a-z]{1,5}(  |\n# |\t|<b>|</p>|\\*\\*| _|-| )){3,6}",
+                1 => "([A-Z][a-z]{4,7}){1,5}",
+                1 => "[.,'< \n\t>]{1,3}",
+                1 => "[äß—é]{1,2}",
+            ], 0..16).prop_map(|pieces| pieces.concat()),
+        ) {
+            let read = |skip: fn(&mut Words<'_>) -> Option<Skipped>| {
+                let is_known = |word: &[u8]| word.len() > 2;
+                let mut found =
+                    Found { text: &text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
+                found.dense(skip);
+                let edits: Vec<_> = found.edits.into_iter().map(|edit| (edit.range, edit.with)).collect();
+                (edits, found.stretches)
+            };
+            prop_assert_eq!(read(|words| words.skip_plain()), read(|_| None), "{:?}", text);
+        }
+    }
 }

@@ -29,12 +29,12 @@ fn quotation(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let range = start..end;
     let from = text.floor_char_boundary(range.start.saturating_sub(BEFORE_MAX));
     let before = &text[from..range.start];
-    let before = before.rsplit_once("\n\n").map_or(before, |(_, paragraph)| paragraph);
-    let to = text.floor_char_boundary((range.end + AFTER_MAX).min(text.len()));
     // Most of what is asked about stands in no quotation, and bytes are told sooner than characters.
     if !before.bytes().any(|byte| matches!(byte, b'"' | b'\'' | b'`') || !byte.is_ascii()) {
         return None;
     }
+    let before = before.rsplit_once("\n\n").map_or(before, |(_, paragraph)| paragraph);
+    let to = text.floor_char_boundary((range.end + AFTER_MAX).min(text.len()));
     let after = text[range.end..to].split("\n\n").next().unwrap_or_default();
     let mut quotation = None;
     // Of marks within marks the inner ones may belong to what is quoted.
