@@ -238,11 +238,13 @@ impl Fences {
     /// Whether the heading of a line, or what leads in to its list, says that what stands there is bad or looked for.
     fn is_below_bad(&self, text: &str, start: usize, line: &str) -> bool {
         let is_listed = is_item(line.trim_start());
+        // What is looked for is shown; what a list has its reader run is none of it.
+        let is_shown = is_listed && !line.split_once('`').is_some_and(|(words, _)| is_order(words));
         let from = text.floor_char_boundary(start.saturating_sub(LIST_BYTES_MAX));
         let mut above = text[from..start].lines().rev().map(str::trim);
         above.find(|line| !(line.is_empty() || is_listed && is_item(line))).is_some_and(|lead| {
             if lead.starts_with('#') {
-                return says(PhraseKind::Bad, lead) || is_listed && says(PhraseKind::DetectionHead, lead);
+                return says(PhraseKind::Bad, lead) || is_shown && says(PhraseKind::DetectionHead, lead);
             }
             if !is_listed
                 || !lead.trim_end_matches(['*', '_']).ends_with(':')
@@ -252,7 +254,7 @@ impl Fences {
             }
             let last = last_sentence(lead);
             says(PhraseKind::LeadsIn, lead)
-                || says(PhraseKind::DetectionHead, last)
+                || is_shown && says(PhraseKind::DetectionHead, last)
                 || says(PhraseKind::Refuses, lead) && !says(PhraseKind::Means, lead)
         })
     }
