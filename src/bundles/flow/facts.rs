@@ -157,6 +157,12 @@ impl FlowFacts {
         self.tongues.iter().find(is_so)
     }
 
+    /// Every language that is described.
+    #[cfg(test)]
+    pub(in crate::bundles) fn tongues(&self) -> impl Iterator<Item = &Tongue> {
+        self.tongues.iter()
+    }
+
     /// The language of that name.
     pub(in crate::bundles) fn tongue(&self, name: &str) -> Option<&Tongue> {
         self.tongues.iter().find(|tongue| tongue.name == name)

@@ -133,4 +133,39 @@ mod tests {
             assert!(looks < 40 * text.len(), "{piece}: {looks} looks at {} bytes", text.len());
         }
     }
+
+    #[test]
+    fn broken_programs_of_any_language_are_followed_to_places_in_them() {
+        const ODD: [&str; 16] = [
+            "İ", "é", "\u{0}", "\\", "\"", "'", "`", "${", "#{", "}", ")", "\r\n", "<?php", "=>", "\u{2028}",
+            "://",
+        ];
+        let programs = include_str!("../../../rules/bundles/flow_rules.toml");
+        let rules = BundleRules::builtin();
+        let is_secret = |path: &str| rules.is_private_place(path);
+        let world = World { facts: rules.flows(), is_secret: &is_secret };
+        // The same on every run.
+        let mut state = 5_u64;
+        let mut next = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).expect("small") % below.max(1)
+        };
+        let mut reached = 0;
+        for tongue in rules.flows().tongues() {
+            for _ in 0..40 {
+                let mut text = String::new();
+                for _ in 0..=next(6) {
+                    let from = programs.floor_char_boundary(next(programs.len()));
+                    let to = programs.floor_char_boundary((from + next(400)).min(programs.len()));
+                    text.push_str(&programs[from..to.max(from)]);
+                    text.push_str(ODD[next(ODD.len())]);
+                }
+                for reach in follow(&text, tongue, &world).found {
+                    assert!(text.is_char_boundary(reach.at), "{} of {text:?}", reach.at);
+                    reached += 1;
+                }
+            }
+        }
+        assert!(reached > 0, "some of them reach something");
+    }
 }
