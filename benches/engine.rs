@@ -2,17 +2,19 @@
 //!
 //! What it is for: the share of a core that scanning costs. Run: `cargo bench --bench engine`. Each figure is the
 //! median of interleaved rounds; the answer is checked as it is timed. With `-- --rules` it times every rule alone
-//! instead and prints the costliest, for whoever writes rules; with `-- --hostile` it plays texts that are made to cost.
+//! instead and prints the costliest, for whoever writes rules; with `-- --hostile` it plays texts that are made to cost;
+//! with `-- code` it reads only the texts of which the name holds that word, and with `-- --text FILE …` texts of your own.
 
 mod common;
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use aho_corasick::{AhoCorasickBuilder, AhoCorasickKind};
 use base64::Engine as _;
-use common::{CODE, PROSE, median, text_of};
+use common::{CODE, LOGS, PROSE, median, text_of};
 use portcullis::detect::{Request, Scanner};
 use portcullis::rules::{Budget, Role, RuleSet, RuleSetConfig, RuleSource, Scope, Surface, builtin_sources};
 
@@ -28,6 +30,11 @@ fn main() {
     if std::env::args().any(|a| a == "--hostile") {
         return hostile();
     }
+    // Cargo itself passes `--bench`.
+    let only = std::env::args()
+        .skip(1)
+        .take_while(|argument| argument != "--text")
+        .find(|one| !one.starts_with("--"));
     let started = Instant::now();
     let rules =
         RuleSet::compile(&builtin_sources(), &RuleSetConfig::default()).expect("the built-in rules compile");
@@ -46,37 +53,50 @@ fn main() {
     let scanner = Scanner::new(Arc::new(rules));
     let plugins = u32::MAX;
     println!(
-        "{:<14} {:>12} {:>12} {:>12} {:>10} {:>10}",
-        "text", "memchr MB/s", "bare AC MB/s", "engine MB/s", "us/text", "engine/AC"
+        "{:<14} {:>12} {:>12} {:>12} {:>10} {:>10} {:>9}",
+        "text", "memchr MB/s", "bare AC MB/s", "engine MB/s", "us/text", "engine/AC", "findings"
     );
-    for (name, text) in [
+    let own: Vec<String> = std::env::args().skip_while(|argument| argument != "--text").skip(1).collect();
+    let mut texts: Vec<(String, String)> = [
         ("prose 1 KiB", text_of(PROSE, 1024)),
         ("prose 16 KiB", text_of(PROSE, 16 * 1024)),
         ("prose 1 MiB", text_of(PROSE, 1 << 20)),
         ("code 1 KiB", text_of(CODE, 1024)),
         ("code 16 KiB", text_of(CODE, 16 * 1024)),
-    ] {
-        let times = ROUND_BYTES / text.len();
+        ("logs 1 KiB", text_of(LOGS, 1024)),
+        ("logs 16 KiB", text_of(LOGS, 16 * 1024)),
+    ]
+    .map(|(name, text)| (name.to_owned(), text))
+    .into();
+    texts.retain(|(name, _)| own.is_empty() && only.as_ref().is_none_or(|only| name.contains(only.as_str())));
+    texts.extend(own.iter().map(|path| {
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).expect("a readable text in UTF-8"))
+    }));
+    for (name, text) in &texts {
+        let times = ROUND_BYTES.div_ceil(text.len().max(1));
         let (mut memchr, mut automaton, mut engine) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found = 0;
         for _ in 0..ROUNDS {
             memchr.push(timed(times, || memchr::memchr_iter(0x01, black_box(text.as_bytes())).count()));
-            automaton.push(timed(times, || bare.find_overlapping_iter(black_box(&text)).count()));
+            automaton.push(timed(times, || bare.find_overlapping_iter(black_box(text)).count()));
             engine.push(timed(times, || {
                 let request = Request {
-                    text: black_box(&text),
+                    text: black_box(text),
                     plugins,
                     role: Some(Role::User),
                     surface: Some(Surface::Text),
                 };
                 let scanned = scanner.scan(request, &Budget::UNLIMITED).expect("no budget");
-                assert!(scanned.findings.is_empty(), "{name}: {:?}", scanned.findings);
-                scanned.findings.len()
+                assert!(!own.is_empty() || scanned.findings.is_empty(), "{name}: {:?}", scanned.findings);
+                found = scanned.findings.len();
+                found
             }));
         }
         let (memchr, automaton, engine) = (median(memchr), median(automaton), median(engine));
         let rate = |seconds: f64| text.len() as f64 * times as f64 / seconds / 1e6;
         println!(
-            "{name:<14} {:>12.0} {:>12.0} {:>12.0} {:>10.2} {:>10.2}",
+            "{name:<14} {:>12.0} {:>12.0} {:>12.0} {:>10.2} {:>10.2} {found:>9}",
             rate(memchr),
             rate(automaton),
             rate(engine),

@@ -21,6 +21,9 @@ not by date, and write down next to each who will do it. Thank you for the quick
 /// Ordinary code.
 pub const CODE: &str = include_str!("../../src/decision/risk.rs");
 
+/// What a service writes about its requests, in which nothing is found: times, durations, identifiers, paths, hosts.
+pub const LOGS: &str = include_str!("requests.log");
+
 /// `bytes` bytes of `source`, repeated and cut.
 pub fn text_of(source: &str, bytes: usize) -> String {
     let mut text = source.repeat(bytes / source.len() + 1);

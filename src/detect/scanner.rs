@@ -6,13 +6,19 @@ use std::sync::Arc;
 use super::concepts::{self, Evidence, Explanation, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve};
 use crate::rules::{
-    Budget, CountrySet, Hints, Match, MetaInfo, Role, RuleSet, ScanStop, Scope, Scratch, Surface,
+    Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Surface,
     phone_look_ups,
 };
+use crate::text::stretches::{self, Cut};
 use crate::text::{self, Layers, Limits, View, Views};
 
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
+
+/// How far from where a phrase shows through, or from what a view changed, disguises are read, in bytes.
+const SHOWN_REACH: usize = 1024;
+/// How far they are made: what speaks for or against a phrase is looked for so far from it.
+const CONTEXT_REACH: usize = SHOWN_REACH + 2048;
 
 /// The rules of all countries, at any cost.
 const EVERYWHERE: (&CountrySet, u64) = (&CountrySet::EMPTY, u64::MAX);
@@ -208,7 +214,7 @@ impl Scanner {
                 disguised: 0,
                 look_ups: phone_look_ups(request.text.len()),
             };
-            run.scratch.bound_cost(cost_max);
+            run.scratch.begin(cost_max);
             let read = run.views(views, with_phrases);
             let is_cut = run.scratch.is_spent();
             let cost = run.scratch.take_cost();
@@ -227,6 +233,41 @@ struct Read {
     disguised: usize,
     cost: u64,
     is_cut: bool,
+}
+
+/// What is read of a view.
+#[derive(Clone, Copy)]
+enum Part<'n> {
+    All,
+    /// What it changed of the view that it was made from; of that, where ranges are given, what came from those of the text
+    /// as sent.
+    Changed(Option<&'n [Range<usize>]>),
+}
+
+/// Places of a view around which disguises are undone.
+struct Shown<'t> {
+    /// The parts of the view around them; none if that is all of it.
+    cut: Option<Cut<'t>>,
+    /// What they came from, with text to each side, in order.
+    near: Vec<Range<usize>>,
+}
+
+impl<'t> Shown<'t> {
+    /// `places` are in order, but for some that are near each other.
+    fn around(view: &View<'t>, mut places: Vec<Range<usize>>) -> Self {
+        places.sort_unstable_by_key(|place| place.start);
+        let near = stretches::around(view.text(), places.iter().cloned(), SHOWN_REACH);
+        let keep = stretches::around(view.text(), places.into_iter(), CONTEXT_REACH);
+        let mut near: Vec<_> = near.into_iter().map(|one| view.to_source(one)).collect();
+        near.sort_unstable_by_key(|one| one.start);
+        let mut joined = Vec::with_capacity(near.len());
+        near.into_iter().for_each(|one| stretches::join(&mut joined, one));
+        Self { cut: Cut::of(view, &keep), near: joined }
+    }
+
+    fn view<'s>(&'s self, whole: &'s View<'t>) -> &'s View<'t> {
+        self.cut.as_ref().map_or(whole, |cut| &cut.view)
+    }
 }
 
 struct Run<'r, 'o> {
@@ -249,22 +290,28 @@ impl Run<'_, '_> {
     /// Scans all views of a text.
     fn views(&mut self, views: &Views<'_>, with_phrases: bool) -> Result<(), ScanStop> {
         for (index, view) in views.views.iter().enumerate() {
-            let hints = self.view(view, index > 0, self.request.plugins)?;
+            let part = if index > 0 { Part::Changed(None) } else { Part::All };
+            let hints = self.view(view, part, self.request.plugins)?;
             if with_phrases && index < PHRASE_VIEWS_MAX {
-                self.phrases(view, hints)?;
+                self.phrases(view, index > 0, hints)?;
             }
         }
         Ok(())
     }
 
     /// Scans one view. In a derived view, only what touches something the view changed can be new.
-    fn view(&mut self, view: &View<'_>, is_derived: bool, plugins: u32) -> Result<Hints, ScanStop> {
+    fn view(&mut self, view: &View<'_>, part: Part<'_>, plugins: u32) -> Result<Hints, ScanStop> {
         let scope = Scope { plugins, role: self.request.role, surface: self.request.surface };
         let rules = &self.scanner.rules;
         let may_be_new = |range| view.may_be_new(range);
-        let is_new: Option<&dyn Fn(Range<usize>) -> bool> = if is_derived { Some(&may_be_new) } else { None };
+        let stretches = match part {
+            Part::All => None,
+            Part::Changed(near) => Some(view.changes(self.scratch.reach(plugins), near)),
+        };
+        let is_derived = stretches.is_some();
+        let new = stretches.as_ref().map(|stretches| New { is_new: &may_be_new, stretches });
         self.signs.clear();
-        let hints = rules.scan(view.text(), scope, is_new, self.scratch, self.budget, &mut self.matches);
+        let hints = rules.scan(view.text(), scope, new, self.scratch, self.budget, &mut self.matches);
         for found in self.matches.drain(..) {
             if is_derived && !view.may_be_new(found.range.clone()) {
                 continue;
@@ -295,30 +342,59 @@ impl Run<'_, '_> {
     }
 
     /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
-    /// a credential or a card number is no longer one.
-    fn phrases(&mut self, view: &View<'_>, hints: Hints) -> Result<(), ScanStop> {
+    /// a credential or a card number is no longer one. Of a derived view, only what is near something it changed.
+    fn phrases(&mut self, view: &View<'_>, is_derived: bool, hints: Hints) -> Result<(), ScanStop> {
         let injection = self.request.plugins & self.scanner.injection;
         if injection == 0 {
             return Ok(());
         }
-        let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
         let mut signs = std::mem::take(&mut self.signs);
         signs.sort_unstable_by_key(|sign| sign.start);
+        if !hints.rot13.is_empty() {
+            let shown = Shown::around(view, hints.rot13);
+            self.disguise(&text::rot13(shown.view(view)), Some(&shown.near), injection)?;
+        }
+        if !hints.reversed.is_empty() {
+            let shown = Shown::around(view, hints.reversed);
+            self.disguise(&text::reversed(shown.view(view)), Some(&shown.near), injection)?;
+            self.disguise(&text::reversed_words(shown.view(view)), Some(&shown.near), injection)?;
+        }
+        let changed = match is_derived {
+            true => {
+                let changed = view.changes(0, None);
+                if changed.is_empty() {
+                    return Ok(());
+                }
+                Some(Shown::around(view, changed))
+            }
+            false => None,
+        };
+        let (mut view, mut near) = (view, None);
+        if let Some(shown) = &changed {
+            if let Some(cut) = &shown.cut {
+                signs = signs.iter().filter_map(|sign| cut.at(sign)).collect();
+            }
+            (view, near) = (shown.view(view), Some(&*shown.near));
+        }
+        let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
         let disguises = [
-            hints.rot13.then(|| text::rot13(view)),
-            hints.reversed.then(|| text::reversed(view)),
-            hints.reversed.then(|| text::reversed_words(view)),
             text::leet(view, is_known),
             text::spaced(view),
             text::morse(view),
             text::layout(view, &signs, is_known),
             text::pig_latin(view, is_known),
         ];
-        for disguise in disguises.iter().flatten() {
-            self.disguised += disguise.text().len();
-            self.view(disguise, true, injection)?;
-        }
-        Ok(())
+        disguises.iter().flatten().try_for_each(|disguise| self.disguise(disguise, near, injection))
+    }
+
+    fn disguise(
+        &mut self,
+        disguise: &View<'_>,
+        near: Option<&[Range<usize>]>,
+        injection: u32,
+    ) -> Result<(), ScanStop> {
+        self.disguised += disguise.text().len();
+        self.view(disguise, Part::Changed(near), injection).map(drop)
     }
 
     fn coded(&mut self, views: &[View<'_>]) {

@@ -14,13 +14,13 @@ use super::phrases::Phrases;
 use super::schema::Trigger;
 use super::shapes::{Kind, Place};
 
-/// Text kinds that only make sense when a phrase of a rule shows through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where phrases of rules show through, in bytes of the scanned text and in order, joined where they are near each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// A literal of a phrase rule was seen in ROT13.
-    pub rot13: bool,
-    /// A literal of a phrase rule was seen backwards.
-    pub reversed: bool,
+    /// Literals of phrase rules in ROT13.
+    pub rot13: Vec<Range<usize>>,
+    /// Literals of phrase rules backwards.
+    pub reversed: Vec<Range<usize>>,
 }
 
 /// Shortest literal that is also looked for in ROT13 and backwards; shorter ones are seen by chance.
@@ -64,8 +64,10 @@ pub(super) trait Sink {
     fn candidate(&mut self, rule: u32, at: Range<usize>);
     /// Rules without a literal may match around a place.
     fn place(&mut self, place: Place);
-    /// A disguised literal was seen.
-    fn hint(&mut self, rot13: bool, reversed: bool);
+    /// A literal of a phrase rule stands there in ROT13.
+    fn rot13(&mut self, at: Range<usize>);
+    /// A literal of a phrase rule stands there backwards.
+    fn reversed(&mut self, at: Range<usize>);
 }
 
 /// The compiled gate of a rule set.
@@ -154,25 +156,28 @@ impl Gate {
                     sink.candidate(*rule, at.clone());
                 }
             }
-            Sense::Rot13 => sink.hint(true, false),
-            Sense::Reversed => sink.hint(false, true),
+            Sense::Rot13 => sink.rot13(at),
+            Sense::Reversed => sink.reversed(at),
         });
     }
 
-    /// Reports digit clusters, long tokens and separators of the whole text.
-    pub(super) fn shapes(&self, text: &[u8], sink: &mut impl Sink) {
+    /// Reports digit clusters, long tokens and separators of a stretch of the text, which white space bounds.
+    pub(super) fn shapes(&self, text: &[u8], stretch: Range<usize>, sink: &mut impl Sink) {
+        let (from, text) = (stretch.start, &text[stretch]);
+        let mut place =
+            |kind, at: Range<usize>| sink.place(Place { kind, at: from + at.start..from + at.end });
         if let Some(least) = self.digits {
-            digit_clusters(text, least, |at, count| sink.place(Place { kind: Kind::Digits(count), at }));
+            digit_clusters(text, least, |at, count| place(Kind::Digits(count), at));
         }
         if let Some(least) = self.tokens {
-            tokens(text, least, |at| sink.place(Place { kind: Kind::Token(at.len()), at }));
+            tokens(text, least, |at| place(Kind::Token(at.len()), at));
         }
         for separator in &self.separators {
             for at in memchr_iter(*separator, text) {
                 // A separator between two blanks joins nothing.
                 let joins = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace());
                 if joins(text.get(at + 1)) && at > 0 && joins(text.get(at - 1)) {
-                    sink.place(Place { kind: Kind::Separator(*separator), at: at..at + 1 });
+                    place(Kind::Separator(*separator), at..at + 1);
                 }
             }
         }

@@ -53,7 +53,7 @@ pub use gate::Hints;
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};
 pub use model::{Bounds, MODEL_FORMAT, Model, ModelDef, Speaker, probability};
 pub use problem::{RuleProblem, RuleProblems};
-pub use scan::{Budget, Match, ScanStop, Scope, Scratch};
+pub use scan::{Budget, IsNew, Match, New, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 pub use set::{RuleSet, RuleSetConfig};

@@ -30,6 +30,8 @@ const POINTS_MAX: usize = 64;
 const POINTS_FACTOR_MAX: usize = 64;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
+/// How far from what a view changes it is read in any case, in bytes: as far as most matches are long.
+const REACH_MIN: usize = 512;
 /// Bytes of a line either side of a match that `exclude_line` sees.
 const LINE_BYTES: usize = 4 * 1024;
 /// Bytes to which a match that fills its window is followed.
@@ -118,7 +120,16 @@ pub struct Match {
 }
 
 /// Whether a place of a view may hold what another view of the text does not.
-pub(super) type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
+pub type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
+
+/// What is read of a view that was made from another one.
+#[derive(Clone, Copy)]
+pub struct New<'n> {
+    /// Whether a place may hold what the other view does not.
+    pub is_new: IsNew<'n>,
+    /// Where such places are, in order, with [`Scratch::reach`] bytes to each side, from white space to white space.
+    pub stretches: &'n [Range<usize>],
+}
 
 /// A literal of a rule that was not asked about yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,6 +174,8 @@ pub struct Scratch {
     cost: u64,
     /// Most that they may cost until then.
     cost_max: u64,
+    /// How far matches of rules that were seen since reach from their literals, by the bit of their plugin.
+    reach: [usize; u32::BITS as usize],
     /// What starts rules without a literal.
     pub(super) places: Places,
     /// What the automata of these rules keep, group by group.
@@ -177,10 +190,19 @@ impl Scratch {
         std::mem::take(&mut self.cost)
     }
 
-    /// Bounds what patterns may cost from now on until [`Self::take_cost`]; scans stop soon after.
-    pub fn bound_cost(&mut self, units_max: u64) {
+    /// Begins with another text. Bounds what patterns may cost from now on until [`Self::take_cost`]; scans stop soon after.
+    pub fn begin(&mut self, units_max: u64) {
         self.cost = 0;
         self.cost_max = units_max;
+        self.reach = [REACH_MIN; u32::BITS as usize];
+    }
+
+    /// How far from what a view changes the literals may stand of matches that touch it, in bytes, for the rules of these
+    /// plugins. Most reach less far than is always looked; the literal of one that reaches farther stands unchanged in a view
+    /// that was read since [`Self::begin`], unless it is near what changed.
+    pub fn reach(&self, plugins: u32) -> usize {
+        let of_plugin = |(bit, reach): (u32, &usize)| if plugins >> bit & 1 != 0 { *reach } else { 0 };
+        (0..).zip(&self.reach).map(of_plugin).max().unwrap_or(REACH_MIN)
     }
 
     /// Whether patterns cost all that they may.
@@ -259,6 +281,7 @@ impl RuleSet {
             points_bytes_max: 0,
             cost: 0,
             cost_max: u64::MAX,
+            reach: [REACH_MIN; u32::BITS as usize],
             places: Places::default(),
             shapes: Vec::new(),
         });
@@ -277,7 +300,7 @@ impl RuleSet {
     /// and says which
     /// disguised phrases showed through.
     ///
-    /// Of a view that was made from another one, only places that `is_new` says differ from that one are asked about.
+    /// Of a view that was made from another one, only what is `new` is read.
     ///
     /// # Errors
     /// [`ScanStop`] when the budget is spent; `matches` then holds what was found so far.
@@ -285,12 +308,12 @@ impl RuleSet {
         &self,
         text: &str,
         scope: Scope,
-        is_new: Option<&dyn Fn(Range<usize>) -> bool>,
+        new: Option<New<'_>>,
         scratch: &mut Scratch,
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
-        self.scan_but(text, scope, (is_new, None), scratch, budget, matches)
+        self.scan_but(text, scope, (new, None), scratch, budget, matches)
     }
 
     /// [`Self::scan`], in which rules for any command have to wait: where their literals stand is noted in `later`, for
@@ -330,12 +353,15 @@ impl RuleSet {
         &self,
         text: &str,
         scope: Scope,
-        (is_new, later): (Option<IsNew<'_>>, Option<&mut Vec<Later>>),
+        (new, later): (Option<New<'_>>, Option<&mut Vec<Later>>),
         scratch: &mut Scratch,
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
         scratch.points_bytes_max = text.len().saturating_mul(POINTS_FACTOR_MAX);
+        let is_new = new.map(|new| new.is_new);
+        let all = 0..text.len();
+        let stretches = new.map_or(std::slice::from_ref(&all), |new| new.stretches);
         let mut collect = Collect {
             set: self,
             scope,
@@ -346,8 +372,8 @@ impl RuleSet {
             later,
             phrases: Vec::new(),
         };
-        let gated = collect.gate(text, budget);
-        let hints = collect.hints;
+        let gated = stretches.iter().try_for_each(|stretch| collect.gate(stretch.clone(), budget));
+        let hints = std::mem::take(&mut collect.hints);
         let on_text = |found: Match| Match { range: on_boundaries(text, found.range), ..found };
         matches.extend(collect.phrases.into_iter().map(on_text));
         let result = gated
@@ -429,7 +455,7 @@ struct Collect<'s, 'r> {
     hints: Hints,
     text: &'r [u8],
     /// Whether a place may hold what another view of the text does not; none where every place may.
-    is_new: Option<&'r dyn Fn(Range<usize>) -> bool>,
+    is_new: Option<IsNew<'r>>,
     /// Where to note the literals of rules for any command; none where those are asked like all others.
     later: Option<&'s mut Vec<Later>>,
     /// Matches of phrases, which are made as their anchors are seen.
@@ -437,19 +463,18 @@ struct Collect<'s, 'r> {
 }
 
 impl Collect<'_, '_> {
-    fn gate(&mut self, text: &str, budget: &Budget<'_>) -> Result<(), ScanStop> {
-        let bytes = text.as_bytes();
+    fn gate(&mut self, stretch: Range<usize>, budget: &Budget<'_>) -> Result<(), ScanStop> {
         let gate = self.set.gate(self.scope.plugins);
-        let mut start = 0;
-        while start < bytes.len() {
-            let end = (start + SLICE_BYTES).min(bytes.len());
-            gate.literals(bytes, start..end, self);
+        let mut start = stretch.start;
+        while start < stretch.end {
+            let end = (start + SLICE_BYTES).min(stretch.end);
+            gate.literals(self.text, start..end, self);
             start = end;
-            if start < bytes.len() {
+            if start < stretch.end {
                 self.scratch.check(budget)?;
             }
         }
-        gate.shapes(bytes, self);
+        gate.shapes(self.text, stretch, self);
         Ok(())
     }
 }
@@ -477,6 +502,8 @@ impl Sink for Collect<'_, '_> {
             return;
         }
         let shape = rule.shape();
+        let reach = &mut self.scratch.reach[rule.plugin_bit.trailing_zeros() as usize % u32::BITS as usize];
+        *reach = shape.before.max(shape.after).max(*reach);
         let Some(window) = window_at(shape, self.text, &at) else { return };
         if self.is_new.is_some_and(|is_new| !is_new(window.clone())) {
             return;
@@ -489,9 +516,22 @@ impl Sink for Collect<'_, '_> {
         self.scratch.places.note(place);
     }
 
-    fn hint(&mut self, rot13: bool, reversed: bool) {
-        self.hints.rot13 |= rot13;
-        self.hints.reversed |= reversed;
+    fn rot13(&mut self, at: Range<usize>) {
+        note(&mut self.hints.rot13, at);
+    }
+
+    fn reversed(&mut self, at: Range<usize>) {
+        note(&mut self.hints.reversed, at);
+    }
+}
+
+/// Adds a place to others that came nearly in order, joined where they are near each other.
+fn note(places: &mut Vec<Range<usize>>, at: Range<usize>) {
+    match places.last_mut() {
+        Some(last) if at.start <= last.end + REACH_MIN && at.end + REACH_MIN >= last.start => {
+            *last = last.start.min(at.start)..last.end.max(at.end);
+        }
+        _ => places.push(at),
     }
 }
 
@@ -517,7 +557,9 @@ impl<F: FnMut(u32, Range<usize>)> Sink for Seen<F> {
 
     fn place(&mut self, _place: Place) {}
 
-    fn hint(&mut self, _rot13: bool, _reversed: bool) {}
+    fn rot13(&mut self, _at: Range<usize>) {}
+
+    fn reversed(&mut self, _at: Range<usize>) {}
 }
 
 /// One rule's regex at work on one text.

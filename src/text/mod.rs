@@ -26,6 +26,7 @@ mod phrase;
 mod play;
 mod rewrite;
 mod span;
+pub mod stretches;
 pub mod strict_json;
 mod terminal;
 mod view;

@@ -73,6 +73,22 @@ impl<'p> Rewriter<'p> {
         self.replace(range, "", layers);
     }
 
+    /// Puts `text` in place of `range` of the parent, where that is none of its changes: what stands there is not looked at.
+    pub(super) fn leave_out(&mut self, range: Range<usize>, text: &str) {
+        self.copy_to(range.start);
+        self.segments.push(Segment {
+            view: self.view_len as u32,
+            source: range.start as u32,
+            source_len: range.len() as u32,
+            layers: Layers::NONE,
+            units: Units::Whole,
+            is_changed: false,
+        });
+        self.view_len += text.len();
+        self.text.push_str(text);
+        self.taken = range.end;
+    }
+
     /// Replaces `range` by its characters backwards.
     pub(super) fn reverse(&mut self, range: Range<usize>, text: &str, layers: Layers) {
         self.segments.push(Segment {

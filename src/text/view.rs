@@ -10,6 +10,7 @@
 //! range on character boundaries of the view maps to one on character boundaries of the source.
 
 use super::layer::Layers;
+use super::stretches;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -76,6 +77,23 @@ impl Segment {
             }
         };
         start + low.min(len)..start + high.min(len)
+    }
+
+    /// The bytes, from this segment's view start, that came from any of `source`, which overlaps its own; `len` is how many
+    /// it has.
+    fn view_of_source(&self, source: &Range<usize>, len: usize) -> Range<usize> {
+        let (start, source_len) = (self.source as usize, self.source_len as usize);
+        let low = source.start.saturating_sub(start).min(source_len);
+        let high = source.end.saturating_sub(start).min(source_len);
+        let (low, high) = match self.units {
+            Units::Whole => (0, len),
+            Units::Reverse => (source_len - high, source_len - low),
+            Units::Each { view, source } => {
+                let (view, source) = (usize::from(view), usize::from(source));
+                (low / source * view, high.div_ceil(source) * view)
+            }
+        };
+        low.min(len)..high.min(len)
     }
 }
 
@@ -152,6 +170,31 @@ impl<'t> View<'t> {
             || (!after.is_empty() && !joins(&inner, &self.to_source(after)))
             || (range.end == self.text.len() && inner.end != self.source_len())
             || (range.start == 0 && inner.start != 0)
+    }
+
+    /// Stretches of the text, in order, around all that this view changed relative to the view it was made from: with so many
+    /// bytes to each side, and on to white space. With `near`, ranges of the text as sent in order, only changes of what
+    /// stands there count.
+    pub fn changes(&self, reach: usize, near: Option<&[Range<usize>]>) -> Vec<Range<usize>> {
+        let OffsetMap::Segments { segments, .. } = &self.map else { return Vec::new() };
+        let mut places = Vec::new();
+        for (nth, segment) in segments.iter().enumerate().filter(|(_, segment)| segment.is_changed) {
+            let view = self.view_of(segments, nth);
+            let Some(near) = near else {
+                places.push(view);
+                continue;
+            };
+            let source = segment.source as usize..(segment.source + segment.source_len) as usize;
+            let first = near.partition_point(|one| one.end < source.start);
+            let from = places.len();
+            places.extend(near[first..].iter().take_while(|one| one.start <= source.end).map(|one| {
+                let part = segment.view_of_source(one, view.len());
+                view.start + part.start..view.start + part.end
+            }));
+            // What stands backwards rises where its source falls.
+            places[from..].sort_unstable_by_key(|part| part.start);
+        }
+        stretches::around(&self.text, places.into_iter(), reach)
     }
 
     /// The layers that altered text within `range`.
