@@ -10,6 +10,25 @@ use super::HookError;
 
 /// What replaces every text of a result that is withheld.
 const WITHHELD: &str = "[withheld by Portcullis]";
+/// Members whose texts are chosen from a few words, in results of tools of the agent. Another word there would not fit the
+/// shape of the tool.
+const KINDS: [&str; 15] = [
+    "type",
+    "kind",
+    "mode",
+    "status",
+    "method",
+    "action",
+    "cell_type",
+    "edit_mode",
+    "taskType",
+    "service_tier",
+    "speed",
+    "verdict",
+    "outcome",
+    "level",
+    "disabledReason",
+];
 /// Longest text of a member that names a kind and is kept, in bytes.
 const KIND_BYTES_MAX: usize = 32;
 /// Deepest nesting of a result that is rebuilt; JSON of the parser is never deeper.
@@ -45,7 +64,7 @@ impl Answer {
         }
     }
 
-    /// The prompt, or the result of a tool, is refused.
+    /// The prompt, or the result of a tool, is refused; at the end of a batch, the model is not asked again.
     pub(super) fn block(&mut self, reason: &str) {
         self.top.insert("decision".to_owned(), "block".into());
         self.top.insert("reason".to_owned(), reason.into());
@@ -103,6 +122,13 @@ pub(super) fn withheld(result_json: &str) -> Value {
     without_texts(result, "", 0)
 }
 
+/// Whether a result, as the model is about to see it, is one that was withheld: these words and no others.
+pub(super) fn is_withheld(seen_json: &str) -> bool {
+    // The agent puts numbers before the lines of a file.
+    serde_json::from_str::<String>(seen_json)
+        .is_ok_and(|text| text.strip_prefix("1\t").unwrap_or(&text) == WITHHELD)
+}
+
 fn without_texts(value: Value, member: &str, depth: usize) -> Value {
     match value {
         Value::String(text) if names_kind(member, &text) => Value::String(text),
@@ -125,8 +151,10 @@ fn without_texts(value: Value, member: &str, depth: usize) -> Value {
 
 /// Whether a text is one of the few words by which shapes are told apart, and holds nothing of the result.
 fn names_kind(member: &str, text: &str) -> bool {
-    let is_word = text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
-    matches!(member, "type" | "kind" | "mode" | "status") && text.len() <= KIND_BYTES_MAX && is_word
+    let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
+    // Pictures name their media type.
+    let word = text.strip_prefix("image/").unwrap_or(text);
+    KINDS.contains(&member) && text.len() <= KIND_BYTES_MAX && is_word(word)
 }
 
 #[cfg(test)]
@@ -167,6 +195,35 @@ mod tests {
                 "items": [{ "type": WITHHELD, "text": WITHHELD }, WITHHELD, true, ""],
             })
         );
+        // What the agent hands over when one of its own agents is done, and for a picture.
+        assert_eq!(
+            withheld(
+                r#"{"status":"completed","content":[{"type":"text","text":"key"}],"usage":{"service_tier":"standard","speed":"fast"}}"#
+            ),
+            json!({
+                "status": "completed",
+                "content": [{ "type": "text", "text": WITHHELD }],
+                "usage": { "service_tier": "standard", "speed": "fast" },
+            })
+        );
+        assert_eq!(
+            withheld(r#"{"type":"image","file":{"base64":"aGk","type":"image/png"}}"#),
+            json!({ "type": "image", "file": { "base64": WITHHELD, "type": "image/png" } })
+        );
         assert_eq!(withheld("not json"), Value::Null);
+    }
+
+    #[test]
+    fn a_result_is_withheld_when_it_says_so_and_nothing_else() {
+        for (seen, is) in [
+            (r#""[withheld by Portcullis]""#, true),
+            (r#""1\t[withheld by Portcullis]""#, true),
+            (r#""1\t[withheld by Portcullis]\n2\tkey""#, false),
+            (r#""key [withheld by Portcullis]""#, false),
+            (r#"{"stdout":"[withheld by Portcullis]"}"#, false),
+            ("", false),
+        ] {
+            assert_eq!(is_withheld(seen), is, "{seen}");
+        }
     }
 }

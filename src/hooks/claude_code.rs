@@ -4,6 +4,9 @@
 //!   and tells the user, changed arguments replace the tool's own.
 //! - `PostToolUse`: the tool hook after; BLOCK, and ASK since this event cannot ask, withholds the result, a changed
 //!   result replaces the tool's own.
+//! - `PostToolBatch`: the tool hook after, once more for each call of a batch as the model is about to see it. This is the
+//!   one place where the result of a call that failed is judged, or one whose replacement the agent did not accept; it
+//!   cannot be replaced any more, so BLOCK and ASK end the turn, and so does a credential that would have been masked.
 //! - `UserPromptSubmit`: the message hook and the check of messages, whichever is stricter.
 //! - Every other event passes: there is nothing to judge in it.
 
@@ -13,6 +16,9 @@ use crate::pb::v1::{self, Decision};
 
 /// Most rules that are named in one answer.
 const FINDINGS_MAX: usize = 5;
+
+/// Longest name of a tool that is told, in characters.
+const TOOL_CHARS_MAX: usize = 60;
 
 /// How the hook is set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub enum Question {
     ToolBefore(Box<v1::InterceptToolRequest>),
     /// Whether the result of the tool may be shown. The environment is for the asker to tell.
     ToolAfter(Box<v1::InterceptToolRequest>),
+    /// Whether the model may see the results of a batch: one request a call. The environment is for the asker to tell.
+    Batch(Vec<v1::InterceptToolRequest>),
     /// Whether the prompt may go on: both requests.
     Prompt(Box<(v1::InterceptMessageRequest, v1::CheckMessagesRequest)>),
     /// Nothing: the event passes.
@@ -41,6 +49,16 @@ pub enum Question {
 /// How strong a decision is; one that this program does not know must stop the caller.
 fn strength(decision: Decision) -> Decision {
     if decision == Decision::Unspecified { Decision::Block } else { decision }
+}
+
+/// Whether a policy takes out of a result what was found in it. Other changes, such as those of colors, keep nothing secret.
+fn masks(response: &v1::InterceptToolResponse) -> bool {
+    response.mutated && response.findings.iter().any(|finding| !finding.shadow && !finding.suppressed)
+}
+
+fn is_credential(finding: &v1::Finding) -> bool {
+    let family = finding.category.split('.').next();
+    family == Some("secrets") && !finding.shadow && !finding.suppressed
 }
 
 impl Setup {
@@ -56,6 +74,7 @@ impl Setup {
                 event.result().clone_into(&mut request.result_json);
                 Question::ToolAfter(Box::new(request))
             }
+            "PostToolBatch" => Question::Batch(self.batch(event)?),
             "UserPromptSubmit" => Question::Prompt(Box::new(self.prompt(event)?)),
             _ => Question::Nothing,
         })
@@ -72,6 +91,23 @@ impl Setup {
             args_json: args.to_owned(),
             ..Default::default()
         })
+    }
+
+    fn batch(&self, event: &Event) -> Result<Vec<v1::InterceptToolRequest>, HookError> {
+        let calls = event.batch()?.into_iter().map(|call| {
+            let id = call.tool_use_id.clone().unwrap_or_default();
+            v1::InterceptToolRequest {
+                phase: v1::ToolPhase::After.into(),
+                tool_name: call.tool_name.clone(),
+                tool_call_id: id.clone(),
+                context: Some(v1::CallContext { request_id: id, ..self.context(event) }),
+                policy: self.policy.clone(),
+                args_json: call.tool_input.get().to_owned(),
+                result_json: call.result().to_owned(),
+                ..Default::default()
+            }
+        });
+        Ok(calls.collect())
     }
 
     fn prompt(
@@ -166,6 +202,53 @@ impl Setup {
         Ok(answer)
     }
 
+    /// The answer to [`Question::Batch`].
+    ///
+    /// # Errors
+    /// A call was not answered.
+    pub fn after_batch(
+        &self,
+        event: &Event,
+        responses: &[v1::InterceptToolResponse],
+    ) -> Result<Answer, HookError> {
+        let calls = event.batch()?;
+        if calls.len() != responses.len() {
+            return Err(HookError::Event("not every call of the batch was judged".to_owned()));
+        }
+        let mut answer = Answer::default();
+        let mut stops = Vec::new();
+        let mut told = Vec::new();
+        for (call, response) in calls.into_iter().zip(responses) {
+            let tool: String = call.tool_name.chars().take(TOOL_CHARS_MAX).collect();
+            match strength(response.decision()) {
+                Decision::Block | Decision::Ask | Decision::Unspecified => {
+                    let reason = reason(&response.block_reason, &response.findings, &response.unjudged);
+                    stops.push(format!(
+                        "{reason}; this result of {tool} cannot be withheld, so the turn ends"
+                    ));
+                }
+                // What was found in the result of a call that succeeded was told, and masked, after that call.
+                Decision::Warn | Decision::Allow if !masks(response) => {}
+                Decision::Warn | Decision::Allow => {
+                    let reason = reason("", &response.findings, &[]);
+                    if response.findings.iter().any(is_credential) {
+                        stops.push(format!(
+                            "{reason}; this result of {tool} cannot be masked, so the turn ends"
+                        ));
+                    } else {
+                        told.push(format!("{reason}; this result of {tool} could not be masked"));
+                    }
+                }
+            }
+        }
+        if !stops.is_empty() {
+            answer.block(&stops.join("\n"));
+        } else if !told.is_empty() {
+            answer.tell_user(&told.join("\n"));
+        }
+        Ok(answer)
+    }
+
     /// The answer to [`Question::Prompt`].
     ///
     /// # Errors
@@ -210,7 +293,7 @@ impl Answer {
         match event.name() {
             "PreToolUse" => answer.deny(reason),
             "PostToolUse" => answer.withhold(event, reason),
-            "UserPromptSubmit" => answer.block(reason),
+            "UserPromptSubmit" | "PostToolBatch" => answer.block(reason),
             _ => {}
         }
         answer
@@ -289,6 +372,7 @@ mod tests {
                 r#"{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":{"stdout":"[withheld by Portcullis]"}}}"#,
             ),
             (r#"{"hook_event_name":"UserPromptSubmit"}"#, r#"{"decision":"block","reason":"no"}"#),
+            (r#"{"hook_event_name":"PostToolBatch"}"#, r#"{"decision":"block","reason":"no"}"#),
             (r#"{"hook_event_name":"SessionStart"}"#, "{}"),
         ] {
             let event = event(json);

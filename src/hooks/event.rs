@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::HookError;
+use super::answer::is_withheld;
 
 /// One event. Fields that no answer needs are ignored: every release of the agent adds some.
 #[derive(Debug, Deserialize)]
@@ -24,6 +25,28 @@ pub struct Event {
     tool_response: Option<Box<RawValue>>,
     /// What the user wrote.
     prompt: Option<String>,
+    /// Calls of one batch with their results, on the event that ends it.
+    tool_calls: Option<Vec<BatchCall>>,
+}
+
+/// One tool call of a batch, in the form in which the model is about to see its result.
+#[derive(Debug, Deserialize)]
+pub(super) struct BatchCall {
+    /// Name of the tool.
+    pub(super) tool_name: String,
+    /// Arguments of the tool, kept as they were written.
+    pub(super) tool_input: Box<RawValue>,
+    /// Id of this call of the tool.
+    pub(super) tool_use_id: Option<String>,
+    /// What the model is about to see, kept as it was written.
+    tool_response: Option<Box<RawValue>>,
+}
+
+impl BatchCall {
+    /// Result of the tool as it was written; empty when there is none.
+    pub(super) fn result(&self) -> &str {
+        self.tool_response.as_deref().map_or("", RawValue::get)
+    }
 }
 
 impl Event {
@@ -58,6 +81,11 @@ impl Event {
         self.tool_response.as_deref().map_or("", RawValue::get)
     }
 
+    /// Whether it comes after tools have run, with what they gave.
+    pub fn has_results(&self) -> bool {
+        matches!(self.name(), "PostToolUse" | "PostToolBatch")
+    }
+
     /// Whether the tool is one of an MCP server.
     pub(super) fn is_mcp(&self) -> bool {
         self.tool_name.as_deref().is_some_and(|name| name.starts_with("mcp__"))
@@ -66,6 +94,12 @@ impl Event {
     /// What the user wrote.
     pub(super) fn prompt(&self) -> Result<&str, HookError> {
         self.prompt.as_deref().ok_or_else(|| self.lacks("prompt"))
+    }
+
+    /// Calls of the batch that has ended, but for those whose result was withheld and holds nothing else.
+    pub(super) fn batch(&self) -> Result<Vec<&BatchCall>, HookError> {
+        let calls = self.tool_calls.as_deref().ok_or_else(|| self.lacks("tool_calls"))?;
+        Ok(calls.iter().filter(|call| !is_withheld(call.result())).collect())
     }
 
     /// An event of this name must have that field.

@@ -205,7 +205,25 @@ def test_the_answer_of_the_hook_is_the_one_that_is_shown(work):
 
 
 def test_a_dashboard_with_data(work):
+    first = steps("README.md", "The first blocked message")
     found = steps("README.md", "A dashboard with data")
+    assert found[:4] == first[:4] and len(found) == 6
+    fill, look = (command.replace("target/release/portcullis", "portcullis") for command in found[4:])
+    filled = work.run(fill)
+    assert filled.stdout.count("BLOCK") == 2 and "ALLOW" in filled.stdout, filled.stdout + filled.stderr
+    # A browser is stood in for by curl, which logs in as a person would with the token that is printed.
+    opened = work.run(look.replace("xdg-open", "curl -s --fail --output /dev/null"))
+    assert opened.returncode == 0, opened.stderr
+    token = opened.stdout.strip()
+    console = "curl -s --fail --location --cookie jar --cookie-jar jar http://127.0.0.1:8080/console"
+    work.run(f"{console}/login --data-urlencode token={token}")
+    for page, shown in {"decisions": "injection.override-instructions", "incidents": "command.", "rules": "injection."}.items():
+        seen = work.run(f"{console}/{page}")
+        assert seen.returncode == 0 and shown in seen.stdout, f"{page}: {seen.stdout[:2000]}{seen.stderr}"
+
+
+def test_grafana_with_data(work):
+    found = steps("README.md", "Grafana with data")
     assert found == steps("docs/KUBERNETES.md", "A dashboard with data in five commands")
     assert len(found) <= 6
     assert re.search(r"exec -T portcullis portcullis check --server \S+ \"", found[3])

@@ -13,7 +13,7 @@ use crate::cli::intercept::System;
 use crate::cli::interception::Interception;
 use crate::cli::{Failure, input};
 use crate::grpc::client::{Client, ClientError};
-use crate::hooks::{Event, HookError, Question, Setup};
+use crate::hooks::{Answer, Event, HookError, Question, Setup};
 use crate::pb::v1;
 
 /// Longest event, in bytes. It carries a whole prompt or the whole result of a tool.
@@ -25,7 +25,8 @@ const SERVER_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Settings are read from --config, or from portcullis.yaml in ~/.config/portcullis; never from the project, which the \
-agent can write. Every failure, wrong flags included, ends with exit code 2, which Claude Code takes for a refusal.")]
+agent can write. Every failure, wrong flags included, ends with exit code 2, which Claude Code takes for a refusal, or with an \
+answer that withholds the result, where there is one.")]
 pub(in crate::cli) struct ClaudeCodeArguments {
     /// Name of the policy [default: default].
     #[arg(long, value_name = "NAME")]
@@ -53,26 +54,45 @@ pub(in crate::cli) struct ClaudeCodeArguments {
 /// Reads one event and answers it.
 pub(super) fn answer(arguments: &ClaudeCodeArguments, context: &Context) -> Result<String, Failure> {
     let event = Event::parse(&input::standard_input(EVENT_BYTES_MAX)?)?;
+    match judged(arguments, context, &event) {
+        // No exit code withholds a result that is there already; an answer does.
+        Err(failure) if event.has_results() && arguments.on_error == OnError::Block => {
+            Ok(Answer::refusal(&event, &super::refused(&failure)).into_json(event.name()))
+        }
+        answered => answered,
+    }
+}
+
+fn judged(arguments: &ClaudeCodeArguments, context: &Context, event: &Event) -> Result<String, Failure> {
     let setup = Setup {
         policy: arguments.policy.clone().unwrap_or_default(),
         agent_id: arguments.agent.clone(),
         defers: arguments.defer,
     };
-    let hook = Hook { arguments, context, event: &event };
-    let answer = match setup.question(&event)? {
+    let hook = Hook { arguments, context, event };
+    let answer = match setup.question(event)? {
         Question::ToolBefore(mut request) => {
             request.environment = Some(hook.environment(true));
-            setup.before_tool(&event, &hook.judged(|by| by.tool((*request).clone()))?)?
+            setup.before_tool(event, &hook.judged(|by| by.tool((*request).clone()))?)?
         }
         Question::ToolAfter(mut request) => {
             request.environment = Some(hook.environment(false));
-            setup.after_tool(&event, &hook.judged(|by| by.tool((*request).clone()))?)?
+            setup.after_tool(event, &hook.judged(|by| by.tool((*request).clone()))?)?
+        }
+        Question::Batch(mut requests) => {
+            for request in &mut requests {
+                request.environment = Some(hook.environment(false));
+            }
+            let judged = hook.judged(|by| {
+                requests.iter().map(|request| by.tool(request.clone())).collect::<Result<Vec<_>, _>>()
+            })?;
+            setup.after_batch(event, &judged)?
         }
         Question::Prompt(requests) => {
             let (intercept, check) = &*requests;
             let (message, checked) =
                 hook.judged(|by| Ok((by.message(intercept.clone())?, by.check(check.clone())?)))?;
-            setup.after_prompt(&event, &message, &checked)?
+            setup.after_prompt(event, &message, &checked)?
         }
         // Some events add what is printed to the conversation, so nothing is.
         Question::Nothing => return Ok(String::new()),

@@ -2,7 +2,8 @@
 //!
 //! One rule stands above all: what goes wrong here must stop the agent, never wave it through. So every failure, wrong
 //! usage and panics included, ends with exit code 2 and its reason on standard error, which is the one code that the
-//! agent takes for a refusal. `--on-error allow` is the way to choose otherwise.
+//! agent takes for a refusal; where no code refuses, since a result is there already, an answer does. `--on-error allow` is
+//! the way to choose otherwise.
 
 mod claude_code;
 mod resolve;
@@ -72,16 +73,24 @@ fn guarded(on_error: OnError, work: impl FnOnce() -> Result<String, Failure>) ->
     match outcome.and_then(|text| print(&text)) {
         Ok(()) => Exit::Ok,
         Err(failure) => {
-            let (exit, effect) = match on_error {
-                OnError::Block => (Exit::Refused, "so this step is refused"),
-                OnError::Allow => (Exit::Ok, "and this step goes on unjudged"),
+            let (exit, told) = match on_error {
+                OnError::Block => (Exit::Refused, refused(&failure)),
+                OnError::Allow => (Exit::Ok, unjudged("and this step goes on unjudged", &failure)),
             };
-            let failure = super::snippet::printable(&failure.message);
             // Nobody to tell changes nothing about the code.
-            let _ = writeln!(std::io::stderr(), "Portcullis could not judge, {effect}: {failure}");
+            let _ = writeln!(std::io::stderr(), "{told}");
             exit
         }
     }
+}
+
+/// What is told about a step that is refused since it could not be judged.
+fn refused(failure: &Failure) -> String {
+    unjudged("so this step is refused", failure)
+}
+
+fn unjudged(effect: &str, failure: &Failure) -> String {
+    format!("Portcullis could not judge, {effect}: {}", super::snippet::printable(&failure.message))
 }
 
 /// An answer that did not get out is no answer.

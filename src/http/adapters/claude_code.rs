@@ -64,6 +64,14 @@ async fn judged(received: &Received, event: &Event) -> Result<Answer, Problem> {
             request.environment = Some(environment(event));
             setup.after_tool(event, &received.decide("InterceptTool", &*request).await?)
         }
+        Question::Batch(requests) => {
+            let mut responses = Vec::with_capacity(requests.len());
+            for mut request in requests {
+                request.environment = Some(environment(event));
+                responses.push(received.decide("InterceptTool", &request).await?);
+            }
+            setup.after_batch(event, &responses)
+        }
         Question::Prompt(requests) => {
             let (intercept, check) = &*requests;
             let message = received.decide("InterceptMessage", intercept).await?;
