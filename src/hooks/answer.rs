@@ -70,6 +70,12 @@ impl Answer {
         self.top.insert("reason".to_owned(), reason.into());
     }
 
+    /// The turn ends.
+    pub(super) fn stop(&mut self, reason: &str) {
+        self.top.insert("continue".to_owned(), false.into());
+        self.top.insert("stopReason".to_owned(), reason.into());
+    }
+
     /// Arguments to run the tool with.
     pub(super) fn updated_input(&mut self, args_json: &str) -> Result<(), HookError> {
         self.specific.insert("updatedInput".to_owned(), parse("arguments", args_json)?);
@@ -118,8 +124,20 @@ pub(super) fn parse(what: &str, text: &str) -> Result<Value, HookError> {
 /// A result of the same shape with none of its texts: the agent shows the original where the shape of a replacement is
 /// not that of the tool.
 pub(super) fn withheld(result_json: &str) -> Value {
-    let result = serde_json::from_str(result_json).unwrap_or(Value::Null);
+    let result: Value = serde_json::from_str(result_json).unwrap_or(Value::Null);
+    if result.pointer("/file/base64").is_some_and(Value::is_string) {
+        // A picture or a document: one made of words would be refused by the provider of the model, and with it each request
+        // that comes later in the conversation. The agent takes a text from the same tool.
+        let lines = json!({ "filePath": WITHHELD, "content": WITHHELD, "numLines": 1, "startLine": 1, "totalLines": 1 });
+        return json!({ "type": "text", "file": lines });
+    }
     without_texts(result, "", 0)
+}
+
+/// Whether the agent hands a document to the model beside the result, where no replacement reaches.
+pub(super) fn is_document(result_json: &str) -> bool {
+    let result: Value = serde_json::from_str(result_json).unwrap_or(Value::Null);
+    matches!(result.get("type").and_then(Value::as_str), Some("pdf" | "parts"))
 }
 
 /// Whether a result, as the model is about to see it, is one that was withheld: these words and no others.
@@ -151,10 +169,8 @@ fn without_texts(value: Value, member: &str, depth: usize) -> Value {
 
 /// Whether a text is one of the few words by which shapes are told apart, and holds nothing of the result.
 fn names_kind(member: &str, text: &str) -> bool {
-    let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
-    // Pictures name their media type.
-    let word = text.strip_prefix("image/").unwrap_or(text);
-    KINDS.contains(&member) && text.len() <= KIND_BYTES_MAX && is_word(word)
+    let is_word = text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
+    KINDS.contains(&member) && text.len() <= KIND_BYTES_MAX && is_word
 }
 
 #[cfg(test)]
@@ -195,7 +211,7 @@ mod tests {
                 "items": [{ "type": WITHHELD, "text": WITHHELD }, WITHHELD, true, ""],
             })
         );
-        // What the agent hands over when one of its own agents is done, and for a picture.
+        // What the agent hands over when one of its own agents is done.
         assert_eq!(
             withheld(
                 r#"{"status":"completed","content":[{"type":"text","text":"key"}],"usage":{"service_tier":"standard","speed":"fast"}}"#
@@ -208,7 +224,9 @@ mod tests {
         );
         assert_eq!(
             withheld(r#"{"type":"image","file":{"base64":"aGk","type":"image/png"}}"#),
-            json!({ "type": "image", "file": { "base64": WITHHELD, "type": "image/png" } })
+            json!({ "type": "text", "file": {
+                "filePath": WITHHELD, "content": WITHHELD, "numLines": 1, "startLine": 1, "totalLines": 1,
+            } })
         );
         assert_eq!(withheld("not json"), Value::Null);
     }

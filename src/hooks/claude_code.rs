@@ -305,6 +305,9 @@ impl Answer {
         if !result.is_empty() {
             self.updated_output(answer::withheld(result), event.is_mcp());
         }
+        if answer::is_document(result) {
+            self.stop(reason);
+        }
     }
 }
 
@@ -370,6 +373,10 @@ mod tests {
             (
                 r#"{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{},"tool_response":{"stdout":"key"}}"#,
                 r#"{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":{"stdout":"[withheld by Portcullis]"}}}"#,
+            ),
+            (
+                r#"{"hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{},"tool_response":{"type":"pdf","file":{"filePath":"a.pdf","base64":"aGk","originalSize":2}}}"#,
+                r#"{"decision":"block","reason":"no","continue":false,"stopReason":"no","hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":{"type":"text","file":{"filePath":"[withheld by Portcullis]","content":"[withheld by Portcullis]","numLines":1,"startLine":1,"totalLines":1}}}}"#,
             ),
             (r#"{"hook_event_name":"UserPromptSubmit"}"#, r#"{"decision":"block","reason":"no"}"#),
             (r#"{"hook_event_name":"PostToolBatch"}"#, r#"{"decision":"block","reason":"no"}"#),

@@ -47,16 +47,19 @@ class Model:
         """Where the agent finds it."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def results(self):
-        """What the agent told of its tool calls: the block of each, by the order of the calls."""
+    def blocks(self):
+        """Every block of the conversation as it stood at the last request, those in results of tools among them."""
         messages = self.requests[-1]["messages"] if self.requests else []
-        return [
-            block
-            for message in messages
-            if isinstance(message["content"], list)
-            for block in message["content"]
-            if block["type"] == "tool_result"
-        ]
+        found, open_ = [], [message["content"] for message in messages]
+        for content in open_:
+            if isinstance(content, list):
+                found += content
+                open_ += [block["content"] for block in content if block["type"] == "tool_result"]
+        return found
+
+    def results(self):
+        """What the agent told of its tool calls: one block for each."""
+        return [block for block in self.blocks() if block["type"] == "tool_result"]
 
     def seen(self):
         """Everything that reached the model, as one text."""

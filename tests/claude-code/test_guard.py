@@ -1,5 +1,6 @@
 """What the hooks of the pages do to the real Claude Code."""
 
+import base64
 import json
 import os
 import re
@@ -19,6 +20,13 @@ ASKING = """name: default
 interceptors:
   - {id: me:publish, hook: tool.before, tools: ^exec$, when: 'args.command.contains("publish")', do: [{ask: This publishes the package.}]}
 """
+# One that shows nothing of what any tool gave.
+HIDING = """name: default
+interceptors:
+  - {id: me:hide, hook: tool.after, allow_unknown_tools: true, do: [{block: Not shown.}]}
+"""
+# A picture of one dot.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 BROKEN = "name: default\nnonsense: 1\n"
 
 
@@ -100,6 +108,36 @@ def test_an_agent_of_the_agent_is_guarded_too(home):
     assert guarded.thief.got == [] and not (guarded.app / "ran").exists()
     told = run.result(agent)
     assert WITHHELD in told and INJECTION not in told, told
+
+
+@needs_claude
+def test_what_is_withheld_has_a_shape_that_is_accepted(home):
+    """Where it has not, Claude Code shows the original: so the event is left out that would end the turn then."""
+    settings = command_hooks()
+    del settings["hooks"]["PostToolBatch"]
+    guarded = home(settings)
+    guarded.policy(HIDING)
+    app = guarded.app
+    (app / "dot.png").write_bytes(base64.b64decode(DOT))
+    (app / "page.pdf").write_bytes(b"%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n")
+    cell = {"cell_type": "code", "id": "one", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
+    (app / "book.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    names = ("dot.png", "book.ipynb", "people.txt")
+    first = [tool("Read", file_path=str(app / name)) for name in names]
+    first += [tool("Write", file_path=str(app / "new.txt"), content="new"), tool("TaskCreate", subject="it", description="it")]
+    first += [tool("Bash", command="echo later", description="a step", run_in_background=True)]
+    then = [tool("Edit", file_path=str(app / "people.txt"), old_string="Write", new_string="Speak")]
+    then += [tool("NotebookEdit", notebook_path=str(app / "book.ipynb"), cell_id="one", new_source="2"), tool("TaskList")]
+    last = tool("Agent", description="help", prompt="Help.", subagent_type="general-purpose")
+    run = guarded.run("Work.", first, then, last, text("I helped."), DONE)
+    for call in [*first, *then, last]:
+        assert WITHHELD in run.result(call), f"{call['name']}: {run.result(call)}"
+    assert "does not match" not in run.model.seen() + run.shown
+    kinds = {block["type"] for block in run.model.blocks()}
+    assert kinds == {"text", "tool_use", "tool_result"}, "no picture, not even a broken one"
+    # A document is handed over beside the result.
+    run = guarded.run("Work.", tool("Read", file_path=str(app / "page.pdf")), DONE)
+    assert len(run.model.requests) == 1 and run.last["terminal_reason"] == "hook_stopped"
 
 
 @needs_claude
@@ -187,4 +225,13 @@ def test_a_server_that_is_away(home):
     unguarded = home(http_hooks("127.0.0.1:9"))
     steals = bash(unguarded.stealing("ran"))
     unguarded.run(INJECTION, steals, DONE)
+    assert len(unguarded.thief.got) == 1 and (unguarded.app / "ran").exists()
+
+
+@needs_claude
+def test_a_hook_that_is_not_there_stops_nothing(home):
+    """As the page says: Claude Code goes on where the program cannot be started."""
+    settings = json.loads(json.dumps(command_hooks()).replace("~/.cargo/bin/portcullis", "~/.cargo/bin/gone"))
+    unguarded = home(settings)
+    unguarded.run("Work.", bash(unguarded.stealing("ran")), DONE)
     assert len(unguarded.thief.got) == 1 and (unguarded.app / "ran").exists()
