@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -121,6 +122,7 @@ class Home:
             more = {
                 "PATH": os.environ["PATH"],
                 "HOME": str(self.folder),
+                "CLAUDE_CODE_TMPDIR": tempfile.gettempdir(),
                 "ANTHROPIC_BASE_URL": model.url,
                 "ANTHROPIC_API_KEY": "stand-in",
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
