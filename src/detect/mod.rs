@@ -7,6 +7,8 @@ pub mod concepts;
 mod hidden_text;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod reach_tests;
 pub mod redact;
 mod report;
 mod resolve;

@@ -15,10 +15,18 @@ use crate::text::{self, Layers, Limits, View, Views};
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
 
-/// How far from where a phrase shows through, or from what a view changed, disguises are read, in bytes.
-const SHOWN_REACH: usize = 1024;
-/// How far they are made: what speaks for or against a phrase is looked for so far from it.
-const CONTEXT_REACH: usize = SHOWN_REACH + 2048;
+/// How much of views is read, in bytes. More finds the same, at a greater cost.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    /// Around what a view changed, in any case.
+    changes: usize,
+    /// Around places where a phrase shows through, or that a view changed: disguises are read so far from them.
+    shown: usize,
+    /// Around what is read of disguises: what speaks for or against a phrase is looked for so far from it.
+    context: usize,
+}
+
+const REACH: Reach = Reach { changes: 0, shown: 1024, context: 2048 };
 
 /// The rules of all countries, at any cost.
 const EVERYWHERE: (&CountrySet, u64) = (&CountrySet::EMPTY, u64::MAX);
@@ -59,6 +67,7 @@ pub struct Scanner {
     weighed: Option<MetaInfo>,
     injection: u32,
     limits: Limits,
+    reach: Reach,
 }
 
 impl Scanner {
@@ -66,7 +75,21 @@ impl Scanner {
     pub fn new(rules: Arc<RuleSet>) -> Self {
         let injection = rules.plugin_bits([INJECTION]);
         let weighed = rules.model().map(|model| concepts::about(&model.file));
-        Self { coded: coded(rules.version()), weighed, injection, limits: Limits::default(), rules }
+        Self {
+            coded: coded(rules.version()),
+            weighed,
+            injection,
+            limits: Limits::default(),
+            reach: REACH,
+            rules,
+        }
+    }
+
+    /// One that reads all of each view, which finds the same.
+    #[cfg(test)]
+    pub(super) fn thorough(rules: Arc<RuleSet>) -> Self {
+        const ALL: usize = 1 << 30;
+        Self { reach: Reach { changes: ALL, shown: ALL, context: ALL }, ..Self::new(rules) }
     }
 
     /// The rules it scans with.
@@ -254,10 +277,10 @@ struct Shown<'t> {
 
 impl<'t> Shown<'t> {
     /// `places` are in order, but for some that are near each other.
-    fn around(view: &View<'t>, mut places: Vec<Range<usize>>) -> Self {
+    fn around(view: &View<'t>, mut places: Vec<Range<usize>>, reach: Reach) -> Self {
         places.sort_unstable_by_key(|place| place.start);
-        let near = stretches::around(view.text(), places.iter().cloned(), SHOWN_REACH);
-        let keep = stretches::around(view.text(), places.into_iter(), CONTEXT_REACH);
+        let near = stretches::around(view.text(), places.iter().cloned(), reach.shown);
+        let keep = stretches::around(view.text(), places.into_iter(), reach.shown + reach.context);
         let mut near: Vec<_> = near.into_iter().map(|one| view.to_source(one)).collect();
         near.sort_unstable_by_key(|one| one.start);
         let mut joined = Vec::with_capacity(near.len());
@@ -306,7 +329,9 @@ impl Run<'_, '_> {
         let may_be_new = |range| view.may_be_new(range);
         let stretches = match part {
             Part::All => None,
-            Part::Changed(near) => Some(view.changes(self.scratch.reach(plugins), near)),
+            Part::Changed(near) => {
+                Some(view.changes(rules.reach(self.scratch, plugins).max(self.scanner.reach.changes), near))
+            }
         };
         let is_derived = stretches.is_some();
         let new = stretches.as_ref().map(|stretches| New { is_new: &may_be_new, stretches });
@@ -348,14 +373,15 @@ impl Run<'_, '_> {
         if injection == 0 {
             return Ok(());
         }
+        let reach = self.scanner.reach;
         let mut signs = std::mem::take(&mut self.signs);
         signs.sort_unstable_by_key(|sign| sign.start);
         if !hints.rot13.is_empty() {
-            let shown = Shown::around(view, hints.rot13);
+            let shown = Shown::around(view, hints.rot13, reach);
             self.disguise(&text::rot13(shown.view(view)), Some(&shown.near), injection)?;
         }
         if !hints.reversed.is_empty() {
-            let shown = Shown::around(view, hints.reversed);
+            let shown = Shown::around(view, hints.reversed, reach);
             self.disguise(&text::reversed(shown.view(view)), Some(&shown.near), injection)?;
             self.disguise(&text::reversed_words(shown.view(view)), Some(&shown.near), injection)?;
         }
@@ -365,7 +391,7 @@ impl Run<'_, '_> {
                 if changed.is_empty() {
                     return Ok(());
                 }
-                Some(Shown::around(view, changed))
+                Some(Shown::around(view, changed, reach))
             }
             false => None,
         };
@@ -377,8 +403,14 @@ impl Run<'_, '_> {
             (view, near) = (shown.view(view), Some(&*shown.near));
         }
         let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
+        let reasons = text::leet_reasons(view, is_known);
+        if !reasons.is_empty() {
+            let shown = Shown::around(view, reasons, reach);
+            if let Some(leet) = text::leet(shown.view(view)) {
+                self.disguise(&leet, near.or(Some(&shown.near)), injection)?;
+            }
+        }
         let disguises = [
-            text::leet(view, is_known),
             text::spaced(view),
             text::morse(view),
             text::layout(view, &signs, is_known),

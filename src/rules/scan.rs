@@ -30,8 +30,11 @@ const POINTS_MAX: usize = 64;
 const POINTS_FACTOR_MAX: usize = 64;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
-/// How far from what a view changes it is read in any case, in bytes: as far as most matches are long.
-const REACH_MIN: usize = 512;
+/// How far from what a view changes it is read in any case, in bytes, where rules are started by digits, tokens or separators;
+/// of those that reach farther, the match is one token from white space to white space.
+const TRIGGERED_REACH: usize = 512;
+/// How far places where disguised phrases show through may lie apart to be noted as one, in bytes.
+const HINTS_JOIN: usize = 512;
 /// Bytes of a line either side of a match that `exclude_line` sees.
 const LINE_BYTES: usize = 4 * 1024;
 /// Bytes to which a match that fills its window is followed.
@@ -127,7 +130,7 @@ pub type IsNew<'n> = &'n dyn Fn(Range<usize>) -> bool;
 pub struct New<'n> {
     /// Whether a place may hold what the other view does not.
     pub is_new: IsNew<'n>,
-    /// Where such places are, in order, with [`Scratch::reach`] bytes to each side, from white space to white space.
+    /// Where such places are, in order, with [`RuleSet::reach`] bytes to each side, from white space to white space.
     pub stretches: &'n [Range<usize>],
 }
 
@@ -194,15 +197,7 @@ impl Scratch {
     pub fn begin(&mut self, units_max: u64) {
         self.cost = 0;
         self.cost_max = units_max;
-        self.reach = [REACH_MIN; u32::BITS as usize];
-    }
-
-    /// How far from what a view changes the literals may stand of matches that touch it, in bytes, for the rules of these
-    /// plugins. Most reach less far than is always looked; the literal of one that reaches farther stands unchanged in a view
-    /// that was read since [`Self::begin`], unless it is near what changed.
-    pub fn reach(&self, plugins: u32) -> usize {
-        let of_plugin = |(bit, reach): (u32, &usize)| if plugins >> bit & 1 != 0 { *reach } else { 0 };
-        (0..).zip(&self.reach).map(of_plugin).max().unwrap_or(REACH_MIN)
+        self.reach = [0; u32::BITS as usize];
     }
 
     /// Whether patterns cost all that they may.
@@ -281,13 +276,23 @@ impl RuleSet {
             points_bytes_max: 0,
             cost: 0,
             cost_max: u64::MAX,
-            reach: [REACH_MIN; u32::BITS as usize],
+            reach: [0; u32::BITS as usize],
             places: Places::default(),
             shapes: Vec::new(),
         });
         let out = f(&mut scratch);
         self.scratches.give(scratch);
         out
+    }
+
+    /// How far from what a view changes it is to be read for the rules of these plugins, in bytes: as far as phrases are
+    /// long, and as rules reach whose literals were seen since [`Scratch::begin`]. A literal that was not seen since then
+    /// stands in what changed.
+    pub fn reach(&self, scratch: &Scratch, plugins: u32) -> usize {
+        let triggered = if self.has_triggers(plugins) { TRIGGERED_REACH } else { 0 };
+        let of_plugin = |(bit, reach): (u32, &usize)| if plugins >> bit & 1 != 0 { *reach } else { 0 };
+        let seen = (0..).zip(&scratch.reach).map(of_plugin).max().unwrap_or(0);
+        phrases::BYTES_MAX.max(triggered).max(seen)
     }
 
     /// Calls `found` with the rule and the place of every literal that is seen from `slice`: one pass, without a look at
@@ -474,7 +479,9 @@ impl Collect<'_, '_> {
                 self.scratch.check(budget)?;
             }
         }
-        gate.shapes(self.text, stretch, self);
+        if self.set.has_triggers(self.scope.plugins) {
+            gate.shapes(self.text, stretch, self);
+        }
         Ok(())
     }
 }
@@ -528,7 +535,7 @@ impl Sink for Collect<'_, '_> {
 /// Adds a place to others that came nearly in order, joined where they are near each other.
 fn note(places: &mut Vec<Range<usize>>, at: Range<usize>) {
     match places.last_mut() {
-        Some(last) if at.start <= last.end + REACH_MIN && at.end + REACH_MIN >= last.start => {
+        Some(last) if at.start <= last.end + HINTS_JOIN && at.end + HINTS_JOIN >= last.start => {
             *last = last.start.min(at.start)..last.end.max(at.end);
         }
         _ => places.push(at),

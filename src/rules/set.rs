@@ -49,6 +49,8 @@ pub struct RuleSet {
     version: Arc<str>,
     revision: String,
     groups: Vec<Group>,
+    /// Bits of the plugins that have rules without a literal.
+    triggered: u32,
     vocabulary: OnceLock<Vocabulary>,
     pub(super) scratches: AtRest<Scratch>,
 }
@@ -122,8 +124,11 @@ impl RuleSet {
             (gate.join(), groups)
         });
         let gate = gate.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let triggered = rules.iter().filter(|rule| rule.def.trigger.is_some());
+        let triggered = triggered.fold(0, |bits, rule| bits | rule.plugin_bit);
         Ok(Self {
             rules,
+            triggered,
             gate,
             narrow_gate: OnceLock::new(),
             plugins,
@@ -145,6 +150,11 @@ impl RuleSet {
             return &self.gate;
         }
         self.narrow_gate.get_or_init(|| gate_of(&self.rules, |rule| rule.plugin_bit & injection == 0))
+    }
+
+    /// Whether a rule of these plugins, as bits, is started by something else than a literal.
+    pub(super) fn has_triggers(&self, plugins: u32) -> bool {
+        self.triggered & plugins != 0
     }
 
     /// The rules without a literal.

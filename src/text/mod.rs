@@ -38,7 +38,7 @@ mod yaml_problem;
 pub use chars::{as_typed, is_invisible};
 pub use layer::{Layer, Layers};
 pub use layout::layout;
-pub use phrase::{leet, morse, reversed, rot13, spaced};
+pub use phrase::{leet, leet_reasons, morse, reversed, rot13, spaced};
 pub use play::{pig_latin, reversed_words};
 pub use span::{OffsetEncoding, convert_offsets, line_columns, line_of};
 pub use view::View;

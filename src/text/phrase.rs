@@ -75,21 +75,24 @@ pub fn morse<'t>(parent: &View<'t>) -> Option<View<'t>> {
     rewriter.finish(parent)
 }
 
-/// The text with digits and signs read as the letters they stand for, in words that mix them with letters; none if
-/// no word that has one amid letters reads as one that `is_known`. A digit that ends a word, as in `sha256`, is no
-/// reason to make the view.
+/// Words with a digit or sign amid letters that read as one that `is_known` once these are letters: the reasons to make the
+/// view [`leet`]. A digit that ends a word, as in `sha256`, is none.
+pub fn leet_reasons(parent: &View<'_>, is_known: impl Fn(&[u8]) -> bool) -> Vec<Range<usize>> {
+    let bytes = parent.text().as_bytes();
+    let is_reason = |word: &Range<usize>| {
+        let mut letters = [0; LEET_WORD_MAX];
+        is_leet_word(bytes, word) && is_known(read_leet(bytes, word, &mut letters))
+    };
+    leet_words_with_sign(bytes).filter(is_reason).collect()
+}
+
+/// The text with digits and signs read as the letters they stand for, in words that mix them with letters; none if it has no
+/// such word.
 ///
 /// `1` is read as `i`, but as `l` between vowels, after a vowel and before another `l`, and where it ends a word.
-pub fn leet<'t>(parent: &View<'t>, is_known: impl Fn(&[u8]) -> bool) -> Option<View<'t>> {
+pub fn leet<'t>(parent: &View<'t>) -> Option<View<'t>> {
     let text = parent.text();
     let bytes = text.as_bytes();
-    let is_reason = |word: Range<usize>| {
-        let mut letters = [0; LEET_WORD_MAX];
-        is_leet_word(bytes, &word) && is_known(read_leet(bytes, &word, &mut letters))
-    };
-    if !leet_words_with_sign(bytes).any(is_reason) {
-        return None;
-    }
     let mut rewriter = Rewriter::new(text);
     for word in leet_words(bytes) {
         if !bytes[word.clone()].iter().any(u8::is_ascii_alphabetic) {
@@ -209,7 +212,15 @@ pub fn spaced<'t>(parent: &View<'t>) -> Option<View<'t>> {
     let mut rewriter = Rewriter::new(text);
     let mut at = 0;
     let mut is_word_start = true;
-    while let Some(c) = text[at..].chars().next() {
+    let is_ascii = text.is_ascii();
+    loop {
+        if is_ascii {
+            // Nothing else is a letter that stands alone.
+            let Some(next) = next_single_letter(text.as_bytes(), at) else { break };
+            is_word_start |= next > at;
+            at = next;
+        }
+        let Some(c) = text[at..].chars().next() else { break };
         let sentence = if is_word_start && c.is_alphabetic() { SpacedSentence::read(text, at) } else { None };
         match sentence {
             Some(sentence) if !sentence.has_long_word => {
@@ -233,6 +244,17 @@ pub fn spaced<'t>(parent: &View<'t>) -> Option<View<'t>> {
         }
     }
     rewriter.finish(parent)
+}
+
+/// The next letter of ASCII at or after `from` with none and no digit beside it.
+fn next_single_letter(bytes: &[u8], from: usize) -> Option<usize> {
+    let joins = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let mut was_joined = from > 0 && joins(from - 1);
+    (from..bytes.len()).find(|&at| {
+        let joined = bytes[at].is_ascii_alphanumeric();
+        let is_start = !std::mem::replace(&mut was_joined, joined);
+        is_start && bytes[at].is_ascii_alphabetic() && !joins(at + 1)
+    })
 }
 
 /// Words of letters set apart, one after the other.

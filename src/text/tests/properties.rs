@@ -66,7 +66,7 @@ fn every_view(text: &str) -> Vec<(View<'_>, Order)> {
     for view in made.views {
         all.push((rot13(&view), Order::Rises));
         all.push((reversed(&view), Order::Falls));
-        all.extend(leet(&view, |_| true).map(|view| (view, Order::Rises)));
+        all.extend(leet(&view).map(|view| (view, Order::Rises)));
         all.extend(pig_latin(&view, |_| true).map(|view| (view, Order::Rises)));
         all.push((reversed_words(&view), Order::FallsInWords));
         let middle = view.text().len() / 2;
