@@ -1,10 +1,14 @@
 //! That reading only what views changed finds what reading all of each view finds.
+//!
+//! Not compared is what the model weighs: it adds up signs that lie far apart, and reading everything backwards sees more of
+//! them by chance.
 
 use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use proptest::prelude::*;
 
+use super::concepts::RULE_ID;
 use super::{Request, Scanner};
 use crate::rules::{Budget, Role, RuleSet, RuleSetConfig, Surface, builtin_sources};
 
@@ -75,7 +79,8 @@ proptest! {
             let [found, wanted] = [0, 1].map(|nth: usize| {
                 let scanned = SCANNERS[nth].scan(request, &Budget::UNLIMITED).expect("no budget");
                 let one = |found: super::Detected| (found.info.id.clone(), found.range);
-                scanned.findings.into_iter().map(one).collect::<Vec<_>>()
+                let by_rules = scanned.findings.into_iter().filter(|found| &*found.info.id != RULE_ID);
+                by_rules.map(one).collect::<Vec<_>>()
             });
             prop_assert_eq!(found, wanted, "{:?}", text);
         }
