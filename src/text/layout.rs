@@ -9,6 +9,7 @@ use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
 use super::words::{Skipped, TAG_MAX, Words, tag_end};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -58,7 +59,7 @@ pub fn layout<'t>(
 /// What is put in place of a gap.
 struct Edit {
     range: Range<usize>,
-    with: String,
+    with: Cow<'static, str>,
 }
 
 /// What a gap between two words is.
@@ -193,7 +194,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         for word in Words::new(self.text, start..end) {
             if let Some(at) = sign_in(&self.text[last..word.start], sign) {
                 let range = last + at..last + at + sign.len();
-                self.edits.push(Edit { range, with: " ".to_owned() });
+                self.edits.push(Edit { range, with: " ".into() });
             }
             last = word.end;
         }
@@ -229,7 +230,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
             if word.start > last && is_punctuation(&self.text[last..word.start]) {
                 edits.push(Edit {
                     range: last..word.start,
-                    with: format!("{} ", &self.text[last..word.start]),
+                    with: format!("{} ", &self.text[last..word.start]).into(),
                 });
             }
             last = word.end;
@@ -238,7 +239,8 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
                 known += usize::from(self.is_known_word(from..at));
                 from = at;
                 if at < word.end {
-                    edits.push(Edit { range: at..at + 1, with: format!(" {}", char::from(bytes[at])) });
+                    edits
+                        .push(Edit { range: at..at + 1, with: format!(" {}", char::from(bytes[at])).into() });
                 }
             }
         }
@@ -288,7 +290,9 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
             let gap = last..word.start;
             last = word.end;
             if text[gap.clone()] != *" " && read_gap(&text[gap.clone()], &mut self.gap) == Gap::Unusual {
-                self.edits.push(Edit { range: gap, with: self.gap.clone() });
+                // Nearly all are, and the same one needs no copy.
+                let with = if self.gap == " " { " ".into() } else { self.gap.clone().into() };
+                self.edits.push(Edit { range: gap, with });
             }
         }
         if self.edits.len() > before {

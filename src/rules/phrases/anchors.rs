@@ -1,0 +1,179 @@
+//! Which phrases may match around a literal that the gate has seen, and where they can begin.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::read::literal_of;
+use super::words::{Words, is_gap};
+use super::{BEFORE_MAX, Phrase};
+
+/// Most beginnings of phrases around one anchor that are looked for once for all of them.
+pub(super) const FIRSTS_MAX: usize = 32;
+
+/// Stands for a beginning that is looked for phrase by phrase.
+const NO_FIRST: u8 = u8::MAX;
+
+/// Which phrases may match around which literal.
+#[derive(Debug)]
+pub(super) struct Anchored {
+    /// In lower case, sorted, each with the bounds of its lists in `of_literals`.
+    literals: Box<[(Box<str>, u32, u32)]>,
+    /// By their hash, and the next free slot: one more than the index in `literals`, 0 where there is none.
+    slots: Box<[u32]>,
+    of_literals: Box<[u32]>,
+    lists: Box<[AnchorList]>,
+}
+
+/// The phrases that have the same words for an anchor.
+#[derive(Debug)]
+pub(super) struct AnchorList {
+    pub(super) words: Arc<Words>,
+    /// Indices of those that begin with the anchor.
+    pub(super) begun: Vec<u32>,
+    /// Indices of the others, each with the index in `firsts` of what it begins with.
+    pub(super) amid: Vec<(u32, u8)>,
+    /// What phrases begin with that do not begin with the anchor, as far as that must be there.
+    pub(super) firsts: Vec<Arc<Words>>,
+}
+
+impl Anchored {
+    pub(super) fn new(phrases: &[Phrase]) -> Self {
+        let mut lists: Vec<AnchorList> = Vec::new();
+        let mut known: HashMap<*const Words, usize> = HashMap::new();
+        for (index, phrase) in (0..).zip(phrases) {
+            let words = &phrase.elements[phrase.anchor].words;
+            let nth = *known.entry(Arc::as_ptr(words)).or_insert_with(|| {
+                lists.push(AnchorList::new(words.clone()));
+                lists.len() - 1
+            });
+            lists[nth].add(index, phrase);
+        }
+        let mut pairs: Vec<(Box<str>, u32)> = Vec::new();
+        for (nth, list) in (0..).zip(&lists) {
+            let literals = list.words.alternatives().filter_map(|alternative| literal_of(alternative).ok());
+            pairs.extend(literals.map(|literal| (literal.to_ascii_lowercase().into(), nth)));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let (mut literals, mut of_literals) = (Vec::new(), Vec::with_capacity(pairs.len()));
+        for alike in pairs.chunk_by(|(one, _), (other, _)| one == other) {
+            let from = of_literals.len() as u32;
+            of_literals.extend(alike.iter().map(|(_, nth)| *nth));
+            literals.push((alike[0].0.clone(), from, of_literals.len() as u32));
+        }
+        let mut slots = vec![0; (2 * literals.len()).next_power_of_two().max(2)];
+        for (nth, (literal, ..)) in (1..).zip(&literals) {
+            let mut slot = Self::slot_of(literal.as_bytes(), slots.len());
+            while slots[slot] != 0 {
+                slot = (slot + 1) % slots.len();
+            }
+            slots[slot] = nth;
+        }
+        Self {
+            literals: literals.into(),
+            slots: slots.into(),
+            of_literals: of_literals.into(),
+            lists: lists.into(),
+        }
+    }
+
+    /// The first slot of a literal in any case, by the hash of Fowler, Noll and Vo.
+    fn slot_of(literal: &[u8], slots: usize) -> usize {
+        let mix = |hash: u64, byte: &u8| {
+            (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01B3)
+        };
+        (literal.iter().fold(0xCBF2_9CE4_8422_2325, mix) >> 32) as usize % slots
+    }
+
+    /// The lists that hold a literal, as it stands in a text.
+    pub(super) fn lists_of(&self, literal: &[u8]) -> impl Iterator<Item = &AnchorList> {
+        let mut slot = Self::slot_of(literal, self.slots.len());
+        let (mut from, mut to) = (0, 0);
+        // Half of the slots are free, so this ends.
+        while let Some(nth) = self.slots[slot].checked_sub(1) {
+            let (one, first, end) = &self.literals[nth as usize];
+            if one.as_bytes().eq_ignore_ascii_case(literal) {
+                (from, to) = (*first, *end);
+                break;
+            }
+            slot = (slot + 1) % self.slots.len();
+        }
+        self.of_literals[from as usize..to as usize].iter().map(|nth| &self.lists[*nth as usize])
+    }
+}
+
+impl AnchorList {
+    pub(super) fn new(words: Arc<Words>) -> Self {
+        Self { words, begun: Vec::new(), amid: Vec::new(), firsts: Vec::new() }
+    }
+
+    fn add(&mut self, index: u32, phrase: &Phrase) {
+        if phrase.anchor == 0 {
+            self.begun.push(index);
+            return;
+        }
+        let first = &phrase.elements[0];
+        let known = self.firsts.iter().position(|words| Arc::ptr_eq(words, &first.words));
+        let nth = match known {
+            _ if first.is_optional => NO_FIRST,
+            Some(nth) => nth as u8,
+            None if self.firsts.len() < FIRSTS_MAX => {
+                self.firsts.push(first.words.clone());
+                (self.firsts.len() - 1) as u8
+            }
+            None => NO_FIRST,
+        };
+        self.amid.push((index, nth));
+    }
+}
+
+/// The beginnings of the words before an anchor, from the nearest on, found as they are asked for.
+pub(super) struct Starts<'t> {
+    text: &'t [u8],
+    is_spaced: bool,
+    /// The anchor, and those that are known.
+    known: [usize; BEFORE_MAX + 1],
+    count: usize,
+    is_over: bool,
+}
+
+impl<'t> Starts<'t> {
+    pub(super) fn new(text: &'t [u8], anchor: usize, is_spaced: bool) -> Self {
+        Self { text, is_spaced, known: [anchor; BEFORE_MAX + 1], count: 0, is_over: false }
+    }
+
+    /// Where the word `nth` before the anchor begins.
+    pub(super) fn nth(&mut self, nth: usize) -> Option<usize> {
+        while self.count <= nth {
+            let next = (!self.is_over).then(|| before(self.text, self.known[self.count], self.is_spaced));
+            let Some(start) = next.flatten() else {
+                self.is_over = true;
+                return None;
+            };
+            self.count += 1;
+            self.known[self.count] = start;
+        }
+        Some(self.known[nth + 1])
+    }
+
+    /// Those of which `is_held` holds, as bits.
+    pub(super) fn holding(&mut self, is_held: impl Fn(usize) -> bool) -> u8 {
+        let mut bits = 0;
+        for nth in 0..BEFORE_MAX {
+            let Some(start) = self.nth(nth) else { break };
+            bits |= u8::from(is_held(start)) << nth;
+        }
+        bits
+    }
+}
+
+/// The start of the word before the one at `at`.
+fn before(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+    if !is_spaced {
+        return at.checked_sub(3);
+    }
+    let gap = text[..at].iter().rev().take_while(|byte| is_gap(**byte)).count();
+    let end = at - gap;
+    let word = text[..end].iter().rev().take(40).take_while(|byte| !is_gap(**byte)).count();
+    (gap > 0 && word > 0).then_some(end - word)
+}
