@@ -1,6 +1,7 @@
 //! Text that a model reads and a person cannot see.
 //!
-//! *What it finds*: runs of Unicode tag characters or of variation selectors that spell at least a short word.
+//! *What it finds*: runs of Unicode tag characters or of variation selectors that spell at least a short word, whatever
+//! else without a shape stands between them.
 //! *Why it matters*: both render as nothing, so a reviewer approves what they cannot read; there is no ordinary use for
 //! them beyond the three subdivision flags and emoji variants, which are far shorter or begin with a flag.
 //! *What it misses*: text hidden by colour, size or layout, which is no property of the characters.
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use super::{Detector, INJECTION};
 use crate::decision::{Category, Severity};
 use crate::rules::MetaInfo;
-use crate::text::View;
+use crate::text::{View, is_invisible};
 
 /// Fewest hidden characters. Flags of England, Scotland and Wales use six, the last being an end mark.
 const HIDDEN_CHARS_MIN: usize = 8;
@@ -59,7 +60,8 @@ impl Detector for HiddenText {
             if is_hidden(c) {
                 let (start, _, count) = run.unwrap_or((at, at, 0));
                 run = Some((start, at + c.len_utf8(), count + 1));
-            } else if let Some((start, end, count)) = run.take()
+            } else if !is_invisible(c)
+                && let Some((start, end, count)) = run.take()
                 && count >= HIDDEN_CHARS_MIN
             {
                 found.push(start..end);

@@ -60,6 +60,11 @@ fn zero_width_characters_are_read_as_nothing_and_as_a_space() {
     assert_eq!(all_views("a \u{200B}b").views.len(), 2);
 }
 
+/// A text with a sign between every two characters.
+fn apart(text: &str, sign: &str) -> String {
+    text.chars().map(String::from).collect::<Vec<_>>().join(sign)
+}
+
 #[test]
 fn text_hidden_in_tags_and_selectors_is_written_out() {
     let tagged: String =
@@ -71,6 +76,16 @@ fn text_hidden_in_tags_and_selectors_is_written_out() {
         .collect();
     check(&format!("Hi 😀{selected}!"), PHRASE, &selected, Layer::VariationSelectors);
     assert_eq!(all_views("I ❤\u{FE0F} it").views[1].text(), "I ❤ it");
+    for sign in ["\u{200B}", "\u{2060}\u{AD}", "\u{FE0F}"] {
+        let parted = apart(&tagged, sign);
+        check(&format!("Hello{parted}{sign}there"), PHRASE, &parted, Layer::Tags);
+    }
+    for sign in ["\u{200D}", "\u{E0041}"] {
+        let parted = apart(&selected, sign);
+        check(&format!("Hi 😀{parted}!"), PHRASE, &parted, Layer::VariationSelectors);
+    }
+    let both = format!("{tagged}{selected}{tagged}");
+    check(&both, PHRASE, &selected, Layer::VariationSelectors);
 }
 
 #[test]
