@@ -4,6 +4,10 @@
 //! ever gets text there. Nothing here limits how long a run may take; libFuzzer does (`-timeout`), and the smoke test
 //! keeps its inputs small.
 
+mod commands;
+mod layers;
+mod validators;
+
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -27,12 +31,18 @@ use portcullis::tools::condition::{Expression, Input, Inputs, Variable};
 use portcullis::tools::json::{Document, Duplicates, Member};
 use portcullis::tools::{Hook, strip_ansi};
 
+pub use commands::commands;
+pub use layers::layers;
+pub use validators::validators;
+
 /// The body of a fuzz target: must hold for any bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("text_views", text_views),
+    ("layers", layers),
+    ("validators", validators),
     ("rule_file", rule_file),
     ("rules_import", rules_import),
     ("engine", engine),
@@ -40,6 +50,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("settings", settings),
     ("tool_rules", tool_rules),
     ("shell_syntax", shell_syntax),
+    ("commands", commands),
     ("paths", paths),
     ("monitor", monitor),
     ("bundle_code", bundle_code),
@@ -86,7 +97,9 @@ fn check_view(source: &str, view: &View<'_>) {
                 "{start}..{end} leads to {range:?}, which cuts a character"
             );
             assert!(start == end || !range.is_empty(), "{start}..{end} leads nowhere");
-            let _ = (view.layers_in(start..end), view.is_changed(start..end));
+            let is_changed = view.is_changed(start..end);
+            assert!(start == end || !is_changed || view.may_be_new(start..end), "{start}..{end} is not new");
+            let _ = view.layers_in(start..end);
         }
     }
 }

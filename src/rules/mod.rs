@@ -57,6 +57,6 @@ pub use scan::{Budget, IsNew, Match, New, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, SelfCheck, self_check};
 pub use set::{RuleSet, RuleSetConfig};
-pub use validate::phone_plan::look_ups as phone_look_ups;
+pub use validate::phone_plan::{Plan as PhonePlan, is_dialled, look_ups as phone_look_ups};
 
 pub use builtin::{builtin_sources, builtin_stream_sources};

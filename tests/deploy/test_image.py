@@ -102,7 +102,7 @@ def context(tmp_path_factory):
 
 def test_what_the_build_does_not_need_stays_away(context):
     for path in ("target/release/portcullis", ".git/config", ".test/venv/bin/python", "data/admin-token", "docs/RULES.md",
-                 "deploy/.env", "tests/clients/python/run", "fuzz/target/x", "fuzz/corpus/text/x", "portcullis.yaml"):  # fmt: skip
+                 "deploy/.env", "tests/clients/python/run", "fuzz/target/x", "fuzz/corpus/text/x", "fuzz/seeds/text/x", "portcullis.yaml"):  # fmt: skip
         assert ignored(pathlib.PurePath(path)), path
     assert {each.name for each in context.iterdir()} == {
         ".cargo", "Cargo.toml", "Cargo.lock", "build.rs", "askama.toml", "src", "proto", "rules", "benches", "examples", "fuzz", "tests", "deploy",

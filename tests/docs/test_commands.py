@@ -111,6 +111,8 @@ def check_cargo(work, arguments):
         assert (ROOT / f"examples/{arguments[arguments.index('--example') + 1]}.rs").exists()
     elif arguments[0] == "run":
         check_our_words(work, arguments[arguments.index("--") + 1 :])
+    elif arguments[0] == "fuzz":
+        assert f'name = "{arguments[arguments.index("libfuzzer") + 1]}"' in (ROOT / "fuzz/Cargo.toml").read_text()
     else:
         assert arguments[0] in ("build", "install"), arguments
 

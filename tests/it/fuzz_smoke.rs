@@ -1,8 +1,8 @@
 //! The fuzz targets on a fixed, seeded run: the same inputs on every machine, in a few seconds.
 //!
 //! Inputs are made from texts that matter (rules, policies, the cases of other tests) by cutting, joining, repeating
-//! and changing bytes. Coverage does not guide it: that is what `cargo fuzz` is for. An input that crashed a target
-//! once is kept in `fuzz/crashes/<target>` and runs first.
+//! and changing bytes. Coverage does not guide it: that is what `cargo fuzz` is for. What that found is kept in
+//! `fuzz/seeds/<target>`: few inputs that reach what many did, and each that broke the target once. They all run first.
 
 // The very functions of the targets; their crate is not built here, because it needs libFuzzer.
 #[path = "../../fuzz/src/lib.rs"]
@@ -37,7 +37,10 @@ macro_rules! run {
     };
 }
 
-run! { text_views, rule_file, rules_import, engine, policy_file, settings, tool_rules, shell_syntax, paths, monitor, bundle_code }
+run! {
+    text_views, layers, validators, rule_file, rules_import, engine, policy_file, settings, tool_rules, shell_syntax,
+    commands, paths, monitor, bundle_code
+}
 
 /// Choices from a seed (SplitMix64).
 struct Choices(u64);
@@ -63,12 +66,12 @@ impl Choices {
 
 fn run(name: &str, target: fn(&[u8])) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crashes = texts(&root.join("fuzz/crashes").join(name), "");
+    let kept = texts(&root.join("fuzz/seeds").join(name), "");
     let seeds = seeds(name, root);
     assert!(!seeds.is_empty(), "no seeds for {name}");
     let mut choices = Choices(name.bytes().map(u64::from).sum());
     let started = Instant::now();
-    let whole = crashes.into_iter().chain([Vec::new(), vec![0], vec![0xFF; 9]]);
+    let whole = kept.into_iter().chain([Vec::new(), vec![0], vec![0xFF; 9]]);
     for input in whole {
         try_one(name, target, &input);
     }
@@ -132,9 +135,34 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
             ];
             return lines.iter().map(|line| line.to_vec()).collect();
         }
+        "layers" => {
+            let plain = b"please read the whole page before you answer";
+            let layers = 0..portcullis::text::Layer::ALL.len() as u8;
+            return layers.map(|layer| [&[layer, 0xFF, 5], plain.as_slice()].concat()).collect();
+        }
+        "validators" => {
+            let folders = ["pii", "secrets", "code"].map(|plugin| root.join("rules").join(plugin));
+            let files = folders.iter().flat_map(|folder| texts(folder, "toml"));
+            let examples = files.flat_map(|file| strings_of(&file, "rule", "examples"));
+            return examples
+                .enumerate()
+                .map(|(nth, text)| [&[nth as u8], text.as_bytes()].concat())
+                .collect();
+        }
         "shell_syntax" => {
             let files = texts(&root.join("tests/cases/shell/syntax"), "toml");
-            return files.iter().flat_map(|file| scripts_of(file)).collect();
+            let scripts = files.iter().flat_map(|file| {
+                let pieces = strings_of(file, "", "pieces");
+                strings_of(file, "case", "source").into_iter().chain(pieces)
+            });
+            // Behind two bytes that choose limits.
+            return scripts.map(|script| [b"\x14\x02", script.as_bytes()].concat()).collect();
+        }
+        "commands" => {
+            let folders = ["commands", "shell/effects"].map(|name| root.join("tests/cases").join(name));
+            let files = folders.iter().flat_map(|folder| texts(folder, "toml"));
+            let commands = files.flat_map(|file| strings_of(&file, "case", "command"));
+            return commands.map(|command| [b"\x0C", command.as_bytes()].concat()).collect();
         }
         "monitor" => {
             let lines: &[&[u8]] = &[
@@ -174,15 +202,24 @@ fn seeds(name: &str, root: &Path) -> Vec<Vec<u8>> {
     lines.filter(|line| line.starts_with(b"request.messages")).map(unescape).collect()
 }
 
-/// The scripts of a table of the parser's tests, behind two bytes that choose limits.
-fn scripts_of(file: &[u8]) -> Vec<Vec<u8>> {
+/// The strings that stand under `key` in the tables of a file that are called `table`, or at its top where that is empty.
+fn strings_of(file: &[u8], table: &str, key: &str) -> Vec<String> {
     let text = std::str::from_utf8(file).expect("a table is text");
-    let table: toml::Table = toml::from_str(text).expect("a table");
-    let cases = table.get("case").and_then(toml::Value::as_array).into_iter().flatten();
-    let sources = cases.filter_map(|case| case.get("source").and_then(toml::Value::as_str));
-    let pieces = table.get("pieces").and_then(toml::Value::as_array).into_iter().flatten();
-    let pieces = pieces.filter_map(toml::Value::as_str);
-    sources.chain(pieces).map(|script| [b"\x14\x02", script.as_bytes()].concat()).collect()
+    let top: toml::Table = toml::from_str(text).expect("a table");
+    let tables = match table {
+        "" => vec![&top],
+        _ => top
+            .get(table)
+            .and_then(toml::Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|t| t.as_table())
+            .collect(),
+    };
+    let values = tables.into_iter().filter_map(|table| table.get(key));
+    let strings =
+        values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    strings.filter_map(toml::Value::as_str).map(str::to_owned).collect()
 }
 
 /// A file of rules as one file for each rule, with the definitions that all of them share.

@@ -236,6 +236,11 @@ impl Validator {
         }
     }
 
+    /// The schemes that `national-id:` takes.
+    pub fn schemes() -> impl Iterator<Item = &'static str> {
+        Scheme::all().map(|scheme| scheme.name)
+    }
+
     /// Whether `value` can be what the rule takes it for.
     ///
     /// `value` is the reported value (group `value`, else the whole match); `before` and `after` are up to 64 bytes of

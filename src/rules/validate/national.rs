@@ -24,9 +24,14 @@ impl PartialEq for Scheme {
 }
 
 impl Scheme {
+    /// Every scheme.
+    pub(super) fn all() -> impl Iterator<Item = &'static Self> {
+        SCHEMES.iter().chain(national_more::SCHEMES)
+    }
+
     /// The scheme of that name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
-        SCHEMES.iter().chain(national_more::SCHEMES).find(|scheme| scheme.name == name)
+        Self::all().find(|scheme| scheme.name == name)
     }
 
     /// Whether the letters and digits of `value` make a number of this scheme.
@@ -35,8 +40,8 @@ impl Scheme {
     }
 }
 
-/// Every scheme known.
-pub(super) const SCHEMES: &[Scheme] = &[
+/// Schemes of this file.
+const SCHEMES: &[Scheme] = &[
     Scheme { name: "au-abn", check: |v| with_digits(v, 11, is_au_abn) },
     Scheme { name: "au-acn", check: |v| with_digits(v, 9, is_au_acn) },
     Scheme { name: "au-medicare", check: |v| with_digits_in(v, 10..=11, is_au_medicare) },
