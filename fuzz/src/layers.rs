@@ -97,7 +97,9 @@ fn phrases_of<'t>(view: &View<'t>, choice: u8) -> Vec<View<'t>> {
     let signs = [len / 3..len / 3 + usize::from(choice % 7), len / 2..len / 2];
     let signs = &signs[..usize::from(choice) % 3];
     let mut made = vec![text::rot13(view), text::reversed(view), text::reversed_words(view)];
-    made.extend(text::leet(view, is_known));
+    if !text::leet_reasons(view, is_known).is_empty() {
+        made.extend(text::leet(view));
+    }
     made.extend(text::spaced(view));
     made.extend(text::morse(view));
     made.extend(text::pig_latin(view, is_known));
