@@ -23,7 +23,7 @@ pub struct Hints {
     pub reversed: Vec<Range<usize>>,
 }
 
-/// Shortest literal that is also looked for in ROT13 and backwards; shorter ones are seen by chance.
+/// Shortest literal that is also looked for in ROT13 and backwards, in bytes; shorter ones are seen by chance.
 const DISGUISED_LITERAL_MIN: usize = 8;
 /// Literals that a set of rules has, about.
 const LITERALS_USUAL: usize = 24_000;
@@ -102,13 +102,15 @@ impl Gate {
             let plain = plain.chain(rule.literal_words.iter().map(|word| (word, whole)));
             let plain = plain.filter(|_| rule.phrases.is_none());
             for (literal, bounds) in plain.chain(rule.phrases.into_iter().flat_map(Phrases::anchors)) {
-                let lower = literal.to_ascii_lowercase().into_bytes();
-                if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN && lower.is_ascii() {
-                    let backwards: Vec<u8> = lower.iter().rev().copied().collect();
-                    disguised.push((number_of(Literal::anywhere(rot13(&lower))), Sense::Rot13));
-                    disguised.push((number_of(Literal::anywhere(backwards)), Sense::Reversed));
+                let lower = literal.to_ascii_lowercase();
+                if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN {
+                    if lower.is_ascii() {
+                        disguised.push((number_of(Literal::anywhere(rot13(lower.as_bytes()))), Sense::Rot13));
+                    }
+                    let backwards: String = lower.chars().rev().collect();
+                    disguised.push((number_of(Literal::anywhere(backwards.into_bytes())), Sense::Reversed));
                 }
-                of_rules.push((number_of(Literal { text: lower.into(), bounds }), rule.index));
+                of_rules.push((number_of(Literal { text: lower.into_bytes().into(), bounds }), rule.index));
             }
             match rule.trigger {
                 Some(Trigger::Digits) => least(&mut digits, rule.trigger_min),
