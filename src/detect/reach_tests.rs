@@ -11,7 +11,7 @@ use proptest::test_runner::RngSeed;
 
 use super::concepts::RULE_ID;
 use super::{Request, Scanner};
-use crate::rules::{Budget, Role, RuleSet, RuleSetConfig, Surface, builtin_sources};
+use crate::rules::{Budget, Role, RuleSet, RuleSetConfig, RuleSource, Surface, builtin_sources};
 
 /// The scanner as it is, and one that reads everything.
 static SCANNERS: LazyLock<[Scanner; 2]> = LazyLock::new(|| {
@@ -56,6 +56,47 @@ fn text() -> impl Strategy<Value = String> {
         };
         parts.into_iter().map(part).collect()
     })
+}
+
+/// What is left out between two parts joins nothing.
+#[test]
+fn phrases_do_not_go_on_over_what_was_left_out() {
+    let between = "The boxes for the small hall come on Thursday, and the keys lie with the porter. ";
+    let far = between.repeat(40);
+    let text = format!(
+        "one\u{a0}two pr0mpts {far} three\u{a0}four ignor3 {between} previous instructions {far} five\u{a0}six pr0mpts"
+    );
+    let request =
+        Request { text: &text, plugins: u32::MAX, role: Some(Role::User), surface: Some(Surface::Text) };
+    let scanned = SCANNERS[0].scan(request, &Budget::UNLIMITED).expect("no budget");
+    assert!(scanned.findings.is_empty(), "{:?}", scanned.findings);
+}
+
+/// A rule that digits start is asked as far from what changed as it reaches.
+#[test]
+fn rules_without_a_literal_reach_as_far_as_they_say() {
+    let text = r#"
+plugin = "custom"
+[[rule]]
+id = "custom.record"
+category = "custom.record"
+severity = "high"
+confidence = 0.9
+trigger = "digits"
+trigger_min = 8
+pattern = '\d{8} [^\n]{0,3000}END-OF-RECORD'
+description = "A record."
+recommendation = "Leave it out."
+"#;
+    let source = RuleSource { text: text.into(), json: None, ..builtin_sources()[0].clone() };
+    let rules = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("it compiles");
+    let scanner = Scanner::new(Arc::new(rules));
+    for words in [1, 100, 300] {
+        let text = format!("12345678 {}END-OF-REC\u{200b}ORD", "a word or two ".repeat(words / 2));
+        let request = Request { text: &text, plugins: u32::MAX, role: None, surface: None };
+        let scanned = scanner.scan(request, &Budget::UNLIMITED).expect("no budget");
+        assert_eq!(scanned.findings.len(), 1, "{words}");
+    }
 }
 
 proptest! {

@@ -15,7 +15,8 @@ use crate::text::{self, Layers, Limits, View, Views};
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
 
-/// How much of views is read, in bytes. More finds the same, at a greater cost.
+/// How much of views is read, in bytes. More finds the same at a greater cost, but for what only shows by chance: signs of
+/// disguises far from a place where a phrase shows through.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     /// Around what a view changed, in any case.
@@ -85,7 +86,7 @@ impl Scanner {
         }
     }
 
-    /// One that reads all of each view, which finds the same.
+    /// One that reads all of each view.
     #[cfg(test)]
     pub(super) fn thorough(rules: Arc<RuleSet>) -> Self {
         const ALL: usize = 1 << 30;
@@ -407,7 +408,8 @@ impl Run<'_, '_> {
         if !reasons.is_empty() {
             let shown = Shown::around(view, reasons, reach);
             if let Some(leet) = text::leet(shown.view(view)) {
-                self.disguise(&leet, near.or(Some(&shown.near)), injection)?;
+                let both = near.map(|near| stretches::common(near, &shown.near));
+                self.disguise(&leet, Some(both.as_ref().unwrap_or(&shown.near)), injection)?;
             }
         }
         let disguises = [

@@ -23,7 +23,7 @@ pub struct Hints {
     pub reversed: Vec<Range<usize>>,
 }
 
-/// Shortest literal that is also looked for in ROT13 and backwards, in bytes; shorter ones are seen by chance.
+/// Shortest literal that is also looked for in ROT13 and backwards, in characters; shorter ones are seen by chance.
 const DISGUISED_LITERAL_MIN: usize = 8;
 /// Literals that a set of rules has, about.
 const LITERALS_USUAL: usize = 24_000;
@@ -103,7 +103,7 @@ impl Gate {
             let plain = plain.filter(|_| rule.phrases.is_none());
             for (literal, bounds) in plain.chain(rule.phrases.into_iter().flat_map(Phrases::anchors)) {
                 let lower = literal.to_ascii_lowercase();
-                if rule.is_phrase && lower.len() >= DISGUISED_LITERAL_MIN {
+                if rule.is_phrase && lower.chars().count() >= DISGUISED_LITERAL_MIN {
                     if lower.is_ascii() {
                         disguised.push((number_of(Literal::anywhere(rot13(lower.as_bytes()))), Sense::Rot13));
                     }

@@ -31,8 +31,8 @@ const POINTS_FACTOR_MAX: usize = 64;
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
 /// How far from what a view changes it is read in any case, in bytes, where rules are started by digits, tokens or separators;
-/// of those that reach farther, the match is one token from white space to white space.
-const TRIGGERED_REACH: usize = 512;
+/// farther where one that starts at digits or separators is longer. A token is read whole, however long it is.
+pub(super) const TRIGGERED_REACH: usize = 512;
 /// How far places where disguised phrases show through may lie apart to be noted as one, in bytes.
 const HINTS_JOIN: usize = 512;
 /// Bytes of a line either side of a match that `exclude_line` sees.
@@ -289,10 +289,9 @@ impl RuleSet {
     /// long, and as rules reach whose literals were seen since [`Scratch::begin`]. A literal that was not seen since then
     /// stands in what changed.
     pub fn reach(&self, scratch: &Scratch, plugins: u32) -> usize {
-        let triggered = if self.has_triggers(plugins) { TRIGGERED_REACH } else { 0 };
         let of_plugin = |(bit, reach): (u32, &usize)| if plugins >> bit & 1 != 0 { *reach } else { 0 };
         let seen = (0..).zip(&scratch.reach).map(of_plugin).max().unwrap_or(0);
-        phrases::BYTES_MAX.max(triggered).max(seen)
+        phrases::BYTES_MAX.max(self.triggered_reach(plugins)).max(seen)
     }
 
     /// Calls `found` with the rule and the place of every literal that is seen from `slice`: one pass, without a look at

@@ -16,8 +16,8 @@ use super::gate::{Gate, GateRule};
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
-use super::scan::Scratch;
-use super::schema::Concept;
+use super::scan::{Scratch, TRIGGERED_REACH};
+use super::schema::{Concept, Trigger};
 use super::triggered::Group;
 use super::vocabulary::Vocabulary;
 
@@ -49,8 +49,8 @@ pub struct RuleSet {
     version: Arc<str>,
     revision: String,
     groups: Vec<Group>,
-    /// Bits of the plugins that have rules without a literal.
-    triggered: u32,
+    /// Bits of the plugins that have rules without a literal, and how far these reach from what starts them.
+    triggered: Vec<(u32, usize)>,
     vocabulary: OnceLock<Vocabulary>,
     pub(super) scratches: AtRest<Scratch>,
 }
@@ -124,8 +124,18 @@ impl RuleSet {
             (gate.join(), groups)
         });
         let gate = gate.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let triggered = rules.iter().filter(|rule| rule.def.trigger.is_some());
-        let triggered = triggered.fold(0, |bits, rule| bits | rule.plugin_bit);
+        let mut triggered: Vec<(u32, usize)> = Vec::new();
+        for rule in &rules {
+            let reach = match rule.def.trigger {
+                None => continue,
+                Some(Trigger::Token) => TRIGGERED_REACH,
+                Some(_) => rule.shape().before.max(rule.shape().after).max(TRIGGERED_REACH),
+            };
+            match triggered.iter_mut().find(|(bit, _)| *bit == rule.plugin_bit) {
+                Some((_, most)) => *most = reach.max(*most),
+                None => triggered.push((rule.plugin_bit, reach)),
+            }
+        }
         Ok(Self {
             rules,
             triggered,
@@ -154,7 +164,13 @@ impl RuleSet {
 
     /// Whether a rule of these plugins, as bits, is started by something else than a literal.
     pub(super) fn has_triggers(&self, plugins: u32) -> bool {
-        self.triggered & plugins != 0
+        self.triggered.iter().any(|(bit, _)| bit & plugins != 0)
+    }
+
+    /// How far rules of these plugins reach that something else than a literal starts, in bytes; 0 without any.
+    pub(super) fn triggered_reach(&self, plugins: u32) -> usize {
+        let wanted = self.triggered.iter().filter(|(bit, _)| bit & plugins != 0);
+        wanted.map(|(_, reach)| *reach).max().unwrap_or(0)
     }
 
     /// The rules without a literal.

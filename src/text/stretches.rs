@@ -21,6 +21,19 @@ pub fn join(stretches: &mut Vec<Range<usize>>, stretch: Range<usize>) {
     }
 }
 
+/// What two lists of ranges have in common; each is in order, its ranges apart.
+pub fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (mut both, mut nth) = (Vec::new(), 0);
+    for range in one {
+        while other.get(nth).is_some_and(|next| next.end < range.start) {
+            nth += 1;
+        }
+        let touching = other[nth..].iter().take_while(|next| next.start <= range.end);
+        both.extend(touching.map(|next| next.start.max(range.start)..next.end.min(range.end)));
+    }
+    both
+}
+
 /// Places, in order, with so many bytes to each side, and on to white space, so that no word is cut.
 pub fn around(text: &str, places: impl Iterator<Item = Range<usize>>, reach: usize) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
@@ -48,7 +61,7 @@ pub fn around(text: &str, places: impl Iterator<Item = Range<usize>>, reach: usi
 
 /// A view of parts of another one.
 pub struct Cut<'t> {
-    /// The parts, with a blank line in place of each that was left out.
+    /// The parts, with an empty sentence in place of each that was left out.
     pub view: View<'t>,
     /// Each part of the other view, and where it begins in this one.
     kept: Vec<(Range<usize>, usize)>,
@@ -94,8 +107,8 @@ impl<'t> Cut<'t> {
     }
 }
 
-/// What stands in place of a part that was left out: nothing goes on over it.
-const BETWEEN: &str = "\n\n";
+/// What stands in place of a part that was left out: no phrase goes on over the end of a sentence.
+const BETWEEN: &str = "\n\n.\n\n";
 
 #[cfg(test)]
 mod tests {
@@ -118,6 +131,20 @@ mod tests {
             let found: Vec<&str> = around(text, at, reach).into_iter().map(|at| &text[at]).collect();
             assert_eq!(found, wanted, "{places:?} {reach}");
         }
+    }
+
+    #[test]
+    fn what_is_common_is_in_both() {
+        let common = |one: &[(usize, usize)], other: &[(usize, usize)]| {
+            let ranges = |list: &[(usize, usize)]| list.iter().map(|(a, b)| *a..*b).collect::<Vec<_>>();
+            common(&ranges(one), &ranges(other)).into_iter().map(|at| (at.start, at.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            common(&[(0, 5), (8, 20)], &[(3, 9), (11, 12), (15, 30)]),
+            [(3, 5), (8, 9), (11, 12), (15, 20)]
+        );
+        assert_eq!(common(&[(0, 5)], &[(6, 9)]), []);
+        assert_eq!(common(&[], &[(6, 9)]), []);
     }
 
     proptest! {
