@@ -68,14 +68,14 @@ fn a_run_needs_room_on_every_disk_that_it_writes_to() {
     };
     for (machine, is_full, is_incremental, told) in [
         (one(0, 9_000), false, true, ""),
-        (one(0, 8_000), false, true, ""),
-        (one(0, 7_000), false, true, "needs about 8.7 GB free in TARGET, and 7.0 GB are there"),
-        (one(0, 7_000), false, false, ""),
-        (one(0, 9_000), true, true, "needs about 12.7 GB free in TARGET, and 9.0 GB are there"),
-        (one(4_500, 4_000), false, true, ""),
-        (one(20_000, 4_000), false, true, ""),
-        (one(20_000, 3_000), false, true, "needs about 4.2 GB free in TARGET, and 3.0 GB are there"),
-        (apart(4_500, 1_700, 2_500), false, true, ""),
+        (one(0, 8_100), false, true, ""),
+        (one(0, 7_000), false, true, "needs about 8.9 GB free in TARGET, and 7.0 GB are there"),
+        (one(0, 7_200), false, false, ""),
+        (one(0, 9_000), true, true, "needs about 12.9 GB free in TARGET, and 9.0 GB are there"),
+        (one(4_500, 4_100), false, true, ""),
+        (one(20_000, 4_100), false, true, ""),
+        (one(20_000, 3_000), false, true, "needs about 4.5 GB free in TARGET, and 3.0 GB are there"),
+        (apart(4_500, 1_800, 2_500), false, true, ""),
         (apart(3_000, 9_000, 9_000), false, true, "needs about 4.5 GB free in TARGET, and 3.0 GB are there"),
         (apart(9_000, 9_000, 600), false, true, "needs about 2.5 GB free in TEMPORARY, and 0.6 GB are there"),
     ] {
