@@ -26,6 +26,7 @@ mod problem;
 pub mod relax;
 mod scan;
 mod schema;
+mod search;
 mod selfcheck;
 mod set;
 mod shapes;

@@ -5,16 +5,12 @@
 
 use std::ops::Range;
 
-use regex_automata::meta::Cache;
-use regex_automata::{Anchored, Input};
-
 use super::caches::{Caches, Forgetful};
-use super::compile::{self, CompiledRule, Shape};
+use super::compile::{CompiledRule, Shape};
 use super::gate::{Hints, Sink};
-use super::lazy::LazyRegex;
 use super::phrases;
-use super::placeholder;
 use super::schema::{Role, Surface};
+use super::search::{Search, on_boundaries};
 use super::set::RuleSet;
 use super::shapes::{Memory, Place};
 use super::triggered::Places;
@@ -28,47 +24,15 @@ const POINTS_MAX: usize = 64;
 /// More than these are tried one by one as long as their windows together have at most so many times the bytes of the text;
 /// beyond it windows are merged.
 const POINTS_FACTOR_MAX: usize = 64;
-/// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
-const CONTEXT_BYTES: usize = 64;
 /// How far from what a view changes it is read in any case, in bytes, where rules are started by digits, tokens or separators;
 /// farther where one that starts at digits or separators is longer. A token is read whole, however long it is.
 pub(super) const TRIGGERED_REACH: usize = 512;
 /// How far places where disguised phrases show through may lie apart to be noted as one, in bytes.
 const HINTS_JOIN: usize = 512;
-/// Bytes of a line either side of a match that `exclude_line` sees.
-const LINE_BYTES: usize = 4 * 1024;
-/// Bytes to which a match that fills its window is followed.
-const FOLLOW_BYTES_MAX: usize = 16 * 1024;
-/// Rejected matches that are retried one byte later, of one rule: so many in any text, and one more for so many bytes of it.
-const RETRIES_MIN: usize = 64;
-const RETRY_EVERY_BYTES: usize = 64;
-/// Bytes of rejected matches that are looked at again, of one rule: so many in any text, and so many times the bytes of it.
-/// What is rejected may be 16 KiB long, begin at every word, and be read by every check of the rule.
-const RETRIED_BYTES_MIN: usize = 8 * 1024;
-const RETRIED_FACTOR_MAX: usize = 2;
-/// Bytes after a value that its pattern may read to see where it ends, and that the next match may begin with.
-const DELIMITER_BYTES_MAX: usize = 4;
-/// Searches of one rule between two looks at the clock.
-const SEARCHES_UNTIMED: u32 = 32;
 /// Bytes that are kept for texts in lower case from one text to the next.
 const LOWER_BYTES_KEPT: usize = 256 * 1024;
-/// What work costs, in nanoseconds of one processor, about; measured without link-time optimisation. Counted rather than
-/// timed, so that a text always costs the same: for each byte of a window that a pattern is asked about, for each byte that
-/// its exact form reads after the relaxed one said yes, more by a byte for so many bytes of the pattern; for each byte of the
-/// pattern where it is tried at one place only, which reads so far, about; and for each search.
-const WINDOW_COST: u64 = 5;
-const EXACT_COST: u64 = 15;
-const EXACT_SIZE: u64 = 32;
-const POINT_COST: u64 = 10;
-const POINT_BYTES: usize = 64;
-const LOOK_COST: u64 = 300;
-/// The same for each byte of a window in which only literals are looked for.
-const NEED_COST: u64 = 1;
-/// The same for a match and what is asked about it, and for each byte of it.
-const MATCH_COST: u64 = 2_000;
-const MATCH_BYTE_COST: u64 = 20;
-/// The same for a literal of a rule, for the first word of a phrase, and for a place of digits, tokens or separators and each
-/// byte of it.
+/// What work costs, in nanoseconds of one processor, about (see `search`): a literal of a rule, the first word of a phrase, and
+/// a place of digits, tokens or separators and each byte of it.
 const LITERAL_COST: u64 = 30;
 const PHRASE_COST: u64 = 250;
 const PLACE_COST: u64 = 100;
@@ -407,25 +371,15 @@ impl RuleSet {
             let candidates = &mut scratch.candidates[index];
             settle(candidates, scratch.points_bytes_max);
             let (cost, result) = scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
-                let mut search = Search {
-                    rule,
-                    index: index as u32,
-                    text,
-                    lower: &scratch.lower,
-                    first_look,
-                    cache,
-                    budget,
-                    retries: RETRIES_MIN + text.len() / RETRY_EVERY_BYTES,
-                    retried_bytes: RETRIED_BYTES_MIN + text.len().saturating_mul(RETRIED_FACTOR_MAX),
-                    cost: 0,
-                    cost_max: scratch.cost_max - scratch.cost,
-                    searches: 0,
-                };
+                let cost_max = scratch.cost_max - scratch.cost;
+                let texts = (text, &*scratch.lower);
+                let mut search =
+                    Search::new((index as u32, rule), texts, (first_look, cache), (budget, cost_max));
                 let result = match candidates.anchored {
                     true => search.at_points(&candidates.windows, matches),
                     false => search.in_windows(&candidates.windows, matches),
                 };
-                (search.cost, result)
+                (search.cost(), result)
             });
             scratch.cost += cost;
             result?;
@@ -566,225 +520,4 @@ impl<F: FnMut(u32, Range<usize>)> Sink for Seen<F> {
     fn rot13(&mut self, _at: Range<usize>) {}
 
     fn reversed(&mut self, _at: Range<usize>) {}
-}
-
-/// One rule's regex at work on one text.
-struct Search<'s, 't> {
-    rule: &'s CompiledRule,
-    index: u32,
-    text: &'t str,
-    /// The text in lower case.
-    lower: &'t [u8],
-    /// Those of the relaxed pattern and of the pattern, made when they are first needed.
-    first_look: &'s mut Option<Box<Cache>>,
-    cache: &'s mut Option<Box<Cache>>,
-    budget: &'s Budget<'s>,
-    /// How many rejected matches may still be retried one byte later.
-    retries: usize,
-    /// How many bytes of rejected matches may still be retried.
-    retried_bytes: usize,
-    /// What it cost so far, and how much it may.
-    cost: u64,
-    cost_max: u64,
-    /// Searches until now.
-    searches: u32,
-}
-
-impl Search<'_, '_> {
-    fn at_points(&mut self, points: &[Range<usize>], matches: &mut Vec<Match>) -> Result<(), ScanStop> {
-        let mut done = 0;
-        for point in points {
-            if point.start < done {
-                continue;
-            }
-            self.check_cost()?;
-            let Some(found) = self.find(point.clone(), Anchored::Yes) else { continue };
-            if self.accept(&found, matches) {
-                done = behind(&found, matches);
-            } else if !self.may_retry(&found) {
-                done = found.end;
-            }
-        }
-        Ok(())
-    }
-
-    fn in_windows(&mut self, windows: &[Range<usize>], matches: &mut Vec<Match>) -> Result<(), ScanStop> {
-        for window in windows {
-            let mut at = window.start;
-            while at < window.end {
-                self.check_cost()?;
-                let Some(found) = self.find(at..window.end, Anchored::No) else { break };
-                // What calls for a look at a command confirms nothing: another may begin inside of it.
-                let is_over = self.accept(&found, matches) && self.rule.def.commands.is_empty();
-                if is_over {
-                    at = behind(&found, matches);
-                } else if self.retries == 0 || !self.may_retry(&found) {
-                    at = found.end;
-                } else {
-                    self.retries -= 1;
-                    at = found.start + 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether another search may be made; asks the clock now and then.
-    fn check_cost(&mut self) -> Result<(), ScanStop> {
-        self.searches += 1;
-        if self.searches.is_multiple_of(SEARCHES_UNTIMED) {
-            self.budget.check()?;
-        }
-        if self.cost >= self.cost_max { Err(ScanStop) } else { Ok(()) }
-    }
-
-    /// Whether the bytes of a rejected match may be looked at again; they are counted.
-    fn may_retry(&mut self, rejected: &Range<usize>) -> bool {
-        let left = self.retried_bytes.checked_sub(rejected.len());
-        self.retried_bytes = left.unwrap_or(0);
-        left.is_some()
-    }
-
-    /// The next match in `window`, followed to its real end where the window cut it.
-    fn find(&mut self, window: Range<usize>, anchored: Anchored) -> Option<Range<usize>> {
-        let bytes = self.text.as_bytes();
-        let edge = window.end;
-        let input = Input::new(bytes).range(window).anchored(anchored);
-        let from = input.start();
-        let is_anchored = anchored != Anchored::No;
-        let read = |to: usize, cost: u64| cost * (to - from) as u64;
-        let size = self.rule.def.pattern.len() as u64;
-        self.cost += LOOK_COST;
-        if !self.rule.needs.may_match(&self.lower[from..edge]) {
-            self.cost += read(edge, NEED_COST);
-            return None;
-        }
-        let parse = || compile::parse(&self.rule.def.pattern).ok();
-        if !self.rule.first_look.may_match(parse, &input, self.first_look) {
-            self.cost += read(edge, WINDOW_COST);
-            return None;
-        }
-        let regex = &self.rule.regex;
-        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
-        let found = regex.search_with(cache, &input).map(|found| found.range());
-        // A search ends where the match does, and at the end of the window without one.
-        let end = found.as_ref().map_or(edge, |found| found.end);
-        self.cost += match is_anchored {
-            true => read(end.min(from + POINT_BYTES), WINDOW_COST) + POINT_COST * size,
-            false => read(end, WINDOW_COST + EXACT_COST + size / EXACT_SIZE),
-        };
-        let found = found?;
-        if found.end < edge || edge == bytes.len() {
-            return Some(found);
-        }
-        let far = (found.start + FOLLOW_BYTES_MAX).min(bytes.len());
-        let input = Input::new(bytes).range(found.start..far.max(edge)).anchored(Anchored::Yes);
-        Some(regex.search_with(cache, &input).map_or(found, |m| m.range()))
-    }
-
-    /// Pushes the match unless the rule's own conditions reject it.
-    fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
-        self.cost += MATCH_COST + MATCH_BYTE_COST * whole.len() as u64;
-        let rule = self.rule;
-        let is_in = |regexes: &[LazyRegex], text: &str| regexes.iter().any(|regex| regex.is_match(text));
-        if is_in(&rule.exclude_match, &self.text[on_boundaries(self.text, whole.clone())])
-            || (!rule.exclude_line.is_empty()
-                && is_in(&rule.exclude_line, line_around(self.text, whole.start)))
-        {
-            return false;
-        }
-        let (before, after) = context(self.text, whole, CONTEXT_BYTES);
-        if rule.exclude_before.as_ref().is_some_and(|r| r.is_match(before))
-            || rule.exclude_after.as_ref().is_some_and(|r| r.is_match(after))
-        {
-            return false;
-        }
-        if let Some(near) = &rule.near {
-            let (left, right) = context(self.text, whole, near.distance);
-            let inner = on_boundaries(self.text, whole.clone());
-            let within = &self.text[inner.clone()];
-            let sides = [(inner.start - left.len(), left), (inner.end, right), (inner.start, within)];
-            if !sides.into_iter().any(|(start, side)| self.is_near(&near.words, start, side)) {
-                return false;
-            }
-        }
-        // Finding the value takes longer than all that is asked about the whole.
-        let Some((value, span)) = self.value_of(whole) else { return false };
-        let value = on_boundaries(self.text, value);
-        let text = &self.text[value.clone()];
-        // What was taken out already is no value.
-        if text.starts_with('[') && placeholder::around(self.text.as_bytes(), value.clone()).is_some() {
-            return false;
-        }
-        if rule.exclude.iter().any(|r| r.is_match(text)) {
-            return false;
-        }
-        if !rule.validators.is_empty() {
-            let (before, after) = context(self.text, &value, CONTEXT_BYTES);
-            if !rule.validators.iter().all(|v| v.accepts(text, before, after)) {
-                return false;
-            }
-        }
-        matches.push(Match { rule: self.index, range: on_boundaries(self.text, span) });
-        true
-    }
-
-    /// Whether a context word stands in the part of the text that begins at `start`, but for the names of placeholders.
-    fn is_near(&self, words: &LazyRegex, start: usize, side: &str) -> bool {
-        let is_word = |found: regex_automata::Match| {
-            let (from, to) = (start + found.start(), start + found.end());
-            placeholder::around(self.text.as_bytes(), from..to).is_none()
-        };
-        words.find_iter(side).any(is_word)
-    }
-
-    /// Ranges of the groups `value` and `span`. Without `value` the whole match stands for it, without `span` the value.
-    fn value_of(&mut self, whole: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
-        let shape = self.rule.shape();
-        if shape.value_group.is_none() && shape.span_group.is_none() {
-            return Some((whole.clone(), whole.clone()));
-        }
-        let regex = &self.rule.regex;
-        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
-        let mut captures = regex.create_captures();
-        let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
-        regex.search_captures_with(cache, &input, &mut captures);
-        let value = match shape.value_group {
-            Some(group) => captures.get_group(group)?.range(),
-            None => whole.clone(),
-        };
-        let span = shape.span_group.and_then(|group| captures.get_group(group)).map(|span| span.range());
-        (!value.is_empty()).then(|| (value.clone(), span.filter(|span| !span.is_empty()).unwrap_or(value)))
-    }
-}
-
-/// Where the search goes on behind an accepted match: behind the value, when the pattern read no more than a delimiter
-/// after it, which may be the one before the next value; else behind the whole match.
-fn behind(whole: &Range<usize>, matches: &[Match]) -> usize {
-    let end = matches.last().map_or(whole.end, |found| found.range.end);
-    let is_near = end > whole.start && end < whole.end && whole.end - end <= DELIMITER_BYTES_MAX;
-    if is_near { end } else { whole.end }
-}
-
-/// The line that `at` stands in, up to [`LINE_BYTES`] either side.
-fn line_around(text: &str, at: usize) -> &str {
-    let at = text.floor_char_boundary(at);
-    let from = text.ceil_char_boundary(at.saturating_sub(LINE_BYTES));
-    let to = text.floor_char_boundary((at + LINE_BYTES).min(text.len()));
-    let start = text[from.min(at)..at].rfind('\n').map_or(from.min(at), |found| from + found + 1);
-    let end = text[at..to].find('\n').map_or(to, |found| at + found);
-    &text[start..end]
-}
-
-/// Up to `bytes` of text either side of `range`, cut inwards to character boundaries.
-fn context<'t>(text: &'t str, range: &Range<usize>, bytes: usize) -> (&'t str, &'t str) {
-    let inner = on_boundaries(text, range.clone());
-    let left = text.ceil_char_boundary(inner.start.saturating_sub(bytes)).min(inner.start);
-    let right = text.floor_char_boundary((inner.end + bytes).min(text.len())).max(inner.end);
-    (&text[left..inner.start], &text[inner.end..right])
-}
-
-/// `range` widened to character boundaries: an ASCII regex may stop inside a character.
-fn on_boundaries(text: &str, range: Range<usize>) -> Range<usize> {
-    text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end)
 }
