@@ -238,10 +238,12 @@ fn rows() -> Vec<(String, Vec<(String, u32)>)> {
         .collect()
 }
 
-/// An address at which nobody listens.
-async fn nobody() -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    format!("http://{}", listener.local_addr().expect("it has an address"))
+/// An address at which nobody listens, and the socket that keeps others from it: a port that is free again is soon taken.
+fn nobody() -> (tokio::net::TcpSocket, String) {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let base = format!("http://{}", socket.local_addr().expect("it has an address"));
+    (socket, base)
 }
 
 /// An address with a certificate that nobody trusts.
@@ -263,7 +265,7 @@ async fn untrusted() -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_fault_is_an_answer_and_what_is_retryable_is_retried() {
     let rows = rows();
-    let (nobody, untrusted) = (nobody().await, untrusted().await);
+    let ((_kept, nobody), untrusted) = (nobody(), untrusted().await);
     let mut told_of: Vec<&str> = rows.iter().map(|(fault, _)| fault.as_str()).collect();
     for fault in FAULTS {
         assert!(told_of.contains(&fault), "the documentation does not tell of `{fault}`");
