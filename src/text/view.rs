@@ -277,6 +277,7 @@ fn compose(parent: &View<'_>, own: &[Segment], view_len: usize) -> Vec<Segment> 
         let within = segment.source as usize..(segment.source + segment.source_len) as usize;
         match segment.units {
             Units::SAME if len == within.len() => compose_same(parent, above, segment, within, &mut out),
+            Units::Reverse if len == within.len() => compose_reverse(parent, above, segment, within, &mut out),
             Units::Each { .. } | Units::Reverse if len > 0 => compose_units(parent, segment, len, &mut out),
             _ => out.push(compose_whole(parent, segment, segment.view, within)),
         }
@@ -346,6 +347,36 @@ fn compose_same(
             if start < end {
                 out.push(make(start, end, units));
             }
+        }
+    }
+}
+
+/// Reversed text keeps the parent's segments that were copied byte by byte, in the other order; of others, each byte becomes
+/// an atom.
+fn compose_reverse(
+    parent: &View<'_>,
+    above: &[Segment],
+    segment: &Segment,
+    within: Range<usize>,
+    out: &mut Vec<Segment>,
+) {
+    for index in parent.touched(above, &within).rev() {
+        let (upper, view) = (&above[index], parent.view_of(above, index));
+        let part = view.start.max(within.start)..view.end.min(within.end);
+        let at = segment.view + (within.end - part.end) as u32;
+        if upper.units == Units::SAME {
+            let source = upper.source_of(part.start - view.start..part.end - view.start);
+            out.push(Segment {
+                view: at,
+                source: source.start as u32,
+                source_len: source.len() as u32,
+                layers: segment.layers.union(upper.layers),
+                ..*segment
+            });
+            continue;
+        }
+        for (view, byte) in (at..).zip(part.rev()) {
+            out.push(compose_whole(parent, segment, view, byte..byte + 1));
         }
     }
 }

@@ -108,7 +108,11 @@ impl<'t> Maker<'t> {
         for view in [apart.and_then(|apart| apart.view), mapped, mapped_apart].into_iter().flatten() {
             self.add(view)?;
         }
-        Some(to_decode)
+        // Invisible characters amid a sequence hide it from the first look.
+        match terminal::strip(&self.made.views[to_decode]) {
+            Some(stripped) => self.add(stripped),
+            None => Some(to_decode),
+        }
     }
 
     fn map_look_alikes(

@@ -109,6 +109,8 @@ fn control_sequences_of_terminals_are_taken_out() {
         ("\u{1b}]never ended, ig\u{1b}[0mnore", "ended, ignore", "ended, ig\u{1b}[0mnore"),
         (r"\u001b[32mignore \x1b[0mall", "ignore all", r"ignore \x1b[0mall"),
         ("\u{1b}[1mｉｇ\u{1b}[0mｎｏｒｅ", "ignore", "ｉｇ\u{1b}[0mｎｏｒｅ"),
+        // Seen once the invisible character is gone.
+        ("ig\u{1b}\u{200b}[31mnore", "ignore", "ig\u{1b}\u{200b}[31mnore"),
     ] {
         let made = all_views(text);
         let hit = made.views.iter().rev().find_map(|view| Some((view, view.text().find(wanted)?)));
@@ -354,4 +356,11 @@ fn rotated_and_reversed_text_maps_back() {
     let made = all_views(text);
     let view = reversed(&made.views[1]);
     assert_eq!((view.text(), view.to_source(0..2)), ("ignore", 12..18));
+    // What stands in the view above as it was sent takes no segment for each byte.
+    let text = format!("{}é\u{200b}{}", "erongi ".repeat(50), " lla".repeat(50));
+    let made = all_views(&text);
+    let view = reversed(&made.views[1]);
+    assert!(view.segment_count() <= 8, "{}", view.segment_count());
+    assert_eq!(&text[view.to_source(0..3)], "lla");
+    assert_eq!(&text[view.to_source(view.text().len() - 6..view.text().len())], "erongi");
 }
