@@ -8,7 +8,10 @@
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
-use super::words::{Skipped, TAG_MAX, Words, tag_end};
+use super::words::{
+    BLANK, BREAK, EMPHASIS, LEAD, LOW_LINE, MARK, OTHER, Signs, Skipped, TAG, TAG_MAX, WHITE, Words, kind,
+    tag_end,
+};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -98,6 +101,7 @@ struct Strict {
     end: usize,
     /// Where it is first written.
     sign: Range<usize>,
+    signs: Signs,
     gaps: usize,
 }
 
@@ -121,45 +125,37 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         let mut words = Words::new(text, 0..text.len());
         loop {
             if let Some(Skipped { count, last: skipped }) = skip(&mut words) {
-                if capitals.begins > 0 {
-                    self.end_capitals(&mut capitals);
-                }
+                self.end_capitals(&mut capitals);
                 self.end_strict(&mut strict);
-                loose.usual += count;
-                if loose.usual > USUAL_MAX {
-                    self.end_loose(&mut loose);
-                }
+                self.take_usual(&mut loose, count);
                 last = skipped;
             }
-            let Some(word) = words.next() else { break };
+            let Some((word, signs)) = words.next_behind() else { break };
             let gap = last.end..word.start;
             self.take_capitals(&mut capitals, &gap, &word);
-            if gap.len() == 1 && bytes[gap.start] == b' ' {
+            let gap = &bytes[gap];
+            if gap == b" " {
                 self.end_strict(&mut strict);
-                loose.usual += 1;
-                if loose.usual > USUAL_MAX {
-                    self.end_loose(&mut loose);
-                }
+                self.take_usual(&mut loose, 1);
                 last = word;
                 continue;
             }
             if !gap.is_empty() && gap.len() <= GAP_MAX && last.end > 0 {
-                if strict.gaps == 0 || sign_in(&text[gap.clone()], &text[strict.sign.clone()]).is_none() {
+                let has_sign = strict.gaps > 0
+                    && signs.is_same_but(MARK, strict.signs)
+                    && sign_in(gap, &bytes[strict.sign.clone()]).is_some();
+                if !has_sign {
                     self.end_strict(&mut strict);
-                    strict = Strict { start: last.start, end: word.end, sign: gap.clone(), gaps: 0 };
+                    let sign = last.end..word.start;
+                    strict = Strict { start: last.start, end: word.end, sign, signs, gaps: 0 };
                 }
                 strict.gaps += 1;
                 strict.end = word.end;
             } else {
                 self.end_strict(&mut strict);
             }
-            match read_gap(&text[gap], &mut self.gap) {
-                Gap::Usual => {
-                    loose.usual += 1;
-                    if loose.usual > USUAL_MAX {
-                        self.end_loose(&mut loose);
-                    }
-                }
+            match kind_of(gap, signs, &mut self.gap) {
+                Gap::Usual => self.take_usual(&mut loose, 1),
                 Gap::Unusual => {
                     if loose.gaps == 0 {
                         loose.start = last.start;
@@ -177,28 +173,53 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         self.end_loose(&mut loose);
     }
 
-    fn end_loose(&mut self, loose: &mut Loose) {
-        let Loose { start, end, gaps, .. } = std::mem::take(loose);
-        if gaps >= GAPS_MIN && self.has_known_words(start..end) {
-            self.undo_gaps(start..end);
+    /// Takes more gaps as in ordinary prose.
+    fn take_usual(&mut self, loose: &mut Loose, count: usize) {
+        loose.usual += count;
+        if loose.usual > USUAL_MAX {
+            self.end_loose(loose);
         }
     }
 
+    /// Nearly always there is nothing to undo, so the ends only tell whether there is.
+    fn end_loose(&mut self, loose: &mut Loose) {
+        if loose.gaps >= GAPS_MIN {
+            self.undo_loose(loose.start..loose.end);
+        }
+        loose.gaps = 0;
+    }
+
+    #[inline(never)]
+    fn undo_loose(&mut self, range: Range<usize>) {
+        if self.has_known_words(range.clone()) {
+            self.undo_gaps(range);
+        }
+    }
+
+    #[inline]
     fn end_strict(&mut self, strict: &mut Strict) {
-        let Strict { start, end, sign, gaps } = std::mem::take(strict);
-        if gaps < GAPS_MIN || !self.has_known_words(start..end) {
+        if strict.gaps >= GAPS_MIN {
+            self.undo_strict(strict.start..strict.end, strict.sign.clone());
+        }
+        strict.gaps = 0;
+    }
+
+    #[inline(never)]
+    fn undo_strict(&mut self, range: Range<usize>, sign: Range<usize>) {
+        if !self.has_known_words(range.clone()) {
             return;
         }
-        let sign = &self.text[sign];
-        let mut last = start;
-        for word in Words::new(self.text, start..end) {
-            if let Some(at) = sign_in(&self.text[last..word.start], sign) {
+        let bytes = self.text.as_bytes();
+        let sign = &bytes[sign];
+        let mut last = range.start;
+        for word in Words::new(self.text, range.clone()) {
+            if let Some(at) = sign_in(&bytes[last..word.start], sign) {
                 let range = last + at..last + at + sign.len();
                 self.edits.push(Edit { range, with: " ".into() });
             }
             last = word.end;
         }
-        self.stretches.push(start..end);
+        self.stretches.push(range);
     }
 
     /// Takes one more word, `gap` after the last one.
@@ -218,16 +239,19 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         capitals.end = word.end;
     }
 
-    /// Sets the words apart of which each begins with a capital.
     fn end_capitals(&mut self, capitals: &mut Capitals) {
-        let Capitals { start, end, begins: count } = std::mem::take(capitals);
-        if count < GAPS_MIN {
-            return;
+        if capitals.begins >= GAPS_MIN {
+            self.undo_capitals(capitals.start..capitals.end);
         }
+        capitals.begins = 0;
+    }
+
+    /// Sets the words apart of which each begins with a capital.
+    fn undo_capitals(&mut self, range: Range<usize>) {
         let bytes = self.text.as_bytes();
-        let (mut edits, mut known, mut last) = (Vec::new(), 0, start);
-        for word in Words::new(self.text, start..end) {
-            if word.start > last && is_punctuation(&self.text[last..word.start]) {
+        let (mut edits, mut known, mut last) = (Vec::new(), 0, range.start);
+        for word in Words::new(self.text, range.clone()) {
+            if word.start > last && is_punctuation(&bytes[last..word.start]) {
                 edits.push(Edit {
                     range: last..word.start,
                     with: format!("{} ", &self.text[last..word.start]).into(),
@@ -246,7 +270,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         }
         if known >= KNOWN_MIN {
             self.edits.append(&mut edits);
-            self.stretches.push(start..end);
+            self.stretches.push(range);
         }
     }
 
@@ -286,14 +310,20 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
             if let Some(skipped) = words.skip_plain() {
                 last = skipped.last.end;
             }
-            let Some(word) = words.next() else { break };
-            let gap = last..word.start;
+            let Some((word, signs)) = words.next_behind() else { break };
+            let range = last..word.start;
             last = word.end;
-            if text[gap.clone()] != *" " && read_gap(&text[gap.clone()], &mut self.gap) == Gap::Unusual {
-                // Nearly all are, and the same one needs no copy.
-                let with = if self.gap == " " { " ".into() } else { self.gap.clone().into() };
-                self.edits.push(Edit { range: gap, with });
+            let gap = &text.as_bytes()[range.clone()];
+            if kind_of(gap, signs, &mut self.gap) != Gap::Unusual {
+                continue;
             }
+            // Nearly all are of white space, and the same one needs no copy.
+            let is_blank = is_white(signs) || {
+                read_gap(gap, &mut self.gap);
+                self.gap == " "
+            };
+            let with = if is_blank { " ".into() } else { self.gap.clone().into() };
+            self.edits.push(Edit { range, with });
         }
         if self.edits.len() > before {
             self.stretches.push(range);
@@ -302,17 +332,22 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
 }
 
 /// Where in a gap a sign stands, if beside it the gap has marks of sentences at most.
-fn sign_in(gap: &str, sign: &str) -> Option<usize> {
-    let (bytes, wanted) = (gap.as_bytes(), sign.as_bytes());
-    let first = *wanted.first()?;
+fn sign_in(gap: &[u8], sign: &[u8]) -> Option<usize> {
+    let first = *sign.first()?;
     // Both are short, and a searcher would take longer to make than this does.
-    let begins = |at: &usize| bytes[*at] == first && bytes[*at..].starts_with(wanted);
-    let at = (0..(bytes.len() + 1).saturating_sub(wanted.len())).find(begins)?;
-    (is_punctuation(&gap[..at]) && is_punctuation(&gap[at + sign.len()..])).then_some(at)
+    for at in 0..(gap.len() + 1).saturating_sub(sign.len()) {
+        if gap[at] == first && gap[at..].starts_with(sign) {
+            return is_punctuation(&gap[at + sign.len()..]).then_some(at);
+        }
+        if kind(gap[at]) != MARK {
+            return None;
+        }
+    }
+    None
 }
 
-fn is_punctuation(text: &str) -> bool {
-    text.bytes().all(|byte| b".,;:!?'\"()".contains(&byte))
+fn is_punctuation(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| kind(*byte) == MARK)
 }
 
 /// Where in a word a capital follows a small letter.
@@ -363,13 +398,41 @@ fn with_context(text: &str, stretch: &Range<usize>) -> Range<usize> {
     before.map_or(start, |back| start - back - 1)..after.map_or(end, |on| end + on + 1)
 }
 
-/// What a gap is; where it is unusual, `out` becomes what it should be.
-fn read_gap(gap: &str, out: &mut String) -> Gap {
-    out.clear();
-    if gap.is_empty() || gap.len() > GAP_MAX {
+/// What a gap is, as `read_gap` tells: from the kinds of its bytes alone, unless it matters where in it they stand.
+fn kind_of(gap: &[u8], signs: Signs, out: &mut String) -> Gap {
+    // A blank line ends what was said.
+    if gap.is_empty() || gap.len() > GAP_MAX || signs.has(OTHER) || signs.count(BREAK) > 1 {
         return Gap::Stop;
     }
-    let bytes = gap.as_bytes();
+    if signs.has_only(BLANK | MARK) {
+        let is_wide = signs.count(BLANK) > 1 && gap.windows(2).any(|two| two == b"  ");
+        return if is_wide { Gap::Unusual } else { Gap::Usual };
+    }
+    if signs.has(LEAD | LOW_LINE) {
+        if signs.has(TAG) {
+            return read_gap(gap, out);
+        }
+        // What leads a line stands behind the line break.
+        let first = || gap.iter().map(|byte| kind(*byte)).find(|kind| kind & (LEAD | BREAK) != 0);
+        let is_name = signs.has(LOW_LINE) && signs.has_only(LOW_LINE | EMPHASIS);
+        if is_name || signs.has(LEAD) && first() != Some(BREAK) {
+            return Gap::Stop;
+        }
+    }
+    Gap::Unusual
+}
+
+/// Whether an unusual gap is of white space alone, or with what leads a line, so that it should be a blank.
+fn is_white(signs: Signs) -> bool {
+    signs.has_only(BLANK | BREAK | WHITE | LEAD)
+}
+
+/// What a gap is; where it is unusual, `out` becomes what it should be.
+fn read_gap(bytes: &[u8], out: &mut String) -> Gap {
+    out.clear();
+    if bytes.is_empty() || bytes.len() > GAP_MAX {
+        return Gap::Stop;
+    }
     let (mut breaks, mut at, mut has_sign, mut is_line_start) = (0, 0, false, false);
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -401,7 +464,7 @@ fn read_gap(gap: &str, out: &mut String) -> Gap {
     // A blank line ends what was said, and a low line alone joins a name.
     match breaks > 1 || (has_sign && out.is_empty()) {
         true => Gap::Stop,
-        false if out == gap => Gap::Usual,
+        false if out.as_bytes() == bytes => Gap::Usual,
         false => Gap::Unusual,
     }
 }
@@ -448,7 +511,57 @@ mod tests {
 
     use super::*;
 
+    /// Text full of gaps of all kinds.
+    fn gaps() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            4 => "[a-zA-Z]{1,7}",
+            2 => "[ .,:;!?\"'()]{1,4}",
+            2 => ", |::|\\(|\\{|\n {1,8}|\n    /// |\n# |\n> \\* |\n\n|\r\n|\t| = | - |; |;\n|\n;",
+            2 => "<b>|</p>|<a href=\"#\n/\">|<br/>|<|</|< b|<a [a-z ]{100,125}>",
+            2 => "[*_~/#>|%-]{1,3}",
+            1 => "[ *_<>/\n]{1,6}",
+            1 => " {60,130}|[.]{118,130}",
+            1 => "[äß—é字\u{3000}\u{0}-\u{1F}\u{7F}\u{A0}]",
+        ];
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    /// Where in a gap a sign stands, looked for at each place.
+    fn sign_at_any(gap: &[u8], sign: &[u8]) -> Option<usize> {
+        let at = (0..gap.len()).find(|at| gap[*at..].starts_with(sign))?;
+        let is_punctuation = |bytes: &[u8]| bytes.iter().all(|byte| b".,;:!?'\"()".contains(byte));
+        (is_punctuation(&gap[..at]) && is_punctuation(&gap[at + sign.len()..])).then_some(at)
+    }
+
     proptest! {
+        /// What the bytes of a gap are says of it what reading it does.
+        #[test]
+        fn kinds_tell_what_gaps_are(text in gaps(), share in 0.0..0.3_f64) {
+            let bytes = text.as_bytes();
+            let mut last = text.floor_char_boundary((share * bytes.len() as f64) as usize);
+            let mut words = Words::new(&text, last..bytes.len());
+            let (mut out, mut before) = (String::new(), Vec::<(&[u8], Signs)>::new());
+            while let Some((word, signs)) = words.next_behind() {
+                let gap = &bytes[last..word.start];
+                last = word.end;
+                let kind = kind_of(gap, signs, &mut out);
+                let read = read_gap(gap, &mut out);
+                prop_assert!(kind == read, "{:?}", String::from_utf8_lossy(gap));
+                if kind == Gap::Unusual && is_white(signs) {
+                    prop_assert_eq!(&out, " ");
+                }
+                if gap.is_empty() || gap.len() > GAP_MAX {
+                    continue;
+                }
+                for (sign, others) in &before {
+                    let at = sign_at_any(gap, sign);
+                    prop_assert_eq!(sign_in(gap, sign), at);
+                    prop_assert!(at.is_none() || signs.is_same_but(MARK, *others));
+                }
+                before.push((gap, signs));
+            }
+        }
+
         /// Passing over plain words changes nothing that is found.
         #[test]
         fn skips_change_nothing(

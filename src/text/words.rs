@@ -1,7 +1,8 @@
 //! The words of a text: runs of letters and digits with apostrophes amid them; a tag of markup is none.
 //!
 //! Most of a text is words of ASCII with one blank between them. Whoever looks for other gaps passes over those at once
-//! (`Words::skip_plain`): where they end is told for 64 bytes at a time, as the bits of a word.
+//! (`Words::skip_plain`): where they end is told for 64 bytes at a time, as the bits of a word. What the bytes before any
+//! other word are is told with it (`Words::next_behind`), so that gaps need not be read again.
 
 use std::ops::Range;
 
@@ -32,97 +33,191 @@ impl<'t> Words<'t> {
         Self { text, at: range.start, end: range.end.min(text.len()), block: Block::NONE }
     }
 
-    /// Length of the letter or digit at `at`; 0 if there is none.
-    fn letter(&self, at: usize) -> usize {
-        match self.text.as_bytes().get(at).filter(|_| at < self.end) {
-            Some(byte) if byte.is_ascii() => usize::from(byte.is_ascii_alphanumeric()),
-            Some(_) => {
-                self.text[at..].chars().next().filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
-            }
-            None => 0,
+    /// The word that is next, and what the bytes before it are: from the end of the last word, or from where the range
+    /// begins.
+    #[inline]
+    pub(super) fn next_behind(&mut self) -> Option<(Range<usize>, Signs)> {
+        let all = self.text.as_bytes();
+        let bytes = &all[..self.end];
+        let mut signs = Signs::default();
+        let mut start = self.at;
+        let first = loop {
+            start = signs.read(bytes, start);
+            let (len, sign) = match bytes.get(start)? {
+                0x80.. => self.wide(start),
+                b'<' => tag(all, start),
+                _ => break 1,
+            };
+            let Some(sign) = sign else { break len };
+            signs.add(sign);
+            start += len;
+        };
+        let mut at = start + first;
+        loop {
+            at = self.block.letters_end(bytes, at);
+            at += match bytes.get(at) {
+                Some(b'\'') if self.is_letter(at + 1) => 1,
+                Some(0x80..) => match self.wide(at) {
+                    (len, None) => len,
+                    _ => break,
+                },
+                _ => break,
+            };
         }
+        self.at = at;
+        Some((start..at, signs))
+    }
+
+    /// Whether a letter or digit stands at `at`.
+    fn is_letter(&self, at: usize) -> bool {
+        match self.text.as_bytes().get(at).filter(|_| at < self.end) {
+            Some(0x80..) => self.wide(at).1.is_none(),
+            byte => byte.is_some_and(u8::is_ascii_alphanumeric),
+        }
+    }
+
+    /// Length of the character at `at`, which is none of ASCII, and what it is: a letter or another sign.
+    #[inline(never)]
+    fn wide(&self, at: usize) -> (usize, Option<u64>) {
+        let Some(c) = self.text[at..].chars().next() else { return (1, Some(OTHER)) };
+        (c.len_utf8(), if c.is_alphanumeric() { None } else { Some(OTHER) })
     }
 
     /// Passes over words that follow behind one blank each, are of ASCII letters and digits alone, and have no capital
     /// behind a small letter; none where the next word is no such. It may stop early.
+    #[inline]
     pub(super) fn skip_plain(&mut self) -> Option<Skipped> {
+        // Nearly all other gaps are known by two bytes.
+        match self.text.as_bytes().get(self.at..self.end) {
+            Some([b' ', byte, ..]) if is_letter(*byte) => self.skip_words(),
+            _ => None,
+        }
+    }
+
+    /// `skip_plain` where a letter follows the blank. Apart from it, so that the look at two bytes is taken in where it is
+    /// called.
+    #[inline(never)]
+    fn skip_words(&mut self) -> Option<Skipped> {
         let bytes = &self.text.as_bytes()[..self.end];
         let start = self.at;
-        if bytes.get(start) != Some(&b' ') {
-            return None;
-        }
         let (stop, mut count) = self.block.next_stop(bytes, start);
         // A word that goes on there, or has a capital, is not passed over.
         let is_word_end =
-            bytes.get(stop).is_none_or(|byte| CLASSES[usize::from(*byte)] == SIGN && *byte != b'\'');
-        let blank =
-            |before: usize| bytes[start..before].iter().rposition(|byte| *byte == b' ').map(|at| start + at);
+            bytes.get(stop).is_none_or(|byte| byte.is_ascii() && !is_letter(*byte) && *byte != b'\'');
         let mut end = stop;
-        let mut last = blank(end)?;
+        let mut last = self.block.last_blank(bytes, start..end)?;
         if !is_word_end {
             end = last;
             count -= 1;
-            last = blank(end)?;
+            last = self.block.last_blank(bytes, start..end)?;
         }
         self.at = end;
         Some(Skipped { count, last: last + 1..end })
     }
 }
 
-/// What a byte begins.
-const SIGN: u8 = 0;
-const LETTER: u8 = 1;
-const WIDE: u8 = 2;
-static CLASSES: [u8; 256] = {
-    let mut classes = [SIGN; 256];
+impl Iterator for Words<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_behind().map(|(word, _)| word)
+    }
+}
+
+/// What the bytes before a word are: how many there are of each kind, seven bits for each. A tag is one, whatever is in
+/// it. Of more than 127 bytes it tells nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Signs(u64);
+
+impl Signs {
+    /// Takes the bytes from `at` up to a letter, a tag or what is none of ASCII, and tells where that is.
+    fn read(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        while let Some(&byte) = bytes.get(at) {
+            let kind = kind(byte);
+            if kind == END {
+                break;
+            }
+            self.add(kind);
+            at += 1;
+        }
+        at
+    }
+
+    fn add(&mut self, kind: u64) {
+        self.0 = self.0.wrapping_add(kind);
+    }
+
+    /// How many there are of one kind.
+    pub(super) fn count(self, kind: u64) -> u64 {
+        self.0 / kind % (MANY + 1)
+    }
+
+    /// Whether there is one of `kinds`.
+    pub(super) fn has(self, kinds: u64) -> bool {
+        self.0 & (kinds * MANY) != 0
+    }
+
+    /// Whether there are as many of each kind as in `others`, but for one kind.
+    pub(super) fn is_same_but(self, kind: u64, others: Self) -> bool {
+        (self.0 ^ others.0) & !(kind * MANY) == 0
+    }
+
+    /// Whether there are none but `kinds`.
+    pub(super) fn has_only(self, kinds: u64) -> bool {
+        self.0 & !(kinds * MANY) == 0
+    }
+}
+
+/// Most of a kind that are counted.
+const MANY: u64 = 0x7F;
+// One of each kind of signs.
+pub(super) const BLANK: u64 = 1;
+pub(super) const BREAK: u64 = 1 << 7;
+/// White space that is neither a blank nor a line break.
+pub(super) const WHITE: u64 = 1 << 14;
+/// A mark of sentences.
+pub(super) const MARK: u64 = 1 << 21;
+pub(super) const EMPHASIS: u64 = 1 << 28;
+pub(super) const LOW_LINE: u64 = 1 << 35;
+/// What leads the lines of comments and quotations, unless it is a mark or emphasis too.
+pub(super) const LEAD: u64 = 1 << 42;
+pub(super) const TAG: u64 = 1 << 49;
+/// Any other sign.
+pub(super) const OTHER: u64 = 1 << 56;
+/// What may end a gap: a letter, what begins a tag, and a byte of a character that is none of ASCII.
+const END: u64 = 1 << 63;
+
+static KINDS: [u64; 256] = {
+    let mut kinds = [OTHER; 256];
     let mut byte = 0_u8;
     loop {
-        classes[byte as usize] = if byte >= 0x80 {
-            WIDE
-        } else if byte.is_ascii_alphanumeric() {
-            LETTER
-        } else {
-            SIGN
+        kinds[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'<' | 0x80.. => END,
+            b' ' => BLANK,
+            b'\n' => BREAK,
+            b'\t' | 0x0B | 0x0C | b'\r' => WHITE,
+            b'.' | b',' | b'!' | b'?' | b':' | b';' | b'"' | b'\'' | b'(' | b')' => MARK,
+            b'*' | b'~' => EMPHASIS,
+            b'_' => LOW_LINE,
+            b'/' | b'#' | b'>' | b'|' | b'%' => LEAD,
+            _ => OTHER,
         };
         if byte == u8::MAX {
-            break classes;
+            break kinds;
         }
         byte += 1;
     }
 };
 
-impl Iterator for Words<'_> {
-    type Item = Range<usize>;
+/// Length of what `<` at `at` begins, and what it is: a tag or another sign.
+#[inline(never)]
+fn tag(bytes: &[u8], at: usize) -> (usize, Option<u64>) {
+    tag_end(bytes, at).map_or((1, Some(OTHER)), |end| (end - at, Some(TAG)))
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let all = self.text.as_bytes();
-        let bytes = &all[..self.end];
-        let mut at = self.at;
-        loop {
-            let byte = *bytes.get(at)?;
-            match CLASSES[usize::from(byte)] {
-                LETTER => break,
-                WIDE if self.letter(at) > 0 => break,
-                WIDE => at += self.text[at..].chars().next().map_or(1, char::len_utf8),
-                _ if byte == b'<' => at = tag_end(all, at).unwrap_or(at + 1),
-                _ => at += 1,
-            }
-        }
-        let start = at;
-        loop {
-            let byte = bytes.get(at).copied().unwrap_or(b' ');
-            let len = match CLASSES[usize::from(byte)] {
-                LETTER => 1,
-                WIDE => self.letter(at),
-                _ => usize::from(byte == b'\'' && self.letter(at + 1) > 0),
-            };
-            if len == 0 {
-                self.at = at;
-                return Some(start..at);
-            }
-            at += len;
-        }
-    }
+/// What a byte is.
+pub(super) fn kind(byte: u8) -> u64 {
+    KINDS[usize::from(byte)]
 }
 
 /// Where the tag of markup ends that begins at `at`.
@@ -145,21 +240,44 @@ struct Block {
     /// small letter.
     stops: u64,
     blanks: u64,
+    /// Letters and digits of ASCII.
+    letters: u64,
 }
 
 impl Block {
     /// None of a text.
-    const NONE: Self = Self { start: usize::MAX, stops: 0, blanks: 0 };
+    const NONE: Self = Self { start: usize::MAX, stops: 0, blanks: 0, letters: 0 };
+
+    /// Makes this the block around `at`, and tells where it begins.
+    fn turn_to(&mut self, bytes: &[u8], at: usize) -> usize {
+        let start = at - at % BLOCK;
+        if self.start != start {
+            *self = Self::read(bytes, start);
+        }
+        start
+    }
+
+    /// Where the letters and digits of ASCII end that stand from `from` on.
+    fn letters_end(&mut self, bytes: &[u8], from: usize) -> usize {
+        let mut at = from;
+        while at < bytes.len() {
+            let start = self.turn_to(bytes, at);
+            // What is shifted in from behind the block ends nothing.
+            let others = !self.letters >> (at - start);
+            if others != 0 {
+                return at + others.trailing_zeros() as usize;
+            }
+            at = start + BLOCK;
+        }
+        bytes.len().max(from)
+    }
 
     /// The first stop at or after `from`, at most the end of the text; and how many blanks stand before it.
     fn next_stop(&mut self, bytes: &[u8], from: usize) -> (usize, usize) {
         let mut at = from;
         let mut count = 0;
         while at < bytes.len() {
-            let start = at - at % BLOCK;
-            if self.start != start {
-                *self = Self::read(bytes, start);
-            }
+            let start = self.turn_to(bytes, at);
             let ahead = u64::MAX << (at - start);
             let stops = self.stops & ahead;
             let blanks = self.blanks & ahead;
@@ -176,7 +294,21 @@ impl Block {
         (bytes.len(), count)
     }
 
+    /// The last blank of a range that ends in this block or where it ends.
+    fn last_blank(&self, bytes: &[u8], range: Range<usize>) -> Option<usize> {
+        let here = range.end.checked_sub(self.start).map_or(0, |len| match len {
+            0..BLOCK => self.blanks & ((1 << len) - 1),
+            _ => self.blanks,
+        });
+        match here.checked_ilog2() {
+            Some(bit) => Some(self.start + bit as usize).filter(|at| *at >= range.start),
+            // What came before is told no more.
+            None => bytes[range.clone()].iter().rposition(|byte| *byte == b' ').map(|at| range.start + at),
+        }
+    }
+
     /// What is beyond the text stops words.
+    #[inline(never)]
     fn read(bytes: &[u8], start: usize) -> Self {
         /// A block with the byte before it and the one behind it.
         const WIDE: usize = BLOCK + 2;
@@ -193,16 +325,17 @@ impl Block {
             }
         };
         // Without branches, which the compiler turns into vector code.
-        let (mut stops, mut blanks) = ([0; BLOCK], [0; BLOCK]);
+        let (mut amid, mut blanks, mut letters) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
         for at in 0..BLOCK {
-            let (before, byte, behind) = (wide[at], wide[at + 1], wide[at + 2]);
-            let is_blank = byte == b' ';
-            let is_plain = is_letter(byte) | (is_blank & is_letter(behind));
+            let (before, byte) = (wide[at], wide[at + 1]);
             let is_amid = (byte.wrapping_sub(b'A') < 26) & (before.wrapping_sub(b'a') < 26);
-            stops[at] = u8::from(!is_plain | is_amid);
-            blanks[at] = u8::from(is_blank);
+            amid[at] = u8::from(is_amid);
+            blanks[at] = u8::from(byte == b' ');
+            letters[at] = u8::from(is_letter(byte));
         }
-        Self { start, stops: bits(&stops), blanks: bits(&blanks) }
+        let (amid, blanks, letters) = (bits(&amid), bits(&blanks), bits(&letters));
+        let behind = letters >> 1 | u64::from(is_letter(wide[WIDE - 1])) << (BLOCK - 1);
+        Self { start, stops: !(letters | blanks & behind) | amid, blanks, letters }
     }
 }
 
@@ -242,8 +375,29 @@ mod tests {
         }
     }
 
+    /// All words of a range, read character by character.
+    fn by_characters(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+        let character = |at: usize| text.get(at..range.end).and_then(|rest| rest.chars().next());
+        let is_letter = |at: usize| character(at).is_some_and(char::is_alphanumeric);
+        let (mut words, mut at) = (Vec::new(), range.start);
+        while let Some(c) = character(at) {
+            let start = at;
+            while is_letter(at) || (at > start && character(at) == Some('\'') && is_letter(at + 1)) {
+                at += character(at).map_or(0, char::len_utf8);
+            }
+            if at > start {
+                words.push(start..at);
+            } else {
+                let tag = tag_end(text.as_bytes(), at).filter(|_| c == '<');
+                at = tag.unwrap_or(at + c.len_utf8());
+            }
+        }
+        words
+    }
+
     fn check(text: &str, range: Range<usize>) -> Result<(), TestCaseError> {
         let all: Vec<Range<usize>> = Words::new(text, range.clone()).collect();
+        prop_assert_eq!(&all, &by_characters(text, range.clone()), "{:?} {:?}", text, range);
         let (told, count) = with_skips(text, range.clone());
         prop_assert_eq!(count, all.len(), "{:?} {:?}", text, range);
         prop_assert!(told.iter().all(|word| all.contains(word)), "{:?} {:?} {:?}", text, told, all);
@@ -279,7 +433,8 @@ mod tests {
                 6 => "( [a-zA-Z0-9]{1,9}){1,12}",
                 2 => "[ a-zA-Z]{1,9}",
                 1 => "[.,'< \n\t>]{1,3}",
-                1 => "'[a-z]",
+                1 => "'[a-zé]",
+                1 => " {1,70}|\n {1,9}|[a-z0-9]{50,140}",
                 1 => "</?[a-z]{1,3}( [a-z ]{1,70})?>",
                 1 => "[äß—é\u{3000}]{1,2}",
             ], 0..20).prop_map(|pieces| pieces.concat()),
