@@ -1,10 +1,11 @@
 //! Thousands of literals in one pass, without an automaton.
 //!
-//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: eight, or four or three where it
+//! Idea: every literal is represented by a piece of neighbouring bytes, the rarest it has: seven, or four or three where it
 //! is shorter. At each position of a text the pieces there, with letter case folded away, are looked up in bitmaps; only a
-//! hit is looked at closer, first in a second bitmap, then the exact piece, then the whole literal around it. Where there are
-//! few literals, the first three bytes of all pieces have one small bitmap together, and the others are asked only where that
-//! holds.
+//! hit is looked at closer, first in a second bitmap, then the exact piece, then the whole literal around it. A long literal
+//! is represented by two pieces, one byte apart, so that pieces of seven need be looked up at every other position only.
+//! Where there are few literals, the first three bytes of all pieces have one small bitmap together, and the others are asked
+//! only where that holds.
 //!
 //! The answers for 64 positions are gathered as the bits of a word before any of them is looked at, and so are those of the
 //! second bitmap: a branch at each position would be guessed wrong at nearly every hit, which takes longer than all of the
@@ -21,9 +22,11 @@
 
 use std::ops::Range;
 
-/// Bytes of a piece, by the length of the literal. Eight and not four of a longer one: it then nearly always holds parts of two
+/// Bytes of a piece, by the length of the literal. Seven and not four of a longer one: it then nearly always holds parts of two
 /// words, which stand beside each other far more rarely than either stands anywhere.
-const PIECES: [usize; 3] = [3, 4, 8];
+const SHORT: usize = 3;
+const MIDDLE: usize = 4;
+const LONG: usize = 7;
 /// Most literals whose pieces are first looked up by their beginnings: of more, too many positions hold one.
 const FEW: usize = 6_000;
 /// Words of the bitmap of beginnings: 8 KiB, well inside a first-level cache.
@@ -49,9 +52,9 @@ const BLOCK_BYTES: usize = BLOCK + 7;
 /// Sets the case bit of every byte. It also joins some punctuation with others, which the closer look tells apart.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 
-/// The first `len` bytes of eight.
-const fn first(bytes: u64, len: usize) -> u64 {
-    bytes & (u64::MAX >> (64 - 8 * len))
+/// The first `LEN` bytes of eight.
+const fn first<const LEN: usize>(bytes: u64) -> u64 {
+    bytes & (u64::MAX >> (64 - 8 * LEN))
 }
 
 /// What may stand on either side of a literal.
@@ -134,42 +137,33 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(out)
 }
 
-/// A set of pieces of one length. Says of a few others too that it holds them.
-struct Bitmap<const WORDS: usize> {
-    words: Box<[u64; WORDS]>,
-    /// Leaves the bytes of a piece.
-    mask: u64,
-    /// What pieces are multiplied with.
-    factor: u64,
-}
+/// A set of pieces of `LEN` bytes, by one of two hashes. Says of a few others too that it holds them.
+struct Bitmap<const LEN: usize, const HASH: usize, const WORDS: usize>(Box<[u64; WORDS]>);
 
-impl<const WORDS: usize> Bitmap<WORDS> {
+impl<const LEN: usize, const HASH: usize, const WORDS: usize> Bitmap<LEN, HASH, WORDS> {
     /// Takes a hash to the index of a bit.
     const SHIFT: u32 = 64 - (WORDS.trailing_zeros() + 6);
 
-    fn new(pieces: impl Iterator<Item = u64>, len: usize, factor: u64) -> Self {
-        let mut bitmap = Self { words: Box::new([0; WORDS]), mask: first(u64::MAX, len), factor };
+    fn new(pieces: impl Iterator<Item = u64>) -> Self {
+        let mut words = Box::new([0; WORDS]);
         for piece in pieces {
-            let bit = bitmap.bit_of(piece);
-            bitmap.words[bit >> 6] |= 1 << (bit & 63);
+            let bit = Self::bit_of(piece);
+            words[bit >> 6] |= 1 << (bit & 63);
         }
-        bitmap
+        Self(words)
     }
 
-    /// By multiplicative hashing.
-    fn bit_of(&self, folded: u64) -> usize {
-        ((folded & self.mask).wrapping_mul(self.factor) >> Self::SHIFT) as usize
+    /// By multiplicative hashing; what follows the piece is shifted out.
+    #[inline(always)]
+    fn bit_of(folded: u64) -> usize {
+        ((folded << (64 - 8 * LEN)).wrapping_mul(FACTORS[HASH]) >> Self::SHIFT) as usize
     }
 
     /// Whether it may hold the first bytes of `folded`.
+    #[inline(always)]
     fn may_hold(&self, folded: u64) -> bool {
-        let bit = self.bit_of(folded);
-        self.words[bit >> 6] >> (bit & 63) & 1 != 0
-    }
-
-    /// Those positions of a block at which it may hold something, as bits.
-    fn places(&self, block: &[u8; BLOCK_BYTES]) -> u64 {
-        bits_of([|folded| self.may_hold(folded)], block)[0]
+        let bit = Self::bit_of(folded);
+        self.0[bit >> 6] >> (bit & 63) & 1 != 0
     }
 
     fn memory_usage(&self) -> usize {
@@ -178,23 +172,21 @@ impl<const WORDS: usize> Bitmap<WORDS> {
 }
 
 /// The pieces of one length.
-struct Table {
-    bitmap: Bitmap<PIECE_WORDS>,
+struct Table<const LEN: usize> {
+    bitmap: Bitmap<LEN, 0, PIECE_WORDS>,
     /// The same by another hash: of what the first holds wrongly, this one holds one in twenty. A table is far from the core.
-    other: Bitmap<PIECE_WORDS>,
+    other: Bitmap<LEN, 1, PIECE_WORDS>,
     /// Bounds of each bucket in `entries`.
     buckets: Box<[u32]>,
     /// Takes a hash to a bucket.
     shift: u32,
     entries: Box<[Entry]>,
-    /// Length of a piece.
-    len: usize,
 }
 
-impl Table {
-    fn new(mut entries: Vec<Entry>, len: usize) -> Self {
-        let [bitmap, other] =
-            FACTORS.map(|factor| Bitmap::new(entries.iter().map(|entry| entry.piece), len, factor));
+impl<const LEN: usize> Table<LEN> {
+    fn new(mut entries: Vec<Entry>) -> Self {
+        let bitmap = Bitmap::new(entries.iter().map(|entry| entry.piece));
+        let other = Bitmap::new(entries.iter().map(|entry| entry.piece));
         let count = entries.len().next_power_of_two().clamp(2, BUCKETS_MAX);
         let shift = 64 - count.trailing_zeros();
         let mut buckets = vec![0u32; count + 1];
@@ -215,7 +207,7 @@ impl Table {
             let bucket = &mut entries[bucket[0] as usize..bucket[1] as usize];
             bucket.sort_unstable_by_key(|entry| (entry.piece, entry.literal));
         }
-        Self { bitmap, other, buckets: buckets.into(), shift, entries: entries.into(), len }
+        Self { bitmap, other, buckets: buckets.into(), shift, entries: entries.into() }
     }
 
     fn memory_usage(&self) -> usize {
@@ -232,6 +224,21 @@ impl Table {
         held
     }
 
+    /// Reports the literals of which a piece stands at a position, if there are any.
+    #[inline(always)]
+    fn look(
+        &self,
+        literals: &[Literal],
+        text: &[u8],
+        at: usize,
+        folded: u64,
+        found: &mut impl FnMut(usize, Range<usize>),
+    ) {
+        if self.bitmap.may_hold(folded) && self.other.may_hold(folded) {
+            self.look_closer(literals, text, at, folded, found);
+        }
+    }
+
     /// Reports the literals of which a piece stands at a position.
     fn look_closer(
         &self,
@@ -241,8 +248,8 @@ impl Table {
         folded: u64,
         found: &mut impl FnMut(usize, Range<usize>),
     ) {
-        let piece = first(folded, self.len);
-        let next = (load(text.get(at + self.len..).unwrap_or_default()) | FOLD) as u32;
+        let piece = first::<LEN>(folded);
+        let next = (load(text.get(at + LEN..).unwrap_or_default()) | FOLD) as u32;
         let bucket = bucket_of(piece, self.shift);
         for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
             if entry.piece != piece || next & entry.next_mask != entry.next {
@@ -261,40 +268,64 @@ impl Table {
 pub(super) struct Literals {
     literals: Vec<Literal>,
     /// What all pieces begin with, where those are few.
-    begins: Option<Bitmap<BEGIN_WORDS>>,
-    /// The pieces by their length. Where there are many, those of three bytes stand among those of four.
-    tables: [Table; PIECES.len()],
+    begins: Option<Bitmap<SHORT, 0, BEGIN_WORDS>>,
+    /// The pieces by their length. Where there are many, short ones stand among those of middle length, and a long literal has
+    /// two of its own.
+    short: Table<SHORT>,
+    middle: Table<MIDDLE>,
+    long: Table<LONG>,
 }
 
 impl Literals {
     /// Prepares literals. Those shorter than three bytes are not found.
     pub(super) fn new(literals: Vec<Literal>) -> Self {
         let are_few = literals.len() <= FEW;
+        let long_min = if are_few { LONG } else { LONG + 1 };
         let weight = if are_few { BEGIN_WEIGHT } else { 1 };
-        let mut entries = PIECES.map(|_| Vec::new());
-        let mut shares = PIECES.map(|_| Shares::default());
-        let nth_of = |literal: &Literal| PIECES.iter().rposition(|len| *len <= literal.text.len());
+        let (mut shares, mut long_shares) = (Shares::default(), Shares::default());
         for literal in &literals {
-            nth_of(literal).into_iter().for_each(|nth| shares[nth].add(&literal.text, PIECES[nth]));
-        }
-        for (index, literal) in (0..).zip(&literals) {
-            match nth_of(literal) {
-                None => {}
-                // One bitmap less to be asked at every position of a text.
-                Some(0) if !are_few => add_three(index, literal, &mut entries[1]),
-                Some(nth) => entries[nth].extend(rarest(index, literal, PIECES[nth], weight, &shares[nth])),
+            match literal.text.len() {
+                len if len >= long_min => long_shares.add(&literal.text, LONG),
+                len if len >= MIDDLE => shares.add(&literal.text, MIDDLE),
+                _ => {}
             }
         }
-        let pieces = entries.iter().flatten().map(|entry| entry.piece);
-        let begins = are_few.then(|| Bitmap::new(pieces, PIECES[0], FACTORS[0]));
-        let mut entries = entries.into_iter();
-        let tables = PIECES.map(|len| Table::new(entries.next().unwrap_or_default(), len));
-        Self { literals, begins, tables }
+        let (mut short, mut middle, mut long) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, literal) in (0..).zip(&literals) {
+            match literal.text.len() {
+                ..SHORT => {}
+                // One bitmap less to be asked at every position of a text.
+                SHORT if !are_few => add_three(index, literal, &mut middle),
+                SHORT => short.extend(entry_at::<SHORT>(index, literal, 0)),
+                len if len >= long_min => {
+                    let pieces = if are_few { 1 } else { 2 };
+                    let rarest = rarest::<LONG>(literal, pieces, weight, &long_shares);
+                    long.extend(
+                        (rarest..rarest + pieces).filter_map(|at| entry_at::<LONG>(index, literal, at)),
+                    );
+                }
+                _ => {
+                    let rarest = rarest::<MIDDLE>(literal, 1, weight, &shares);
+                    middle.extend(entry_at::<MIDDLE>(index, literal, rarest));
+                }
+            }
+        }
+        let pieces = [&short, &middle, &long].into_iter().flatten().map(|entry: &Entry| entry.piece);
+        let begins = are_few.then(|| Bitmap::new(pieces));
+        Self {
+            literals,
+            begins,
+            short: Table::new(short),
+            middle: Table::new(middle),
+            long: Table::new(long),
+        }
     }
 
     /// Heap used, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.tables.iter().map(Table::memory_usage).sum::<usize>()
+        self.short.memory_usage()
+            + self.middle.memory_usage()
+            + self.long.memory_usage()
             + self.begins.as_ref().map_or(0, Bitmap::memory_usage)
             + self.literals.iter().map(|l| l.text.len() + size_of::<Literal>()).sum::<usize>()
     }
@@ -302,10 +333,11 @@ impl Literals {
     /// Calls `found(literal, where)` for every occurrence of which a piece begins in `slice`. Slices that follow on each
     /// other report every occurrence of the whole text once.
     pub(super) fn find(&self, text: &[u8], slice: Range<usize>, mut found: impl FnMut(usize, Range<usize>)) {
-        let [_, four, eight] = &self.tables;
-        let mut at = slice.start;
-        while at < slice.end.min(text.len()) {
-            let left = slice.end.min(text.len()) - at;
+        let end = slice.end.min(text.len());
+        // Long pieces are looked up where the text has an even number of bytes before them, wherever a slice begins.
+        let mut at = slice.start & !1;
+        let mut wanted = u64::MAX << (slice.start - at);
+        while at < end {
             let padded;
             let block = match text[at..].first_chunk() {
                 Some(block) => block,
@@ -315,48 +347,66 @@ impl Literals {
                     &padded
                 }
             };
-            let wanted = if left < BLOCK { (1 << left) - 1 } else { u64::MAX };
+            if end - at < BLOCK {
+                wanted &= (1 << (end - at)) - 1;
+            }
             match &self.begins {
-                Some(begins) => each(begins.places(block) & wanted, block, |nth, folded| {
-                    let holds =
-                        |table: &&Table| table.bitmap.may_hold(folded) && table.other.may_hold(folded);
-                    for table in self.tables.iter().filter(holds) {
-                        table.look_closer(&self.literals, text, at + nth, folded, &mut found);
-                    }
-                }),
+                Some(begins) => {
+                    let places = bits_of(|folded| begins.may_hold(folded), block);
+                    each(places & wanted, block, |nth, folded| {
+                        self.short.look(&self.literals, text, at + nth, folded, &mut found);
+                        self.middle.look(&self.literals, text, at + nth, folded, &mut found);
+                        self.long.look(&self.literals, text, at + nth, folded, &mut found);
+                    });
+                }
                 None => {
-                    let places =
-                        bits_of([four, eight].map(|table| |folded| table.bitmap.may_hold(folded)), block);
-                    for (table, places) in [four, eight].into_iter().zip(places) {
-                        each(table.among(places & wanted, block), block, |nth, folded| {
-                            table.look_closer(&self.literals, text, at + nth, folded, &mut found);
-                        });
-                    }
+                    let [middle, long] = self.places(block).map(|places| places & wanted);
+                    each(self.middle.among(middle, block), block, |nth, folded| {
+                        self.middle.look_closer(&self.literals, text, at + nth, folded, &mut found);
+                    });
+                    each(self.long.among(long, block), block, |nth, folded| {
+                        self.long.look_closer(&self.literals, text, at + nth, folded, &mut found);
+                    });
                 }
             }
+            wanted = u64::MAX;
             at += BLOCK;
         }
     }
+
+    /// The positions of a block at which a piece of middle length may stand, and the even ones at which a long one may, as
+    /// bits.
+    fn places(&self, block: &[u8; BLOCK_BYTES]) -> [u64; 2] {
+        let (mut middle, mut long) = (0, 0);
+        // By eights, with which all shifts are constants, and by pairs of positions, which are read together.
+        for eight in 0..BLOCK / 8 {
+            let (mut middles, mut longs) = (0, 0);
+            for nth in [0, 2, 4, 6] {
+                let at = 8 * eight + nth;
+                let bytes = block[at..at + 8].try_into().expect("eight bytes");
+                let folded = u64::from_le_bytes(bytes) | FOLD;
+                middles |= u64::from(self.middle.bitmap.may_hold(folded)) << nth;
+                middles |= u64::from(self.middle.bitmap.may_hold(folded >> 8)) << (nth + 1);
+                longs |= u64::from(self.long.bitmap.may_hold(folded)) << nth;
+            }
+            middle |= middles << (8 * eight);
+            long |= longs << (8 * eight);
+        }
+        [middle, long]
+    }
 }
 
-/// For each test, the positions of a block that pass it, as bits.
-fn bits_of<const TESTS: usize>(
-    tests: [impl Fn(u64) -> bool; TESTS],
-    block: &[u8; BLOCK_BYTES],
-) -> [u64; TESTS] {
-    let mut places = [0; TESTS];
-    // By eights, with which all shifts are constants.
+/// The positions of a block that pass a test, as bits.
+fn bits_of(test: impl Fn(u64) -> bool, block: &[u8; BLOCK_BYTES]) -> u64 {
+    let mut places = 0;
     for eight in 0..BLOCK / 8 {
-        let mut bits = [0; TESTS];
+        let mut bits = 0;
         for nth in 0..8 {
             let at = 8 * eight + nth;
             let bytes = block[at..at + 8].try_into().expect("eight bytes");
-            let folded = u64::from_le_bytes(bytes) | FOLD;
-            for (bits, test) in bits.iter_mut().zip(&tests) {
-                *bits |= u64::from(test(folded)) << nth;
-            }
+            bits |= u64::from(test(u64::from_le_bytes(bytes) | FOLD)) << nth;
         }
-        places.iter_mut().zip(bits).for_each(|(places, bits)| *places |= bits << (8 * eight));
+        places |= bits << (8 * eight);
     }
     places
 }
@@ -386,17 +436,23 @@ fn add_three(index: u32, literal: &Literal, entries: &mut Vec<Entry>) {
     let is_whole = literal.bounds.ends_word && text.last().is_some_and(u8::is_ascii_alphanumeric);
     let may_follow = |byte: &u8| byte & 0x20 != 0 && !(is_whole && byte.is_ascii_lowercase());
     entries.extend((0..=255u8).filter(may_follow).map(|next| {
-        let piece = first(load(text) | FOLD, 3) | u64::from(next) << 24;
+        let piece = first::<SHORT>(load(text) | FOLD) | u64::from(next) << 24;
         Entry::new(piece, index, &[], 0)
     }));
 }
 
-/// The entry of a literal by its rarest piece of so many bytes: one that few others hold, of rare bytes.
-fn rarest(index: u32, literal: &Literal, len: usize, weight: u32, shares: &Shares) -> Option<Entry> {
-    let windows = literal.text.windows(len).enumerate();
+/// The entry of a literal by the piece that begins at a place of it.
+fn entry_at<const LEN: usize>(index: u32, literal: &Literal, at: usize) -> Option<Entry> {
+    let piece = literal.text.get(at..at + LEN)?;
+    Some(Entry::new(first::<LEN>(load(piece) | FOLD), index, &literal.text[at + LEN..], at))
+}
+
+/// Where the rarest of so many pieces that follow on each other begin in a literal: those that few others hold, of rare bytes.
+fn rarest<const LEN: usize>(literal: &Literal, pieces: usize, weight: u32, shares: &Shares) -> usize {
     let rank = |piece: &[u8]| commonness(piece, weight) + SHARE_WEIGHT * shares.of(piece);
-    let (offset, piece) = windows.min_by_key(|(_, piece)| rank(piece))?;
-    Some(Entry::new(first(load(piece) | FOLD, len), index, &literal.text[offset + len..], offset))
+    let ranks: Vec<u32> = literal.text.windows(LEN).map(rank).collect();
+    let together = ranks.windows(pieces).map(|ranks| ranks.iter().sum::<u32>()).enumerate();
+    together.min_by_key(|(_, rank)| *rank).map_or(0, |(at, _)| at)
 }
 
 /// How many literals hold each piece, about: those of one hash count together. What many of them hold is common in texts
@@ -428,7 +484,7 @@ impl Shares {
 fn commonness(piece: &[u8], weight: u32) -> u32 {
     let ranks =
         |bytes: &[u8]| bytes.iter().map(|byte| u32::from(COMMONNESS[usize::from(*byte)])).sum::<u32>();
-    let (begin, rest) = piece.split_at(PIECES[0]);
+    let (begin, rest) = piece.split_at(SHORT);
     weight * ranks(begin) + ranks(rest)
 }
 
