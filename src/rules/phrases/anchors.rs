@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::read::literal_of;
-use super::words::{Words, is_gap};
+use super::words::{Opening, Words, is_gap};
 use super::{BEFORE_MAX, Phrase};
 
 /// Most beginnings of phrases around one anchor that are looked for once for all of them.
 pub(super) const FIRSTS_MAX: usize = 32;
+
+/// Longest word before an anchor that is passed over, in bytes; a longer one is cut.
+const WORD_MAX: usize = 40;
 
 /// Stands for a beginning that is looked for phrase by phrase.
 const NO_FIRST: u8 = u8::MAX;
@@ -135,11 +138,14 @@ pub(super) struct Starts<'t> {
     known: [usize; BEFORE_MAX + 1],
     count: usize,
     is_over: bool,
+    /// What stands at each of them, once all are known.
+    openings: Option<[Opening; BEFORE_MAX]>,
 }
 
 impl<'t> Starts<'t> {
     pub(super) fn new(text: &'t [u8], anchor: usize, is_spaced: bool) -> Self {
-        Self { text, is_spaced, known: [anchor; BEFORE_MAX + 1], count: 0, is_over: false }
+        let known = [anchor; BEFORE_MAX + 1];
+        Self { text, is_spaced, known, count: 0, is_over: false, openings: None }
     }
 
     /// Where the word `nth` before the anchor begins.
@@ -156,14 +162,22 @@ impl<'t> Starts<'t> {
         Some(self.known[nth + 1])
     }
 
-    /// Those of which `is_held` holds, as bits.
-    pub(super) fn holding(&mut self, is_held: impl Fn(usize) -> bool) -> u8 {
+    /// Those at which one of some words stands, as bits.
+    pub(super) fn holding(&mut self, words: &Words) -> u8 {
+        let openings = self.openings.unwrap_or_else(|| self.read_openings());
+        self.openings = Some(openings);
         let mut bits = 0;
-        for nth in 0..BEFORE_MAX {
-            let Some(start) = self.nth(nth) else { break };
-            bits |= u8::from(is_held(start)) << nth;
+        for (nth, opening) in openings[..self.count].iter().enumerate() {
+            let is_held = words.may_begin(*opening)
+                && words.end_of(self.text, self.known[nth + 1], self.is_spaced).is_some();
+            bits |= u8::from(is_held) << nth;
         }
         bits
+    }
+
+    fn read_openings(&mut self) -> [Opening; BEFORE_MAX] {
+        self.nth(BEFORE_MAX - 1);
+        std::array::from_fn(|nth| Opening::at(self.text, self.known[nth + 1]))
     }
 }
 
@@ -172,8 +186,14 @@ fn before(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
     if !is_spaced {
         return at.checked_sub(3);
     }
-    let gap = text[..at].iter().rev().take_while(|byte| is_gap(**byte)).count();
-    let end = at - gap;
-    let word = text[..end].iter().rev().take(40).take_while(|byte| !is_gap(**byte)).count();
-    (gap > 0 && word > 0).then_some(end - word)
+    let mut end = at;
+    while end > 0 && is_gap(text[end - 1]) {
+        end -= 1;
+    }
+    let first = end.saturating_sub(WORD_MAX);
+    let mut start = end;
+    while start > first && !is_gap(text[start - 1]) {
+        start -= 1;
+    }
+    (end < at && start < end).then_some(start)
 }

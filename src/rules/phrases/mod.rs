@@ -88,9 +88,7 @@ impl Phrases {
             list.amid.iter().find_map(|(index, first)| {
                 let phrase = &self.phrases[*index as usize];
                 let may_begin = match list.firsts.get(usize::from(*first)) {
-                    Some(words) => *seen[usize::from(*first)].get_or_insert_with(|| {
-                        starts.holding(|at| words.end_of(text, at, self.is_spaced).is_some())
-                    }),
+                    Some(words) => *seen[usize::from(*first)].get_or_insert_with(|| starts.holding(words)),
                     None => u8::MAX,
                 };
                 if may_begin == 0 {

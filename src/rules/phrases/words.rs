@@ -57,6 +57,23 @@ fn pair_of(first: u8, second: u8) -> u8 {
     first.wrapping_mul(29) ^ second.wrapping_mul(101)
 }
 
+/// What a place of a text begins with, as bits of [`Words`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    pair: u8,
+    first: u8,
+}
+
+impl Opening {
+    /// What stands at a place; zeros behind the end.
+    #[inline]
+    pub(super) fn at(text: &[u8], at: usize) -> Self {
+        let lower = |at: usize| text.get(at).map_or(0, u8::to_ascii_lowercase);
+        let first = lower(at);
+        Self { pair: pair_of(first, lower(at + 1)), first }
+    }
+}
+
 impl Words {
     pub(super) fn new(alternatives: &[&str]) -> Self {
         let (mut pairs, mut alone) = ([0; 4], [0; 4]);
@@ -78,17 +95,17 @@ impl Words {
         self.written.split('|')
     }
 
-    /// Whether an alternative may begin with two bytes, in lower case.
-    fn may_begin(&self, first: u8, second: u8) -> bool {
-        let holds = |bits: &[u64; 4], bit: u8| bits[usize::from(bit >> 6)] >> (bit & 63) & 1 != 0;
-        holds(&self.pairs, pair_of(first, second)) || holds(&self.alone, first)
+    /// Whether an alternative may begin so.
+    #[inline]
+    pub(super) fn may_begin(&self, opening: Opening) -> bool {
+        let bits = |bits: &[u64; 4], bit: u8| bits[usize::from(bit >> 6)] >> (bit & 63);
+        (bits(&self.pairs, opening.pair) | bits(&self.alone, opening.first)) & 1 != 0
     }
 
     /// Where the longest alternative that begins at `at` ends.
     pub(super) fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
         let first = *text.get(at)?;
-        let second = text.get(at + 1).copied().unwrap_or(0);
-        if !self.may_begin(first.to_ascii_lowercase(), second.to_ascii_lowercase()) {
+        if !self.may_begin(Opening::at(text, at)) {
             return None;
         }
         if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
