@@ -73,8 +73,9 @@ pub(super) fn is_leet(byte: u8) -> bool {
     matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7' | b'@' | b'$' | b'!')
 }
 
-/// Whether four letters stand set apart by one same separator, as in `i-g-n-o`. ASCII text only.
-pub(super) fn has_spaced(bytes: &[u8]) -> bool {
+/// The next separator at or after `from` of four letters that stand set apart by one same separator, as in `i-g-n-o`; some are
+/// passed over, but none of a run that stands behind `from` as a whole. ASCII text only.
+pub(super) fn next_spaced(bytes: &[u8], from: usize) -> Option<usize> {
     let at_or_zero = |at: usize| bytes.get(at).copied().unwrap_or(0);
     let is_pair =
         |letter: usize, sign: u8| at_or_zero(letter).is_ascii_alphabetic() && at_or_zero(letter + 1) == sign;
@@ -92,20 +93,22 @@ pub(super) fn has_spaced(bytes: &[u8]) -> bool {
     };
     // A separator stands twice at a distance of two; it is looked for at the places where two of them must lie, since
     // a run is seven bytes long and so holds four on a multiple of four.
-    let is_found = |sign: usize| {
+    let is_found = |&sign: &usize| {
         let is_sign = bytes.get(sign).is_some_and(|byte| !byte.is_ascii_alphanumeric());
         is_sign && (is_found_from(sign + 1) || (sign > 0 && is_found_from(sign - 1)))
     };
-    let mut at = 0;
+    let mut at = from;
     while let Some(block) = block_at(bytes, at) {
         // A letter must stand between; what has not the bit that all letters have is none, such as a blank.
         let repeats = zero_bytes(block ^ (block >> 16)) & (block >> 8) << 1;
-        if repeats & 0x0000_8080_0000_8080 != 0 && [at, at + 1, at + 4, at + 5].into_iter().any(is_found) {
-            return true;
+        if repeats & 0x0000_8080_0000_8080 != 0
+            && let Some(found) = [at, at + 1, at + 4, at + 5].into_iter().find(is_found)
+        {
+            return Some(found);
         }
         at += 8;
     }
-    (at..bytes.len()).any(is_found)
+    (at..bytes.len()).find(is_found)
 }
 
 fn block_at(bytes: &[u8], at: usize) -> Option<u64> {
