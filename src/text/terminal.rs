@@ -6,6 +6,7 @@
 //! The payload of a string, such as a title, a link or what is meant for the clipboard, stays between two blanks: it is
 //! text too. Text without such a control character is not looked at.
 
+use super::chars::is_invisible;
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
@@ -44,7 +45,9 @@ pub(super) fn strip<'t>(parent: &View<'t>) -> Option<View<'t>> {
         at = match sequence {
             Introducer::Control => {
                 let (end, moves) = control_end(bytes, body);
+                let is_whole = end > body && matches!(bytes[end - 1], 0x40..=0x7E);
                 match moves {
+                    _ if !is_whole && goes_on(text, end) => {}
                     true => rewriter.replace(start..end, " ", layers),
                     false => rewriter.remove(start..end, layers),
                 }
@@ -52,7 +55,9 @@ pub(super) fn strip<'t>(parent: &View<'t>) -> Option<View<'t>> {
             }
             Introducer::Other => {
                 let end = other_end(bytes, body);
-                rewriter.remove(start..end, layers);
+                if end > body || !goes_on(text, end) {
+                    rewriter.remove(start..end, layers);
+                }
                 end
             }
             Introducer::String => match string_end(bytes, body) {
@@ -69,6 +74,11 @@ pub(super) fn strip<'t>(parent: &View<'t>) -> Option<View<'t>> {
         };
     }
     rewriter.finish(parent)
+}
+
+/// Whether a sequence that breaks off at `at` goes on once invisible characters are gone: then it is left until they are.
+fn goes_on(text: &str, at: usize) -> bool {
+    text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(is_invisible)
 }
 
 /// What a control character opens.
