@@ -18,6 +18,10 @@ use common::{CODE, LOGS, PROSE, median, text_of};
 use portcullis::detect::{Request, Scanner};
 use portcullis::rules::{Budget, Role, RuleSet, RuleSetConfig, RuleSource, Scope, Surface, builtin_sources};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Rounds of each figure.
 const ROUNDS: usize = 15;
 /// Bytes read per round and figure.

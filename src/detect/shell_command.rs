@@ -13,7 +13,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use memchr::{memchr, memchr3, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem};
 use regex_automata::meta::Regex;
 
 use super::{CODE, Detector};
@@ -127,9 +127,10 @@ fn shown_commands(text: &str) -> Vec<Range<usize>> {
     }
     let mut fence: Option<Fence> = None;
     let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let range = at..at + line.len();
-        at = range.end;
+    for end in memchr_iter(b'\n', bytes).map(|end| end + 1).chain([bytes.len()]) {
+        let range = at..end;
+        at = end;
+        let line = &text[range.clone()];
         if fence.is_none() && !may_open(line) {
             if has_code || has_sign {
                 quoted(text, &range, &mut out);
@@ -238,8 +239,8 @@ fn quoted(text: &str, line: &Range<usize>, out: &mut Vec<Range<usize>>) {
             continue;
         };
         let inner = line.start + open + 1..line.start + open + 1 + length;
-        let has_words = text[inner.clone()].trim().contains([' ', '\t']);
-        if has_words && inner.len() <= INLINE_BYTES_MAX {
+        let has_words = || memchr2(b' ', b'\t', text.as_bytes()[inner.clone()].trim_ascii()).is_some();
+        if inner.len() <= INLINE_BYTES_MAX && has_words() {
             out.push(inner);
         }
         // An apostrophe may have taken the opening quote of what follows for its end, so only code is passed over whole.

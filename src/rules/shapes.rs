@@ -82,6 +82,21 @@ pub(super) struct ShapeSet {
     is_anchored: bool,
 }
 
+/// Whether a byte is neither letter nor digit, so that a token may begin behind it.
+fn is_edge(byte: &u8) -> bool {
+    EDGE[usize::from(*byte)]
+}
+
+const EDGE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = !(byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
+
 /// What one worker keeps for one automaton.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -257,18 +272,20 @@ impl ShapeSet {
             return self.ends(memory, text, window, found);
         }
         // A token that begins with the window has the byte before it outside.
-        let first = window.start.saturating_sub(1);
-        for start in first..window.end {
-            if start > 0
-                && let Some(opening) = text[start..].first_chunk::<3>()
-                && (opening[0].is_ascii_alphanumeric()
-                    || memory.openings.is_closed(*opening, memory.cache.clear_count()))
-            {
-                continue;
-            }
-            if start == 0 || !text[start].is_ascii_alphanumeric() {
+        let mut at = window.start.saturating_sub(1);
+        if at == 0 && !window.is_empty() {
+            self.from(memory, text, 0..text.len().min(bytes_max + 1), &mut found)?;
+            at = 1;
+        }
+        while let Some(on) = text.get(at..window.end).and_then(|rest| rest.iter().position(is_edge)) {
+            let start = at + on;
+            let is_closed = text[start..]
+                .first_chunk::<3>()
+                .is_some_and(|opening| memory.openings.is_closed(*opening, memory.cache.clear_count()));
+            if !is_closed {
                 self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
             }
+            at = start + 1;
         }
         Ok(())
     }

@@ -277,7 +277,9 @@ fn compose(parent: &View<'_>, own: &[Segment], view_len: usize) -> Vec<Segment> 
         let within = segment.source as usize..(segment.source + segment.source_len) as usize;
         match segment.units {
             Units::SAME if len == within.len() => compose_same(parent, above, segment, within, &mut out),
-            Units::Reverse if len == within.len() => compose_reverse(parent, above, segment, within, &mut out),
+            Units::Reverse if len == within.len() => {
+                compose_reverse(parent, above, segment, within, &mut out)
+            }
             Units::Each { .. } | Units::Reverse if len > 0 => compose_units(parent, segment, len, &mut out),
             _ => out.push(compose_whole(parent, segment, segment.view, within)),
         }
