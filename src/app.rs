@@ -167,6 +167,8 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
     ));
     let stores = store::open(&settings.store, &settings.store_path()).await?;
     let interceptors = AddedInterceptors::load(stores.interceptors.clone(), tools.clone()).await?;
+    // It was read just now, and is looked at again only after a while.
+    metrics.set_store_up(true);
     let alone = interceptors.of_default_tenant();
     if alone > 0 && !Authenticator::takes_admin_token(settings.auth.mode) {
         // They may have been added while there was one tenant for all.
