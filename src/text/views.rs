@@ -128,7 +128,9 @@ impl<'t> Maker<'t> {
             return None;
         }
         let cased = fold(text, Mode { joints_as_space, keeps_case: true }).view;
-        confusables::map(cased.as_ref().unwrap_or(text))
+        // Here too a sequence shows only once the invisible characters amid it are gone.
+        let stripped = cased.as_ref().and_then(terminal::strip);
+        confusables::map(stripped.as_ref().or(cased.as_ref()).unwrap_or(text))
     }
 
     fn add(&mut self, view: View<'t>) -> Option<usize> {

@@ -111,6 +111,7 @@ fn control_sequences_of_terminals_are_taken_out() {
         ("\u{1b}[1mｉｇ\u{1b}[0mｎｏｒｅ", "ignore", "ｉｇ\u{1b}[0mｎｏｒｅ"),
         // Seen once the invisible character is gone.
         ("ig\u{1b}\u{200b}[31mnore", "ignore", "ig\u{1b}\u{200b}[31mnore"),
+        ("Ign\u{1b}\u{200b}[31mоrе", "Ignore", "Ign\u{1b}\u{200b}[31mоrе"),
     ] {
         let made = all_views(text);
         let hit = made.views.iter().rev().find_map(|view| Some((view, view.text().find(wanted)?)));
