@@ -31,11 +31,11 @@ pub struct Remembered {
     /// Its id.
     pub decision_id: String,
     /// The call.
-    pub rpc: String,
+    pub rpc: &'static str,
     /// The policy that decided.
-    pub policy: String,
+    pub policy: Arc<str>,
     /// Revision of policies and rules.
-    pub policy_revision: String,
+    pub policy_revision: Arc<str>,
     /// What was decided.
     pub decision: Decision,
     /// The risk as a word.
@@ -56,7 +56,7 @@ pub struct Remembered {
     pub submission_id: String,
     /// What the bundle is called; empty otherwise.
     pub bundle: String,
-    /// Why, in one sentence; may be empty.
+    /// Why, in one sentence; empty where nothing was found, nothing failed and nothing gave a reason.
     pub why: String,
     /// What was found, first what decided; spans count in bytes.
     pub findings: Vec<Weighed>,
@@ -93,7 +93,7 @@ pub struct Weighed {
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Its id.
-    pub id: String,
+    pub id: Arc<str>,
     /// What it did; empty for plugins, whose findings say it.
     pub outcome: &'static str,
     /// One line for a person; may be empty.
@@ -118,21 +118,29 @@ pub struct Recent {
 /// The decisions of one tenant, the oldest first.
 #[derive(Debug, Default)]
 struct Ring {
-    decisions: VecDeque<Arc<Remembered>>,
+    decisions: VecDeque<Kept>,
     /// About what they hold.
     bytes: usize,
 }
 
+/// A decision, and about what it holds: whoever drops it need not read it.
+#[derive(Debug)]
+struct Kept {
+    decision: Arc<Remembered>,
+    bytes: usize,
+}
+
 impl Ring {
-    fn push(&mut self, decision: Remembered) {
-        self.bytes += decision.bytes();
-        self.decisions.push_back(Arc::new(decision));
+    fn push(&mut self, kept: Kept) {
+        self.bytes += kept.bytes;
+        self.decisions.push_back(kept);
     }
 
-    fn drop_oldest(&mut self) {
-        if let Some(oldest) = self.decisions.pop_front() {
-            self.bytes -= oldest.bytes();
-        }
+    /// Takes the oldest out.
+    fn pop_oldest(&mut self) -> Option<Kept> {
+        let oldest = self.decisions.pop_front()?;
+        self.bytes -= oldest.bytes;
+        Some(oldest)
     }
 }
 
@@ -141,9 +149,6 @@ impl Remembered {
     fn bytes(&self) -> usize {
         let own = [
             &self.decision_id,
-            &self.rpc,
-            &self.policy,
-            &self.policy_revision,
             &self.agent_id,
             &self.session_key,
             &self.request_id,
@@ -164,7 +169,7 @@ impl Remembered {
             + own.iter().map(|text| text.len()).sum::<usize>()
             + self.findings.iter().map(finding).sum::<usize>()
             + self.unjudged.iter().map(|one| size_of::<Unjudged>() + one.detail.len()).sum::<usize>()
-            + self.ran.iter().map(|one| size_of::<Run>() + one.id.len() + one.summary.len()).sum::<usize>()
+            + self.ran.iter().map(|one| size_of::<Run>() + one.summary.len()).sum::<usize>()
             + self.concepts.iter().map(|(name, _)| size_of::<(String, f64)>() + name.len()).sum::<usize>()
             + self.texts.iter().map(text).sum::<usize>()
     }
@@ -196,41 +201,52 @@ impl Recent {
         ] {
             value.truncate(value.floor_char_boundary(CALLER_BYTES_MAX));
         }
+        let bytes = decision.bytes();
+        let kept = Kept { decision: Arc::new(decision), bytes };
+        // Calls wait for this lock: what gives way is freed behind it.
+        let mut given_way = Vec::new();
         let mut rings = self.rings();
         if !rings.contains_key(tenant) && rings.len() >= TENANTS_MAX {
-            let newest = |ring: &Ring| ring.decisions.back().map(|last| last.time);
+            let newest = |ring: &Ring| ring.decisions.back().map(|last| last.decision.time);
             let oldest = rings.iter().min_by_key(|(_, ring)| newest(ring)).map(|(name, _)| name.clone());
-            if let Some(oldest) = oldest {
-                rings.remove(&oldest);
+            if let Some(ring) = oldest.and_then(|oldest| rings.remove(&oldest)) {
+                given_way.extend(ring.decisions);
             }
         }
         let ring = rings.entry(tenant.to_owned()).or_default();
         while ring.decisions.len() >= self.most {
-            ring.drop_oldest();
+            given_way.extend(ring.pop_oldest());
         }
-        ring.push(decision);
+        ring.push(kept);
         // The newest one stays, however much it holds: what is kept of one decision is bounded.
         while ring.bytes > TENANT_BYTES_MAX && ring.decisions.len() > 1 {
-            ring.drop_oldest();
+            given_way.extend(ring.pop_oldest());
         }
         let mut all: usize = rings.values().map(|ring| ring.bytes).sum();
         while all > ALL_BYTES_MAX {
             let Some(largest) = rings.values_mut().max_by_key(|ring| ring.bytes) else { break };
             all -= largest.bytes;
-            largest.drop_oldest();
+            given_way.extend(largest.pop_oldest());
             all += largest.bytes;
         }
+        drop(rings);
+        drop(given_way);
     }
 
     /// Those of a tenant, newest first.
     pub fn list(&self, tenant: &str) -> Vec<Arc<Remembered>> {
         let rings = self.rings();
-        rings.get(tenant).map(|ring| ring.decisions.iter().rev().cloned().collect()).unwrap_or_default()
+        rings
+            .get(tenant)
+            .map(|ring| ring.decisions.iter().rev().map(|kept| kept.decision.clone()).collect())
+            .unwrap_or_default()
     }
 
     /// One of a tenant.
     pub fn get(&self, tenant: &str, decision_id: &str) -> Option<Arc<Remembered>> {
-        self.rings().get(tenant)?.decisions.iter().find(|one| one.decision_id == decision_id).cloned()
+        let rings = self.rings();
+        let mut decisions = rings.get(tenant)?.decisions.iter().map(|kept| &kept.decision);
+        decisions.find(|one| one.decision_id == decision_id).cloned()
     }
 
     fn rings(&self) -> MutexGuard<'_, HashMap<String, Ring>> {
@@ -247,9 +263,9 @@ mod tests {
         Remembered {
             time: Timestamp::now(),
             decision_id: id.to_owned(),
-            rpc: "CheckMessages".to_owned(),
-            policy: "default".to_owned(),
-            policy_revision: "r".to_owned(),
+            rpc: "CheckMessages",
+            policy: "default".into(),
+            policy_revision: "r".into(),
             decision: Decision::Allow,
             risk_level: RiskLevel::Safe,
             risk_score: 0.0,
@@ -294,7 +310,8 @@ mod tests {
         }
         let rings = recent.rings();
         let held: usize = rings.values().map(|ring| ring.bytes).sum();
-        let counted: usize = rings.values().flat_map(|ring| &ring.decisions).map(|one| one.bytes()).sum();
+        let counted: usize =
+            rings.values().flat_map(|ring| &ring.decisions).map(|one| one.decision.bytes()).sum();
         assert_eq!(held, counted);
         assert!(held <= ALL_BYTES_MAX && held > ALL_BYTES_MAX / 2, "{held}");
         assert_eq!(rings["small"].decisions.len(), 10, "who holds little loses nothing");

@@ -37,7 +37,7 @@ pub struct AuditRecord<'a> {
     /// Revision of that policy.
     pub policy_revision: &'a str,
     /// Which RPC.
-    pub rpc: &'a str,
+    pub rpc: &'static str,
     /// The decision.
     pub decision: Decision,
     /// Risk as a word.

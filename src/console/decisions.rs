@@ -151,7 +151,7 @@ impl Ran {
     fn of(run: &crate::audit::Run, joint: usize, is_first: bool) -> Self {
         let elapsed = || view::seconds_words(run.elapsed.as_secs_f64());
         Self {
-            id: run.id.clone(),
+            id: run.id.to_string(),
             outcome: view::spoken(&run.outcome.to_ascii_lowercase()),
             summary: run.summary.clone(),
             shadow: run.shadow,
@@ -174,7 +174,7 @@ pub(super) async fn list(visitor: Visitor) -> Response {
 fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
     let query = &visitor.query;
     let all = visitor.calls().decisions(&visitor.identity)?;
-    let mut rpcs: Vec<String> = all.iter().map(|one| one.rpc.clone()).collect();
+    let mut rpcs: Vec<&str> = all.iter().map(|one| one.rpc).collect();
     rpcs.sort_unstable();
     rpcs.dedup();
     let chosen = Decision::ALL.into_iter().find(|one| words(*one) == query.one("decision"));
@@ -200,7 +200,7 @@ fn listed(visitor: &Visitor) -> Result<Response, Refusal> {
             .into_iter()
             .map(|rpc| {
                 let is_chosen = rpc == query.one("rpc");
-                (rpc, is_chosen)
+                (rpc.to_owned(), is_chosen)
             })
             .collect(),
         text: query.one("text").to_owned(),
@@ -221,7 +221,7 @@ pub(super) fn words(decision: Decision) -> String {
 
 /// Whether a text stands in what one would look for a decision by.
 fn holds(one: &Remembered, text: &str) -> bool {
-    let fields = [
+    let fields: [&str; 9] = [
         &one.decision_id,
         &one.agent_id,
         &one.session_key,
@@ -265,10 +265,10 @@ impl Row {
             href: format!("{PLACE}/{}", view::segment(&one.decision_id)),
             time: Moment::at(one.time),
             decision: words(one.decision),
-            rpc: one.rpc.clone(),
+            rpc: one.rpc.to_owned(),
             about: about(one),
             agent: one.agent_id.clone(),
-            policy: one.policy.clone(),
+            policy: one.policy.to_string(),
             found: rules,
             more,
             unjudged: one.unjudged.len(),
@@ -292,9 +292,9 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         decision: words(one.decision),
         risk: one.risk_level.as_str().to_ascii_lowercase(),
         score: format!("{:.2}", one.risk_score),
-        rpc: one.rpc.clone(),
+        rpc: one.rpc.to_owned(),
         about: about(&one),
-        why: one.why.clone(),
+        why: why(&one),
         submission: match &*one.submission_id {
             "" => String::new(),
             id => format!("{}/{}", super::submissions::PLACE, view::segment(id)),
@@ -302,8 +302,8 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
         agent: one.agent_id.clone(),
         session: one.session_key.clone(),
         request: one.request_id.clone(),
-        policy: one.policy.clone(),
-        revision: one.policy_revision.clone(),
+        policy: one.policy.to_string(),
+        revision: one.policy_revision.to_string(),
         elapsed: view::seconds_words(one.elapsed.as_secs_f64()),
         playground: playground_of(visitor, &one),
         texts: one.texts.iter().map(|text| Text::of(visitor, text, &one)).collect(),
@@ -321,10 +321,18 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     Ok(answer::page(StatusCode::OK, &page))
 }
 
+/// Why a decision was made, in one sentence.
+fn why(one: &Remembered) -> String {
+    match &*one.why {
+        "" => explain::sentence(&one.policy, one.decision, 0, std::iter::empty()),
+        why => why.to_owned(),
+    }
+}
+
 /// The address of the playground with what a decision was about; empty where texts of it are shown, which are carried there
 /// by forms, or the visitor may try nothing such.
 fn playground_of(visitor: &Visitor, one: &Remembered) -> String {
-    let kind = match (one.rpc.as_str(), one.tool.is_empty()) {
+    let kind = match (one.rpc, one.tool.is_empty()) {
         ("ReviewBundle", _) => "bundle",
         (_, false) => "tool",
         (_, true) => "text",

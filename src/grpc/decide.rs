@@ -104,7 +104,7 @@ async fn judge(
     let event = Event { rpc, identity, context, decision_id: id, revision, snapshot: &snapshot, came };
     event.emit(shared, &outcome);
     let record = event.record(&outcome, &[], came.elapsed());
-    remember::check(shared, identity, &record, &outcome, seen);
+    remember::check(shared, identity, &snapshot, &record, &outcome, seen);
     let messages = request.redact.then_some(request.messages);
     Ok(convert::response(outcome, messages, decision_id, snapshot.revision()))
 }

@@ -224,7 +224,7 @@ impl Asked<'_> {
         let text = messages.first().and_then(|message| message.fields.first()).map_or("", |field| field.text);
         let policy = outcome.policy.clone();
         let ran = outcome.ran.iter().enumerate().map(|(at, (plugin, elapsed))| Run {
-            id: plugin.to_string(),
+            id: plugin.clone(),
             outcome: "",
             summary: String::new(),
             decision: Decision::Allow,
@@ -284,7 +284,7 @@ impl Asked<'_> {
             decision = outcome.ran.iter().map(|ran| ran.decision).fold(decision, Ord::max);
         }
         let ran = outcome.ran.iter().map(|ran| Run {
-            id: ran.interceptor.id.to_string(),
+            id: ran.interceptor.id.clone(),
             outcome: ran.outcome.as_str(),
             summary: ran.summary.clone(),
             decision: ran.decision,

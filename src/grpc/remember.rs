@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::Identity;
 use super::explain::{is_of_role, sentence};
 use super::server::Shared;
-use crate::audit::{AuditRecord, MaskedText, REMEMBERED_FINDINGS_MAX, Recent, Remembered, Run, Weighed};
+use crate::audit::{
+    AuditRecord, MaskedText, REMEMBERED_FINDINGS_MAX, Recent, Remembered, Run, Weighed, masked_name,
+};
 use crate::bundles;
 use crate::bundles::service::{Verdict, decision_of};
 use crate::decision::{
@@ -125,6 +127,7 @@ pub(super) fn weighed(explained: &Explanation) -> Vec<(String, f64)> {
 pub(super) fn check(
     shared: &Shared,
     identity: &Identity,
+    snapshot: &Snapshot,
     record: &AuditRecord<'_>,
     outcome: &CheckOutcome,
     seen: Option<Seen>,
@@ -133,9 +136,9 @@ pub(super) fn check(
     shared.counts.count(identity.tenant(), found(&outcome.policy, findings.clone()));
     let Some(seen) = seen else { return };
     let found_alone = findings.clone().map(|finding| (&*finding.rule_id, alone(&outcome.policy, finding)));
-    let why = sentence(record.policy, record.decision, counted(&outcome.unjudged), found_alone);
+    let why = why(record, &outcome.unjudged, found_alone);
     let ran = outcome.ran.iter().enumerate().map(|(at, (plugin, elapsed))| Run {
-        id: plugin.to_string(),
+        id: plugin.clone(),
         outcome: "",
         summary: String::new(),
         decision: findings
@@ -156,9 +159,22 @@ pub(super) fn check(
         concepts: seen.concepts,
         texts: seen.texts,
         texts_left_out: seen.left_out,
-        ..of_record(record)
+        ..of_record(record, outcome.policy.name().clone(), snapshot.revision().clone())
     };
     shared.recent.remember(identity.tenant(), remembered);
+}
+
+/// Why the policy decided so. Where nothing was found and every check could judge, no words are kept: most decisions are such,
+/// and pages say it.
+fn why<'f>(
+    record: &AuditRecord<'_>,
+    unjudged: &[Unjudged],
+    mut found: impl Iterator<Item = (&'f str, Decision)>,
+) -> String {
+    match (found.next(), counted(unjudged)) {
+        (None, 0) => String::new(),
+        (first, counted) => sentence(record.policy, record.decision, counted, first.into_iter().chain(found)),
+    }
 }
 
 /// How many checks could not judge, and count as if they had found something.
@@ -187,7 +203,7 @@ pub(super) fn interception(
     let findings = ordered(policy, outcome.reported.iter().map(|reported| &reported.finding));
     shared.counts.count(identity.tenant(), found(&outcome.policy, findings.iter().copied()));
     let ran = outcome.ran.iter().map(|ran| Run {
-        id: ran.interceptor.id.to_string(),
+        id: ran.interceptor.id.clone(),
         outcome: ran.outcome.as_str(),
         summary: ran.summary.clone(),
         decision: if ran.shadow { Decision::Allow } else { ran.decision },
@@ -204,19 +220,19 @@ pub(super) fn interception(
     let why = match &*outcome.reason {
         "" => {
             let found_alone = findings.iter().map(|finding| (&*finding.rule_id, alone(policy, finding)));
-            sentence(record.policy, record.decision, counted(&outcome.unjudged), found_alone)
+            why(record, &outcome.unjudged, found_alone)
         }
         reason => format!("{} under policy `{}`: {}", record.decision, record.policy, masked(shared, reason)),
     };
     let remembered = Remembered {
         why,
         findings: weighed_findings(policy, &findings, |_| false),
-        tool: masked(shared, &outcome.tool),
-        tool_sent: masked(shared, sent.tool),
+        tool: masked_name(snapshot.scanner(), &outcome.tool).into_owned(),
+        tool_sent: masked_name(snapshot.scanner(), sent.tool).into_owned(),
         ran: ran.collect(),
         texts: texts.collect(),
         texts_left_out,
-        ..of_record(record)
+        ..of_record(record, policy.name().clone(), snapshot.revision().clone())
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
@@ -249,7 +265,7 @@ pub(super) fn review(
         ran: ran.collect(),
         submission_id: submission_id.to_owned(),
         bundle: masked(shared, name),
-        ..of_record(record)
+        ..of_record(record, record.policy.into(), record.policy_revision.into())
     };
     shared.recent.remember(identity.tenant(), remembered);
 }
@@ -291,7 +307,7 @@ pub(super) fn bundle_why(
 /// A check of a bundle that ended.
 fn step(id: &str, outcome: &'static str, summary: String) -> Run {
     Run {
-        id: id.to_owned(),
+        id: id.into(),
         outcome,
         summary,
         decision: Decision::Allow,
@@ -346,18 +362,18 @@ pub fn verdict(recent: &Recent, live: &Live, verdict: &Verdict<'_>) {
     let submission = verdict.submission;
     let score = risk_score(&findings);
     let policy = match (&*submission.policy, &snapshot) {
-        ("", Some(snapshot)) => snapshot.policies().default_policy().name().to_string(),
-        (name, _) => name.to_owned(),
+        ("", Some(snapshot)) => snapshot.policies().default_policy().name().clone(),
+        (name, _) => name.into(),
     };
     let decision = decision_of(submission.status);
     let standing = Some((submission.status, submission.hold_reason));
     let remembered = Remembered {
         time: submission.updated,
         decision_id: submission.decision_id.clone(),
-        rpc: Rpc::ReviewBundle.as_str().to_owned(),
+        rpc: Rpc::ReviewBundle.as_str(),
         why: bundle_why(decision, &policy, &failed, standing),
         policy,
-        policy_revision: submission.policy_revision.clone(),
+        policy_revision: submission.policy_revision.as_str().into(),
         decision,
         risk_level: RiskLevel::of(score),
         risk_score: score.unwrap_or_default(),
@@ -424,13 +440,15 @@ fn found<'f>(
     })
 }
 
-fn of_record(record: &AuditRecord<'_>) -> Remembered {
+/// What a record tells. Names of a policy and of its revision are those that everybody shares: hundreds of decisions are
+/// remembered, and what each holds of its own is taken from memory that has long gone cold.
+fn of_record(record: &AuditRecord<'_>, policy: Arc<str>, policy_revision: Arc<str>) -> Remembered {
     Remembered {
         time: record.time,
         decision_id: record.decision_id.to_owned(),
-        rpc: record.rpc.to_owned(),
-        policy: record.policy.to_owned(),
-        policy_revision: record.policy_revision.to_owned(),
+        rpc: record.rpc,
+        policy,
+        policy_revision,
         decision: record.decision,
         risk_level: record.risk_level,
         risk_score: record.risk_score,
