@@ -97,12 +97,13 @@ async fn judge(state: &State, request: v1::CheckMessagesRequest) -> v1::CheckMes
     let result = match shared.in_flight.clone().try_acquire_owned() {
         Ok(permit) => {
             let (shared, identity, deadline) = (shared.clone(), state.identity.clone(), state.deadline);
+            let bytes = request.encoded_len();
             let deciding = async move {
                 let answer = decide(&shared, RPC, &identity, deadline, came, request).await;
                 drop(permit);
                 answer
             };
-            state.shared.work.run_in_turn(deciding).await.unwrap_or(Err(RequestError::Draining))
+            state.shared.work.run_in_turn(bytes, deciding).await.unwrap_or(Err(RequestError::Draining))
         }
         Err(_) => {
             OverloadShed { rpc: RPC, reason: ShedReason::Places }.emit(&shared.metrics);

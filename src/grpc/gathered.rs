@@ -21,9 +21,17 @@ struct Gathered {
     rest: Option<Body>,
 }
 
-/// Reads a body to its end, or until it has more than `bytes_max`; whoever reads it again finds all of it. Also answers
-/// whether it had to be waited for.
-pub(super) async fn gather(mut body: Body, bytes_max: usize) -> (Body, bool) {
+/// What is known of a body that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// How much was read, in bytes.
+    pub(super) bytes: usize,
+    /// Whether it had to be waited for.
+    pub(super) has_waited: bool,
+}
+
+/// Reads a body to its end, or until it has more than `bytes_max`; whoever reads it again finds all of it.
+pub(super) async fn gather(mut body: Body, bytes_max: usize) -> (Body, Reading) {
     let mut gathered = Gathered { data: VecDeque::new(), trailers: None, broken: None, rest: None };
     let (mut bytes, mut has_waited) = (0, false);
     while !body.is_end_stream() {
@@ -51,7 +59,7 @@ pub(super) async fn gather(mut body: Body, bytes_max: usize) -> (Body, bool) {
             None => break,
         }
     }
-    (Body::new(gathered), has_waited)
+    (Body::new(gathered), Reading { bytes, has_waited })
 }
 
 impl http_body::Body for Gathered {
@@ -130,9 +138,10 @@ mod tests {
         let data = |text: &'static str| Ok(Frame::data(Bytes::from_static(text.as_bytes())));
         let trailers = HeaderMap::from_iter([(http::header::TE, http::HeaderValue::from_static("x"))]);
         let frames = || [data("one "), data("two "), data("three"), Ok(Frame::trailers(trailers.clone()))];
-        for bytes_max in [0, 4, 100] {
-            let (body, has_waited) = gather(slow(frames()), bytes_max).await;
-            assert!(has_waited);
+        // As much is read as is needed to see that it is more than may be.
+        for (bytes_max, bytes) in [(0, 4), (4, 8), (100, 13)] {
+            let (body, reading) = gather(slow(frames()), bytes_max).await;
+            assert_eq!(reading, Reading { bytes, has_waited: true });
             let (text, found, broken) = read(body).await;
             assert_eq!(
                 (text.as_slice(), found),
@@ -141,8 +150,9 @@ mod tests {
             );
             assert!(broken.is_none());
         }
-        let (body, has_waited) = gather(Body::empty(), 1).await;
-        assert!(!has_waited && body.is_end_stream());
+        let (body, reading) = gather(Body::empty(), 1).await;
+        assert_eq!(reading, Reading { bytes: 0, has_waited: false });
+        assert!(body.is_end_stream());
         let (body, _) = gather(slow([data("one "), Err(Status::cancelled("gone"))]), 100).await;
         let (text, _, broken) = read(body).await;
         assert_eq!((text.as_slice(), broken.expect("told").message()), (&b"one "[..], "gone"));

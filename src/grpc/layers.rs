@@ -154,10 +154,10 @@ where
         let mut ready = mem::replace(&mut self.inner, later);
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let (body, has_waited) = gather(body, shared.request_bytes_max).await;
+            let (body, reading) = gather(body, shared.request_bytes_max).await;
             let mut request = Request::from_parts(head, body);
             // A body that the caller was slow to send is no wait for us.
-            let came = if has_waited { Instant::now() } else { called };
+            let came = if reading.has_waited { Instant::now() } else { called };
             let Ok(ticket) = shared.work.admit(came) else {
                 return Ok(shed(&shared, rpc, ShedReason::Wait));
             };
@@ -170,7 +170,7 @@ where
                 request.extensions_mut().insert(waited);
                 Ok(ready.call(request).instrument(span).await)
             };
-            let response = match shared.work.run(ticket, deciding).await {
+            let response = match shared.work.run(ticket, reading.bytes, deciding).await {
                 Ok(Ok(answer)) => restated(&shared, answer?, Some(rpc)),
                 Ok(Err(error)) => turned_away(&shared, Some(rpc), &error),
                 Err(Failed::Crowded) => shed(&shared, rpc, ShedReason::Wait),

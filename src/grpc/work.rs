@@ -3,8 +3,9 @@
 //! A decision is a matter of the processor. If every one were made by the threads that read the connections, those would
 //! read late as soon as there is more to decide than they can: calls would wait where nobody counts them, and refusals,
 //! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits, and
-//! never all of them at once. Other decisions go to threads of their own, the reading goes on, and what cannot be done in
-//! time is refused when it comes.
+//! all of them at once only what is small, which they are through with before anybody is missed. Other decisions go to
+//! threads of their own, the reading goes on, and what cannot be done in time is refused when it comes. To change threads
+//! costs a small decision a fifth of what it takes.
 //!
 //! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties, or at least grows shorter, is a burst,
 //! and a burst is served to its end; a queue in which even the shortest wait is long, for a whole interval in which it
@@ -33,11 +34,14 @@ const STORE: usize = 8;
 const LATE: u32 = 2;
 /// A thread that reads decides by itself when it came to the call within this time.
 const AT_ONCE: Duration = Duration::from_micros(500);
+/// Largest request that all threads which read may decide at the same time, in bytes: it takes about as long as a call may
+/// have waited for that.
+const SMALL: usize = 32 << 10;
 
 /// Works out decisions.
 pub struct Work {
     queue: Arc<Queue>,
-    /// So many of the threads that read may decide at a time.
+    /// So many of the threads that read may decide what is not small at a time.
     here_most: usize,
     /// Present until it is dropped.
     runtime: Option<Runtime>,
@@ -113,25 +117,27 @@ impl Work {
         Ok(Ticket { queue: self.queue.clone(), came, has_begun: false })
     }
 
-    /// The right to decide on a thread that reads, if nobody has to wait for that.
-    fn here(&self) -> Option<Here> {
+    /// The right to decide on a thread that reads about a request of `bytes` bytes, if nobody has to wait for that.
+    fn here(&self, bytes: usize) -> Option<Here> {
         let mut state = self.queue.locked();
         // Who lets calls wait without bound has none of them change threads.
-        if state.wait_max.is_some() && (state.handed_over > 0 || state.here >= self.here_most) {
+        let is_busy = bytes > SMALL && state.here >= self.here_most;
+        if state.wait_max.is_some() && (state.handed_over > 0 || is_busy) {
             return None;
         }
         state.here += 1;
         Some(Here(self.queue.clone()))
     }
 
-    /// Does `work`: here when nobody has to wait for that, else on the threads for decisions. `work` gets how long it waited, and is
-    /// dropped when whoever asked for it no longer waits.
+    /// Does `work` for a request of `bytes` bytes: here when nobody has to wait for that, else on the threads for decisions.
+    /// `work` gets how long it waited, and is dropped when whoever asked for it no longer waits.
     ///
     /// # Errors
     /// See [`Failed`]: nothing was done.
     pub(super) async fn run<T, F>(
         &self,
         ticket: Ticket,
+        bytes: usize,
         work: impl FnOnce(Waited) -> F + Send + 'static,
     ) -> Result<T, Failed>
     where
@@ -139,7 +145,7 @@ impl Work {
         F: Future<Output = T> + Send + 'static,
     {
         let is_at_once = self.queue.locked().wait_max.is_none() || ticket.came.elapsed() < AT_ONCE;
-        if let Some(_here) = is_at_once.then(|| self.here()).flatten() {
+        if let Some(_here) = is_at_once.then(|| self.here(bytes)).flatten() {
             let waited = ticket.begin().map_err(|Crowded| Failed::Crowded)?;
             return Ok(work(waited).await);
         }
@@ -154,17 +160,17 @@ impl Work {
         .unwrap_or(Err(Failed::Stopped))
     }
 
-    /// Does `work` here or there, but never refuses it, and does not count it as waiting: a stream has at most one request
-    /// under way.
+    /// Does `work` for a request of `bytes` bytes here or there, but never refuses it, and does not count it as waiting: a
+    /// stream has at most one request under way.
     ///
     /// # Errors
     /// The process stops.
-    pub(super) async fn run_in_turn<T, F>(&self, work: F) -> Result<T, Stopped>
+    pub(super) async fn run_in_turn<T, F>(&self, bytes: usize, work: F) -> Result<T, Stopped>
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        match self.here() {
+        match self.here(bytes) {
             Some(_here) => Ok(work.await),
             None => self.spawn(work).await,
         }
@@ -483,16 +489,16 @@ mod tests {
     async fn work_is_done_wherever_it_runs_and_given_up_with_whoever_asked() {
         let work = Work::start(Some(WAIT_MAX)).expect("threads");
         let ticket = work.admit(Instant::now()).expect("room");
-        assert_eq!(work.run(ticket, |_| async { 1 }).await, Ok(1));
+        assert_eq!(work.run(ticket, 1, |_| async { 1 }).await, Ok(1));
         // Something waits for the threads for decisions: the next one goes there too.
         let handed_over = HandedOver::new(work.queue.clone());
         let here = std::thread::current().id();
         let ticket = work.admit(Instant::now()).expect("room");
-        let there = work.run(ticket, |_| async { std::thread::current().id() }).await.expect("done");
+        let there = work.run(ticket, 1, |_| async { std::thread::current().id() }).await.expect("done");
         assert_ne!(there, here);
         let ticket = work.admit(Instant::now()).expect("room");
         let (gone, is_gone) = tokio::sync::oneshot::channel::<()>();
-        let never = work.run(ticket, |_| async move {
+        let never = work.run(ticket, 1, |_| async move {
             std::future::pending::<()>().await;
             drop(gone);
         });
@@ -501,6 +507,9 @@ mod tests {
         assert!(is_gone.await.is_err(), "what nobody waits for is dropped");
         drop(handed_over);
         assert_eq!(work.queue.locked().waiting, 0);
-        assert!(work.here().is_some());
+        let all: Vec<Here> = (0..work.here_most).filter_map(|_| work.here(SMALL + 1)).collect();
+        assert_eq!(all.len(), work.here_most);
+        assert!(work.here(SMALL + 1).is_none(), "one thread goes on reading");
+        assert!(work.here(SMALL).is_some(), "what is small is done before anybody is missed");
     }
 }
