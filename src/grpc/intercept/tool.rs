@@ -22,7 +22,8 @@ pub(in crate::grpc) async fn call(
     request: Request<v1::InterceptToolRequest>,
 ) -> Result<Response<v1::InterceptToolResponse>, Status> {
     let mut received = receive(shared, RPC, request)?;
-    let judging = async {
+    // By itself, since the futures around it would each hold and move all of it.
+    let judging = Box::pin(async {
         let asked = &mut received.request;
         let snapshot = shared.live.snapshot().ok_or(RequestError::NotServing)?;
         let policies = snapshot.policies();
@@ -58,7 +59,7 @@ pub(in crate::grpc) async fn call(
         };
         event::emit(shared, &about, &outcome, response.mutated);
         Ok(response)
-    };
+    });
     answer(shared, RPC, judging).await
 }
 
