@@ -1,10 +1,11 @@
 //! Which phrases may match around a literal that the gate has seen, and where they can begin.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::read::literal_of;
-use super::words::{Opening, Words, is_gap};
+use super::read::{FILLER_MAX, literal_of};
+use super::words::{Opening, Words, is_amid, is_gap, letters_end, skip_gap, skip_word};
 use super::{BEFORE_MAX, Phrase};
 
 /// Most beginnings of phrases around one anchor that are looked for once for all of them.
@@ -12,6 +13,9 @@ pub(super) const FIRSTS_MAX: usize = 32;
 
 /// Longest word before an anchor that is passed over, in bytes; a longer one is cut.
 const WORD_MAX: usize = 40;
+
+/// Most words after an anchor that are looked at before what follows it stands there.
+const NEXTS_MAX: usize = FILLER_MAX + 1;
 
 /// Stands for a beginning that is looked for phrase by phrase.
 const NO_FIRST: u8 = u8::MAX;
@@ -23,8 +27,41 @@ pub(super) struct Anchored {
     literals: Box<[(Box<str>, u32, u32)]>,
     /// By their hash, and the next free slot: one more than the index in `literals`, 0 where there is none.
     slots: Box<[u32]>,
-    of_literals: Box<[u32]>,
+    of_literals: Box<[(u32, Ending)]>,
     lists: Box<[AnchorList]>,
+}
+
+/// Where the longest alternative of a list ends that begins with a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With the literal, if a word ends there.
+    Word,
+    /// With the letters that follow the literal.
+    Letters,
+    /// There are several such alternatives, or a gap in one: they are to be read.
+    Read,
+}
+
+impl Ending {
+    fn of(list: &Words, literal: &str) -> Self {
+        let literal = literal.replace(' ', "+");
+        let mut ending = Self::Word;
+        for alternative in list.alternatives() {
+            let (word, goes_on) = match alternative.strip_suffix('*') {
+                Some(word) => (word, true),
+                None => (alternative, false),
+            };
+            let (word, literal) = (word.as_bytes(), literal.as_bytes());
+            let begins = word.len() >= literal.len() && word[..literal.len()].eq_ignore_ascii_case(literal);
+            match begins {
+                false => {}
+                true if word.len() > literal.len() => return Self::Read,
+                true if goes_on => ending = Self::Letters,
+                true => {}
+            }
+        }
+        ending
+    }
 }
 
 /// The phrases that have the same words for an anchor.
@@ -61,7 +98,8 @@ impl Anchored {
         let (mut literals, mut of_literals) = (Vec::new(), Vec::with_capacity(pairs.len()));
         for alike in pairs.chunk_by(|(one, _), (other, _)| one == other) {
             let from = of_literals.len() as u32;
-            of_literals.extend(alike.iter().map(|(_, nth)| *nth));
+            let ending = |nth: u32| Ending::of(&lists[nth as usize].words, &alike[0].0);
+            of_literals.extend(alike.iter().map(|(_, nth)| (*nth, ending(*nth))));
             literals.push((alike[0].0.clone(), from, of_literals.len() as u32));
         }
         let mut slots = vec![0; (2 * literals.len()).next_power_of_two().max(2)];
@@ -88,8 +126,8 @@ impl Anchored {
         (literal.iter().fold(0xCBF2_9CE4_8422_2325, mix) >> 32) as usize % slots
     }
 
-    /// The lists that hold a literal, as it stands in a text.
-    pub(super) fn lists_of(&self, literal: &[u8]) -> impl Iterator<Item = &AnchorList> {
+    /// The lists that hold a literal, as it stands in a text, and where what they hold of it ends.
+    pub(super) fn lists_of(&self, literal: &[u8]) -> impl Iterator<Item = (&AnchorList, Ending)> {
         let mut slot = Self::slot_of(literal, self.slots.len());
         let (mut from, mut to) = (0, 0);
         // Half of the slots are free, so this ends.
@@ -101,11 +139,31 @@ impl Anchored {
             }
             slot = (slot + 1) % self.slots.len();
         }
-        self.of_literals[from as usize..to as usize].iter().map(|nth| &self.lists[*nth as usize])
+        let lists = &self.of_literals[from as usize..to as usize];
+        lists.iter().map(|(nth, ending)| (&self.lists[*nth as usize], *ending))
     }
 }
 
 impl AnchorList {
+    /// Where the longest alternative ends that begins with the literal at `literal`.
+    pub(super) fn end_of(
+        &self,
+        text: &[u8],
+        literal: &Range<usize>,
+        ending: Ending,
+        is_spaced: bool,
+    ) -> Option<usize> {
+        if ending != Ending::Read && !is_amid(text, literal.start) {
+            match ending {
+                Ending::Letters => return Some(letters_end(text, literal.end)),
+                _ if !is_amid(text, literal.end) => return Some(literal.end),
+                // A shorter alternative may go on.
+                _ => {}
+            }
+        }
+        self.words.end_of(text, literal.start, is_spaced)
+    }
+
     pub(super) fn new(words: Arc<Words>) -> Self {
         Self { words, begun: Vec::new(), amid: Vec::new(), firsts: Vec::new() }
     }
@@ -178,6 +236,41 @@ impl<'t> Starts<'t> {
     fn read_openings(&mut self) -> [Opening; BEFORE_MAX] {
         self.nth(BEFORE_MAX - 1);
         std::array::from_fn(|nth| Opening::at(self.text, self.known[nth + 1]))
+    }
+}
+
+/// The beginnings of the words after an anchor, found as they are asked for.
+pub(super) struct Nexts<'t> {
+    pub(super) text: &'t [u8],
+    /// Where the anchor ends.
+    pub(super) from: usize,
+    known: [(usize, Opening); NEXTS_MAX],
+    count: usize,
+    is_over: bool,
+}
+
+impl<'t> Nexts<'t> {
+    /// Those of a text with spaces.
+    pub(super) fn new(text: &'t [u8], from: usize) -> Self {
+        Self { text, from, known: [(from, Opening::NONE); NEXTS_MAX], count: 0, is_over: false }
+    }
+
+    /// Where the word `nth` after the anchor begins, and what stands there.
+    pub(super) fn nth(&mut self, nth: usize) -> Option<(usize, Opening)> {
+        while self.count <= nth {
+            let end = match self.count.checked_sub(1) {
+                None => Some(self.from),
+                Some(last) => skip_word(self.text, self.known[last].0),
+            };
+            let next = end.filter(|_| !self.is_over).and_then(|end| skip_gap(self.text, end, true));
+            let Some(start) = next else {
+                self.is_over = true;
+                return None;
+            };
+            self.known[self.count] = (start, Opening::at(self.text, start));
+            self.count += 1;
+        }
+        Some(self.known[nth])
     }
 }
 

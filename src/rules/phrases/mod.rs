@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::literals::Bounds;
-use anchors::{Anchored, FIRSTS_MAX, Starts};
+use anchors::{Anchored, FIRSTS_MAX, Nexts, Starts};
 use words::{Words, skip_gap, skip_word};
 
 pub(super) use read::{COMMONEST, compile};
@@ -75,11 +75,16 @@ impl Phrases {
     pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
         let anchored = self.anchored.get_or_init(|| Anchored::new(&self.phrases));
         let mut starts = Starts::new(text, literal.start, self.is_spaced);
-        anchored.lists_of(&text[literal.clone()]).find_map(|list| {
-            let end = list.words.end_of(text, literal.start, self.is_spaced)?;
-            let near = &text[..text.len().min(literal.start + BYTES_MAX)];
+        let near = &text[..text.len().min(literal.start + BYTES_MAX)];
+        // Nearly all lists end their words at the same place.
+        let mut nexts = Nexts::new(near, literal.end);
+        anchored.lists_of(&text[literal.clone()]).find_map(|(list, ending)| {
+            let end = list.end_of(text, literal, ending, self.is_spaced)?;
+            if nexts.from != end {
+                nexts = Nexts::new(near, end);
+            }
             let at_anchor =
-                |index: &u32| self.follow(&self.phrases[*index as usize].elements[1..], near, end, false);
+                |index: &u32| self.follow_anchor(&self.phrases[*index as usize].elements[1..], &mut nexts);
             if let Some(end) = list.begun.iter().find_map(at_anchor) {
                 return Some(literal.start..end);
             }
@@ -112,6 +117,24 @@ impl Phrases {
             None if first.is_optional => self.follow(rest, text, start, true),
             None => None,
         }
+    }
+
+    /// Where the elements end when the first of them follows an anchor.
+    fn follow_anchor(&self, elements: &[Element], nexts: &mut Nexts<'_>) -> Option<usize> {
+        let Some((element, rest)) = elements.split_first() else { return Some(nexts.from) };
+        if !self.is_spaced {
+            return self.follow(elements, nexts.text, nexts.from, false);
+        }
+        for nth in 0..=element.filler {
+            let Some((here, opening)) = nexts.nth(nth) else { break };
+            if element.words.may_begin(opening)
+                && let Some(end) = element.words.known_end_of(nexts.text, here, true)
+                && let Some(end) = self.follow(rest, nexts.text, end, false)
+            {
+                return Some(end);
+            }
+        }
+        if element.is_optional { self.follow_anchor(rest, nexts) } else { None }
     }
 
     /// Where the elements end when the first of them follows at `at`.

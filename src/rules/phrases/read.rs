@@ -9,7 +9,7 @@ use super::words::Words;
 use super::{BEFORE_MAX, Element, Phrase, Phrases};
 
 /// Most words that a filler may stand for.
-const FILLER_MAX: usize = 9;
+pub(super) const FILLER_MAX: usize = 9;
 
 /// Most words before an anchor that is chosen here. Words that hold marks count as several on the way back.
 const REACH_MAX: usize = 3;

@@ -67,6 +67,51 @@ proptest! {
         }
     }
 
+    /// Where an anchor ends is told by its literal as by a walk through all alternatives.
+    #[test]
+    fn anchors_end_where_the_longest_alternative_does(
+        alternatives in prop::collection::btree_set("[ab]{3,5}([+~][ab]{1,3})?\\*?", 1..12),
+        text in "([abAB]{1,6}|[ ,é*-]){0,12}",
+    ) {
+        let phrase = format!("^{} xyz", alternatives.iter().map(String::as_str).collect::<Vec<_>>().join("|"));
+        let (phrases, literals) = compile(&[phrase], &BTreeMap::new(), true).expect("a valid phrase");
+        let anchored = Anchored::new(&phrases.phrases);
+        let lower = text.to_ascii_lowercase();
+        for literal in &literals {
+            for (at, literal) in lower.match_indices(literal.as_str()) {
+                let place = at..at + literal.len();
+                for (list, ending) in anchored.lists_of(literal.as_bytes()) {
+                    prop_assert_eq!(
+                        list.end_of(text.as_bytes(), &place, ending, true),
+                        list.words.end_of(text.as_bytes(), at, true),
+                        "{:?} {:?} {:?}", alternatives, text, place
+                    );
+                }
+            }
+        }
+    }
+
+    /// What follows an anchor is found by the beginnings of words that all phrases share as by a walk of its own.
+    #[test]
+    fn what_follows_an_anchor_is_found_both_ways(
+        rest in prop::collection::vec(("[ab]{1,3}\\*?", 0_usize..4, any::<bool>()), 1..4),
+        text in "([abAB]{1,4}|[ ,.é*-]){0,20}",
+    ) {
+        let mut phrase = "anchor".to_owned();
+        for (words, filler, is_optional) in &rest {
+            if *filler > 0 {
+                phrase += &format!(" _{filler}");
+            }
+            phrase += &format!(" {words}{}", if *is_optional { "?" } else { "" });
+        }
+        let (phrases, _) = compile(&[phrase.clone()], &BTreeMap::new(), true).expect("a valid phrase");
+        let (elements, text) = (&phrases.phrases[0].elements[1..], text.as_bytes());
+        for from in 0..=text.len() {
+            let found = phrases.follow_anchor(elements, &mut Nexts::new(text, from));
+            prop_assert_eq!(found, phrases.follow(elements, text, from, false), "{:?} {:?} {}", phrase, text, from);
+        }
+    }
+
     /// Literals are found by their hash as by a look at all of them.
     #[test]
     fn every_anchor_finds_its_lists(words in prop::collection::btree_set("[a-e]{3,6}", 1..60), probe in "[a-eA-E]{3,6}") {

@@ -65,6 +65,9 @@ pub(super) struct Opening {
 }
 
 impl Opening {
+    /// What stands behind the end of a text.
+    pub(super) const NONE: Self = Self { pair: 0, first: 0 };
+
     /// What stands at a place; zeros behind the end.
     #[inline]
     pub(super) fn at(text: &[u8], at: usize) -> Self {
@@ -104,11 +107,15 @@ impl Words {
 
     /// Where the longest alternative that begins at `at` ends.
     pub(super) fn end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
-        let first = *text.get(at)?;
         if !self.may_begin(Opening::at(text, at)) {
             return None;
         }
-        if first.is_ascii_alphanumeric() && at > 0 && text[at - 1].is_ascii_alphanumeric() {
+        self.known_end_of(text, at, is_spaced)
+    }
+
+    /// The same where one may begin.
+    pub(super) fn known_end_of(&self, text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
+        if at >= text.len() || is_amid(text, at) {
             return None;
         }
         self.tree.get_or_init(|| Tree::new(self.alternatives())).end_of(text, at, is_spaced)
@@ -194,12 +201,22 @@ impl Node {
     /// Where a word that ends at this node ends, if it may end at `at`.
     fn end(&self, text: &[u8], at: usize) -> Option<usize> {
         if self.goes_on {
-            let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
-            return Some(at + text[at..].iter().take(24).take_while(is_letter).count());
+            return Some(letters_end(text, at));
         }
-        let joins = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-        (!(at > 0 && joins(at - 1) && joins(at))).then_some(at)
+        (!is_amid(text, at)).then_some(at)
     }
+}
+
+/// Where the letters from `at` on end, as far as a word may go on.
+pub(super) fn letters_end(text: &[u8], at: usize) -> usize {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+    at + text[at..].iter().take(24).take_while(is_letter).count()
+}
+
+/// Whether a word goes on at `at` that began before.
+pub(super) fn is_amid(text: &[u8], at: usize) -> bool {
+    let joins = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    at > 0 && joins(at - 1) && joins(at)
 }
 
 pub(super) fn is_gap(byte: u8) -> bool {
