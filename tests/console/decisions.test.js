@@ -63,6 +63,20 @@ test("a decision is explained: spans, layers, plugins with their times, revision
   assert.ok(!html.includes("ada@example.com"), "an address is shown");
 });
 
+test("what is harmless says so", async () => {
+  const call = {
+    phase: "TOOL_PHASE_BEFORE",
+    tool_name: "Bash",
+    args_json: JSON.stringify({ command: "cargo test" }),
+  };
+  const tool = await server.call("PolicyDecisionService", "InterceptTool", call);
+  for (const answer of [await check("Is it raining?"), tool]) {
+    await page.goto(`/console/decisions/${answer.decision_id}`);
+    const text = (await page.locator("#decision").innerText()).replace(/`/g, "");
+    assert.match(text, /ALLOW under policy default: nothing was found/);
+  }
+});
+
 test("a tool call tells which interceptor said what", async () => {
   const answer = await server.call("PolicyDecisionService", "InterceptTool", {
     phase: "TOOL_PHASE_BEFORE",
