@@ -3,8 +3,8 @@
 //! A decision is a matter of the processor. If every one were made by the threads that read the connections, those would
 //! read late as soon as there is more to decide than they can: calls would wait where nobody counts them, and refusals,
 //! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits, and
-//! all of them at once only what is small, which they are through with before anybody is missed. Other decisions go to
-//! threads of their own, the reading goes on, and what cannot be done in time is refused when it comes. To change threads
+//! all of them at once only what is small, so that nobody else waits for long: ordinary texts take microseconds, those that
+//! are made to cost some milliseconds. Other decisions go to threads of their own, the reading goes on, and what cannot be done in time is refused when it comes. To change threads
 //! costs a small decision a fifth of what it takes.
 //!
 //! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties, or at least grows shorter, is a burst,
