@@ -1,7 +1,9 @@
-//! Which threads go first where there is less of the processor than all want.
+//! Which threads go first where there is less of the processor than all want, and what one of them has used.
 //!
 //! Linux alone knows threads of different priority in one process; elsewhere all are alike. Making a thread nicer needs no
 //! right, and where it fails nothing is lost but time.
+
+use std::time::{Duration, Instant};
 
 /// How much nicer threads that work out decisions are than those that read: a third of their share where both want all
 /// there is. Whoever is refused is to know at once, and that costs next to nothing.
@@ -9,6 +11,41 @@ pub const DECIDING: i32 = 5;
 /// The same for threads that keep what was decided: a tenth. They wait for disks most of the time, and would otherwise
 /// interrupt the decision that comes next.
 pub const KEEPING: i32 = 10;
+
+/// What this thread uses of a processor from a moment on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch {
+    since: Instant,
+    used: Duration,
+}
+
+impl Stopwatch {
+    /// From now on.
+    pub fn start() -> Self {
+        Self { since: Instant::now(), used: used() }
+    }
+
+    /// What was used, if it is more than this. Where it is not known, the time that passed.
+    pub fn if_longer_than(&self, least: Duration) -> Option<Duration> {
+        // Nobody uses more than passes, and that costs less to ask.
+        let passed = Some(self.since.elapsed()).filter(|passed| *passed > least)?;
+        let used = used().checked_sub(self.used).filter(|used| !used.is_zero()).unwrap_or(passed);
+        (used > least).then_some(used)
+    }
+}
+
+/// What this thread has used of a processor.
+#[cfg(target_os = "linux")]
+fn used() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(used).unwrap_or_default()
+}
+
+/// See above.
+#[cfg(not(target_os = "linux"))]
+fn used() -> Duration {
+    Duration::ZERO
+}
 
 /// Makes this thread nicer by so much.
 pub fn give_way(nice: i32) {
@@ -43,6 +80,17 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn waiting_uses_no_processor() {
+        let (since, watch) = (Instant::now(), Stopwatch::start());
+        let least = Duration::from_millis(1);
+        let (_keep, never) = mpsc::channel::<()>();
+        assert!(never.recv_timeout(5 * least).is_err());
+        assert!(since.elapsed() > 5 * least && watch.if_longer_than(4 * least).is_none());
+        while watch.if_longer_than(least).is_none() {}
+        assert!(watch.if_longer_than(least).is_some_and(|used| used <= since.elapsed()));
+    }
 
     #[test]
     fn a_thread_gives_way_by_itself_or_by_its_name() {

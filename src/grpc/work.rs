@@ -3,25 +3,31 @@
 //! A decision is a matter of the processor. If every one were made by the threads that read the connections, those would
 //! read late as soon as there is more to decide than they can: calls would wait where nobody counts them, and refusals,
 //! probes and scrapes would wait with them. So the threads that read decide by themselves only while nothing waits, and
-//! all of them at once only what is small, so that nobody else waits for long: ordinary texts take microseconds, those that
-//! are made to cost some milliseconds. Other decisions go to threads of their own, the reading goes on, and what cannot be done in time is refused when it comes. To change threads
-//! costs a small decision a fifth of what it takes.
+//! all of them at once only what is short, so that nobody else waits for long. Other decisions go to threads of their own,
+//! the reading goes on, and what cannot be done in time is refused when it comes. To change threads costs a small decision
+//! a fifth of what it takes.
+//!
+//! How long a decision takes is known only afterwards: ordinary texts take microseconds for each KiB, those that are made to
+//! cost milliseconds. So one that took long makes the server wary for a multiple of that time, in which one of the threads
+//! that read goes on reading whatever comes. What such texts can take from reading is thereby a share of the time that is
+//! small, however many come.
 //!
 //! The rule follows controlled delay (RFC 8289) in its idea: a queue that empties, or at least grows shorter, is a burst,
 //! and a burst is served to its end; a queue in which even the shortest wait is long, for a whole interval in which it
 //! did not grow shorter, is overload. Then only so many calls may wait as are done within half of the wait allowed, until
 //! an interval passes in which none was refused.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::threads;
+use crate::threads::{self, Stopwatch};
 
 /// What the shortest wait is looked for in: many calls of the slowest kind, and short for a person.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -34,14 +40,18 @@ const STORE: usize = 8;
 const LATE: u32 = 2;
 /// A thread that reads decides by itself when it came to the call within this time.
 const AT_ONCE: Duration = Duration::from_micros(500);
-/// Largest request that all threads which read may decide at the same time, in bytes. A text that is made to cost takes
-/// milliseconds for each KiB, and probes wait as long: with 30 KiB they waited 80 to 110 ms instead of one (p50).
-const SMALL: usize = 2 << 10;
+/// Largest request that all threads which read may decide at the same time, in bytes: ordinary texts of this size take
+/// less than a millisecond.
+const SHORT: usize = 32 << 10;
+/// A decision that took as much of a processor at one go was a long one.
+const LONG: Duration = Duration::from_millis(1);
+/// So many times as long as it took is a long decision remembered.
+const WARY_FACTOR: u32 = 50;
 
 /// Works out decisions.
 pub struct Work {
     queue: Arc<Queue>,
-    /// So many of the threads that read may decide what is not small at a time.
+    /// So many of the threads that read may decide at a time what may take long.
     here_most: usize,
     /// Present until it is dropped.
     runtime: Option<Runtime>,
@@ -121,9 +131,11 @@ impl Work {
     fn here(&self, bytes: usize) -> Option<Here> {
         let mut state = self.queue.locked();
         // Who lets calls wait without bound has none of them change threads.
-        let is_busy = bytes > SMALL && state.here >= self.here_most;
-        if state.wait_max.is_some() && (state.handed_over > 0 || is_busy) {
-            return None;
+        if state.wait_max.is_some() {
+            let is_full = state.here >= self.here_most;
+            if state.handed_over > 0 || is_full && (bytes > SHORT || state.is_wary(Instant::now())) {
+                return None;
+            }
         }
         state.here += 1;
         Some(Here(self.queue.clone()))
@@ -147,7 +159,7 @@ impl Work {
         let is_at_once = self.queue.locked().wait_max.is_none() || ticket.came.elapsed() < AT_ONCE;
         if let Some(_here) = is_at_once.then(|| self.here(bytes)).flatten() {
             let waited = ticket.begin().map_err(|Crowded| Failed::Crowded)?;
-            return Ok(work(waited).await);
+            return Ok(self.timed(work(waited)).await);
         }
         let handed_over = HandedOver::new(self.queue.clone());
         self.spawn(async move {
@@ -171,9 +183,23 @@ impl Work {
         F: Future<Output = T> + Send + 'static,
     {
         match self.here(bytes) {
-            Some(_here) => Ok(work.await),
+            Some(_here) => Ok(self.timed(work).await),
             None => self.spawn(work).await,
         }
+    }
+
+    /// Does `work` here, and remembers it if it takes long at one go.
+    async fn timed<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let before = Stopwatch::start();
+            let done = work.as_mut().poll(context);
+            if let Some(took) = before.if_longer_than(LONG) {
+                self.queue.locked().be_wary(Instant::now(), took);
+            }
+            done
+        })
+        .await
     }
 
     async fn spawn<T: Send + 'static>(
@@ -280,6 +306,8 @@ struct State {
     handed_over: usize,
     /// Decisions on threads that read.
     here: usize,
+    /// Until when it counts that a decision took long.
+    wary_until: Option<Instant>,
     /// How many may wait; `None` as long as there is no overload.
     limit: Option<usize>,
     /// When the interval began.
@@ -302,6 +330,7 @@ impl State {
             waiting: 0,
             handed_over: 0,
             here: 0,
+            wary_until: None,
             limit: None,
             since: now,
             waited_then: 0,
@@ -309,6 +338,17 @@ impl State {
             begun: 0,
             has_refused: false,
         }
+    }
+
+    /// Whether decisions of any size may take long.
+    fn is_wary(&self, now: Instant) -> bool {
+        self.wary_until.is_some_and(|until| now < until)
+    }
+
+    /// A decision was made at one go that took long.
+    fn be_wary(&mut self, now: Instant, took: Duration) {
+        let until = now + took * WARY_FACTOR;
+        self.wary_until = Some(self.wary_until.map_or(until, |known| known.max(until)));
     }
 
     /// Whether a call that comes now is refused.
@@ -507,9 +547,30 @@ mod tests {
         assert!(is_gone.await.is_err(), "what nobody waits for is dropped");
         drop(handed_over);
         assert_eq!(work.queue.locked().waiting, 0);
-        let all: Vec<Here> = (0..work.here_most).filter_map(|_| work.here(SMALL + 1)).collect();
+        let all: Vec<Here> = (0..work.here_most).filter_map(|_| work.here(SHORT + 1)).collect();
         assert_eq!(all.len(), work.here_most);
-        assert!(work.here(SMALL + 1).is_none(), "one thread goes on reading");
-        assert!(work.here(SMALL).is_some(), "what is small is done before anybody is missed");
+        assert!(work.here(SHORT + 1).is_none(), "one thread goes on reading");
+        assert!(work.here(SHORT).is_some(), "what is short is done before anybody is missed");
+        // Until something is seen to take long.
+        let long = work.timed(async {
+            let since = Stopwatch::start();
+            while since.if_longer_than(2 * LONG).is_none() {}
+        });
+        long.await;
+        assert!(work.here(SHORT).is_none(), "one thread goes on reading whatever comes");
+        drop(all);
+        assert!(work.here(SHORT).is_some());
+    }
+
+    #[test]
+    fn a_long_decision_is_remembered_for_a_multiple_of_its_time() {
+        let now = Instant::now();
+        let mut state = State::new(Some(WAIT_MAX), LEAST, now);
+        assert!(!state.is_wary(now));
+        state.be_wary(now, 2 * LONG);
+        // A shorter one does not shorten it.
+        state.be_wary(now, LONG);
+        assert!(state.is_wary(now + 2 * LONG * WARY_FACTOR - LONG));
+        assert!(!state.is_wary(now + 2 * LONG * WARY_FACTOR));
     }
 }
