@@ -73,6 +73,17 @@ async fn check(server: &Server, request: v1::CheckMessagesRequest) -> v1::CheckM
     server.client().await.check_messages(request).await.expect("the request is judged").into_inner()
 }
 
+/// A server with the built-in policy and more patience: a build without optimisation may take longer for a request of the
+/// largest size than the five seconds of that policy.
+fn patient() -> Server {
+    let setup = Setup::new();
+    std::fs::create_dir(setup.folder().join("policies")).expect("the folder can be made");
+    let patient = ["code", "injection", "pii", "secrets"].map(|plugin| format!("{plugin}: {{timeout: 2m}}"));
+    let policy = format!("name: default\nplugins: {{{}}}\n", patient.join(", "));
+    std::fs::write(setup.folder().join("policies/default.yaml"), policy).expect("the file can be written");
+    setup.settings("policy: {path: policies}\n").start()
+}
+
 fn with_arguments(args_json: String) -> v1::CheckMessagesRequest {
     let call = v1::ToolCall { id: "1".into(), name: "tool".into(), args_json };
     let turn = v1::Message { role: "assistant".into(), tool_calls: vec![call], ..Default::default() };
@@ -94,13 +105,7 @@ async fn a_message_over_the_limit_is_refused_with_both_sizes() {
 
 #[tokio::test]
 async fn a_message_of_exactly_the_limit_is_judged_to_its_last_byte() {
-    // A build without optimisation may take longer for so much than the five seconds of the built-in policy.
-    let setup = Setup::new();
-    std::fs::create_dir(setup.folder().join("policies")).expect("the folder can be made");
-    let patient = ["code", "injection", "pii", "secrets"].map(|plugin| format!("{plugin}: {{timeout: 2m}}"));
-    let policy = format!("name: default\nplugins: {{{}}}\n", patient.join(", "));
-    std::fs::write(setup.folder().join("policies/default.yaml"), policy).expect("the file can be written");
-    let server = setup.settings("policy: {path: policies}\n").start();
+    let server = patient();
     let tail = " My SSN is 123-45-6789";
     let overhead = user(&"a".repeat(LIMIT_BYTES)).encoded_len() - LIMIT_BYTES;
     let text =
@@ -173,7 +178,7 @@ async fn json_of_ten_thousand_levels_is_judged_and_redacted() {
 
 #[tokio::test]
 async fn a_hundred_thousand_messages_are_all_judged() {
-    let server = Server::shared();
+    let server = patient();
     let mut messages = vec![message("user", "Hello, how are you?"); 100_000];
     *messages.last_mut().expect("not empty") = message("user", "My SSN is 123-45-6789");
     let answer = check(&server, v1::CheckMessagesRequest { messages, ..Default::default() }).await;

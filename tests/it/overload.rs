@@ -116,6 +116,8 @@ async fn without_a_bound_all_wait() {
     for answer in futures_util::future::join_all(calls).await {
         assert_eq!(answer.expect("decided"), v1::Decision::Allow);
     }
+    // All of them on threads that read, which is told.
+    assert!(count(&server, "portcullis_long_decisions_total").await > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

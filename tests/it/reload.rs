@@ -68,8 +68,12 @@ async fn a_policy_file_comes_into_force_and_goes_out_again() {
     fs::remove_file(&file).expect("the file can be removed");
     let third = until_decided(&server, SSN, v1::Decision::Block).await;
     assert_eq!(first, third, "equal policies have equal revisions");
-    let got = deltas(&before, &scrape(&server).await);
-    assert_eq!(got[r#"portcullis_policy_reloads_total{outcome="applied"}"#], 2.0);
+    let applied = r#"portcullis_policy_reloads_total{outcome="applied"}"#;
+    // A policy is in force a moment before it is counted.
+    eventually(WITHIN, "both are counted", || async {
+        (deltas(&before, &scrape(&server).await).get(applied) == Some(&2.0)).then_some(())
+    })
+    .await;
     // A file that is gone may be one that is about to be written: it is applied, and it is not passed over.
     let told = "default.yaml is gone, and the built-in policy `default` is in force";
     server.wait_for_log(|line| line.contains("\"WARN\"") && line.contains(told));
