@@ -216,7 +216,8 @@ async fn run(settings: &Settings, metrics: Arc<Metrics>, handle: MetricsHandle) 
         request_bytes_max: settings.server.request_bytes_max,
         traces: settings.tracing.otlp_endpoint.is_some(),
         in_flight: Arc::new(tokio::sync::Semaphore::new(settings.server.concurrency_max)),
-        work: grpc::Work::start(settings.server.queue_wait_max).map_err(ServeError::Threads)?,
+        work: grpc::Work::start(settings.server.queue_wait_max, metrics.long_decisions())
+            .map_err(ServeError::Threads)?,
     });
     drop(token);
 

@@ -24,6 +24,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -53,6 +54,8 @@ pub struct Work {
     queue: Arc<Queue>,
     /// So many of the threads that read may decide at a time what may take long.
     here_most: usize,
+    /// Counts the times that a decision on a thread that reads took long.
+    long: Counter,
     /// Present until it is dropped.
     runtime: Option<Runtime>,
 }
@@ -94,11 +97,11 @@ impl Waited {
 
 impl Work {
     /// Threads for decisions, as many as there are processors, and a queue in which calls may wait for `wait_max`; `None`
-    /// lets them wait without bound.
+    /// lets them wait without bound. `long` counts decisions that kept a thread that reads for long.
     ///
     /// # Errors
     /// The threads cannot be started.
-    pub fn start(wait_max: Option<Duration>) -> io::Result<Self> {
+    pub fn start(wait_max: Option<Duration>, long: Counter) -> io::Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(threads).thread_name("decisions").enable_all();
@@ -108,7 +111,7 @@ impl Work {
         let runtime = builder.build()?;
         let state = State::new(wait_max, threads * STORE, Instant::now());
         let queue = Arc::new(Queue { state: Mutex::new(state) });
-        Ok(Self { queue, here_most: (threads - 1).max(1), runtime: Some(runtime) })
+        Ok(Self { queue, here_most: (threads - 1).max(1), long, runtime: Some(runtime) })
     }
 
     /// Whether a call that comes now would be refused; it is one refusal if so.
@@ -195,6 +198,7 @@ impl Work {
             let before = Stopwatch::start();
             let done = work.as_mut().poll(context);
             if let Some(took) = before.if_longer_than(LONG) {
+                self.long.increment(1);
                 self.queue.locked().be_wary(Instant::now(), took);
             }
             done
@@ -527,7 +531,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_done_wherever_it_runs_and_given_up_with_whoever_asked() {
-        let work = Work::start(Some(WAIT_MAX)).expect("threads");
+        let work = Work::start(Some(WAIT_MAX), Counter::noop()).expect("threads");
         let ticket = work.admit(Instant::now()).expect("room");
         assert_eq!(work.run(ticket, 1, |_| async { 1 }).await, Ok(1));
         // Something waits for the threads for decisions: the next one goes there too.

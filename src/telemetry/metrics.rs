@@ -99,6 +99,7 @@ const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
 const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
 const CERTIFICATE_END: &str = "portcullis_tls_certificate_not_after_seconds";
 const SHED: &str = "portcullis_shed_total";
+const LONG_DECISIONS: &str = "portcullis_long_decisions_total";
 const RATE_LIMITED: &str = "portcullis_rate_limited_total";
 const BUILD_INFO: &str = "portcullis_build_info";
 
@@ -108,7 +109,7 @@ const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the p
 /// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
 const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
 
-const DEFINITIONS: [Definition; 35] = [
+const DEFINITIONS: [Definition; 36] = [
     Definition(
         REQUESTS,
         Kind::Counter,
@@ -214,6 +215,11 @@ const DEFINITIONS: [Definition; 35] = [
         Kind::Counter,
         "Requests refused for overload: too many under way (places), or too many that wait for a processor (wait).",
     ),
+    Definition(
+        LONG_DECISIONS,
+        Kind::Counter,
+        "Times that a decision kept a thread that reads connections for more than a millisecond of its processor.",
+    ),
     Definition(RATE_LIMITED, Kind::Counter, "Calls refused because their identity called too often."),
     Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
 ];
@@ -289,6 +295,7 @@ pub struct Metrics {
     scanned_bytes: [Counter; Rpc::ALL.len()],
     cache_requests: [[Counter; CacheOutcome::ALL.len()]; Cache::ALL.len()],
     policy_reloads: [Counter; ReloadOutcome::ALL.len()],
+    long_decisions: Counter,
     audit_records: Counter,
     audit_dropped: Counter,
     audit_sampled_out: Counter,
@@ -378,6 +385,7 @@ impl Metrics {
             }),
             policy_reloads: ReloadOutcome::ALL
                 .map(|outcome| counter(r, POLICY_RELOADS, &[("outcome", outcome.as_str())])),
+            long_decisions: counter(r, LONG_DECISIONS, &[]),
             audit_records: counter(r, AUDIT_RECORDS, &[]),
             audit_dropped: counter(r, AUDIT_DROPPED, &[]),
             audit_sampled_out: counter(r, AUDIT_SAMPLED_OUT, &[]),
@@ -505,6 +513,11 @@ impl Metrics {
             self.submissions[*status as usize].set(found.map_or(0.0, |(_, count)| *count as f64));
         }
         self.review_queue_age.set(queue_age.as_secs_f64());
+    }
+
+    /// Counts decisions that kept a thread that reads connections for long.
+    pub fn long_decisions(&self) -> Counter {
+        self.long_decisions.clone()
     }
 
     /// Shows whether the store could be read just now.

@@ -218,7 +218,7 @@ fn the_exposition_is_well_formed() {
         }
     }
     types.retain(|name, _| name.starts_with("portcullis_"));
-    assert_eq!(types.len(), 37, "every metric is shown: {types:?}");
+    assert_eq!(types.len(), 38, "every metric is shown: {types:?}");
     assert!(text.contains("portcullis_llm_cost_usd_total{backend=\"gemini\"} 0.2\n"), "{text}");
     assert!(text.contains(r#"portcullis_llm_tokens_total{backend="gemini",kind="output"} 250000"#));
     assert!(text.contains(r#"le="+Inf"#));
