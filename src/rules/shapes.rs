@@ -18,6 +18,8 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
+use crate::text::lanes::{self, BLOCK, Lanes};
+
 use super::schema::Trigger;
 use super::window::Begin;
 
@@ -81,21 +83,6 @@ pub(super) struct ShapeSet {
     /// Whether patterns are tried from the bytes between tokens only.
     is_anchored: bool,
 }
-
-/// Whether a byte is neither letter nor digit, so that a token may begin behind it.
-fn is_edge(byte: &u8) -> bool {
-    EDGE[usize::from(*byte)]
-}
-
-const EDGE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        table[byte] = !(byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    table
-};
 
 /// What one worker keeps for one automaton.
 #[derive(Debug)]
@@ -271,21 +258,23 @@ impl ShapeSet {
         if !self.is_anchored {
             return self.ends(memory, text, window, found);
         }
-        // A token that begins with the window has the byte before it outside.
+        // A token begins behind a byte that is neither letter nor digit. One that begins with the window has that outside.
         let mut at = window.start.saturating_sub(1);
         if at == 0 && !window.is_empty() {
             self.from(memory, text, 0..text.len().min(bytes_max + 1), &mut found)?;
             at = 1;
         }
-        while let Some(on) = text.get(at..window.end).and_then(|rest| rest.iter().position(is_edge)) {
-            let start = at + on;
-            let is_closed = text[start..]
-                .first_chunk::<3>()
-                .is_some_and(|opening| memory.openings.is_closed(*opening, memory.cache.clear_count()));
-            if !is_closed {
-                self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
+        while at < window.end {
+            let edges = !Lanes::at(text, at).bits(lanes::is_alphanumeric) & lanes::below(window.end - at);
+            for start in lanes::places(edges).map(|place| at + place) {
+                let is_closed = text[start..]
+                    .first_chunk::<3>()
+                    .is_some_and(|opening| memory.openings.is_closed(*opening, memory.cache.clear_count()));
+                if !is_closed {
+                    self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
+                }
             }
-            at = start + 1;
+            at += BLOCK;
         }
         Ok(())
     }

@@ -9,11 +9,10 @@ use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
 use super::words::{
-    BLANK, BREAK, EMPHASIS, LEAD, LOW_LINE, MARK, OTHER, Signs, Skipped, TAG, TAG_MAX, WHITE, Words, kind,
-    tag_end,
+    BLANK, BREAK, EMPHASIS, LEAD, LOW_LINE, MARK, OTHER, Signs, TAG, TAG_MAX, WHITE, Words, kind, tag_end,
 };
 use std::borrow::Cow;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::ops::Range;
 
 /// Fewest gaps of a stretch.
@@ -47,7 +46,7 @@ pub fn layout<'t>(
 ) -> Option<View<'t>> {
     let text = parent.text();
     let mut found = Found { text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
-    found.dense(|words| words.skip_plain());
+    found.dense(true);
     found.around(signs);
     if found.edits.is_empty() {
         return None;
@@ -105,6 +104,14 @@ struct Strict {
     gaps: usize,
 }
 
+/// Where there are enough gaps or capitals for a stretch.
+struct Enough {
+    /// A word before the first of them, at which nothing is open.
+    behind: Range<usize>,
+    /// How far was read to tell.
+    end: usize,
+}
+
 /// Words of one stretch without white space, some of which are made of words that begin with capitals.
 #[derive(Default)]
 struct Capitals {
@@ -115,20 +122,26 @@ struct Capitals {
 }
 
 impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
-    /// Looks for stretches in which unusual gaps follow closely on each other. `skip` passes over plain words.
-    fn dense(&mut self, skip: impl Fn(&mut Words<'_>) -> Option<Skipped>) {
+    /// Looks for stretches in which unusual gaps follow closely on each other. `skips` reads only what is around those in which
+    /// there are enough of them.
+    fn dense(&mut self, skips: bool) {
         let text = self.text;
         let bytes = text.as_bytes();
         let (mut loose, mut strict) = (Loose::default(), Strict::default());
         let mut capitals = Capitals::default();
         let mut last = 0..0;
         let mut words = Words::new(text, 0..text.len());
+        // Up to where it is known what there is.
+        let mut known_to = 0;
         loop {
-            if let Some(Skipped { count, last: skipped }) = skip(&mut words) {
-                self.end_capitals(&mut capitals);
-                self.end_strict(&mut strict);
-                self.take_usual(&mut loose, count);
-                last = skipped;
+            let is_open = loose.gaps > 0 || strict.gaps > 0 || capitals.begins > 0;
+            if skips && !is_open && words.at() >= known_to {
+                let Some(next) = self.next_enough(&last) else { break };
+                known_to = next.end;
+                if next.behind != last {
+                    last = next.behind;
+                    words = Words::new(text, last.end..text.len());
+                }
             }
             let Some((word, signs)) = words.next_behind() else { break };
             let gap = last.end..word.start;
@@ -136,7 +149,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
             let gap = &bytes[gap];
             if gap == b" " {
                 self.end_strict(&mut strict);
-                self.take_usual(&mut loose, 1);
+                self.take_usual(&mut loose);
                 last = word;
                 continue;
             }
@@ -155,7 +168,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
                 self.end_strict(&mut strict);
             }
             match kind_of(gap, signs, &mut self.gap) {
-                Gap::Usual => self.take_usual(&mut loose, 1),
+                Gap::Usual => self.take_usual(&mut loose),
                 Gap::Unusual => {
                     if loose.gaps == 0 {
                         loose.start = last.start;
@@ -173,9 +186,72 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         self.end_loose(&mut loose);
     }
 
-    /// Takes more gaps as in ordinary prose.
-    fn take_usual(&mut self, loose: &mut Loose, count: usize) {
-        loose.usual += count;
+    /// Where, behind the word `last` at which no stretch is open, so many gaps or capitals follow closely on each other that
+    /// they may be one. This counts as `dense` does, but keeps nothing of what it counts.
+    fn next_enough(&mut self, last: &Range<usize>) -> Option<Enough> {
+        let bytes = self.text.as_bytes();
+        let mut words = Words::new(self.text, last.end..bytes.len());
+        let mut behind = last.clone();
+        let (mut loose, mut usual) = (0, 0);
+        let (mut strict, mut sign) = (0, 0..0);
+        let mut capitals = 0;
+        let (mut plain, mut last_plain) = (0, 0);
+        loop {
+            let odd = words.next_odd()?;
+            if odd.plain > 0 {
+                (strict, capitals) = (0, 0);
+                usual += odd.plain;
+                if usual > USUAL_MAX {
+                    loose = 0;
+                }
+                plain += odd.plain;
+                last_plain = odd.last_plain;
+            }
+            if odd.is_capital {
+                capitals += 1;
+                if capitals == GAPS_MIN {
+                    return Some(Enough { behind, end: odd.at });
+                }
+                continue;
+            }
+            if plain > 0 && loose == 0 && capitals == 0 {
+                behind = last_plain + 1..odd.at;
+            }
+            plain = 0;
+            let signs = words.pass_gap()?;
+            let range = odd.at..words.at();
+            let gap = &bytes[range.clone()];
+            if capitals > 0 && is_parted(gap) {
+                capitals = 0;
+            }
+            if odd.at > 0 && gap.len() <= GAP_MAX {
+                let sign_bytes = &bytes[sign.clone()];
+                if strict == 0 || !may_hold(gap, sign_bytes) || sign_in(gap, sign_bytes).is_none() {
+                    (strict, sign) = (0, range.clone());
+                }
+                strict += 1;
+            } else {
+                strict = 0;
+            }
+            match kind_of(gap, signs, &mut self.gap) {
+                Gap::Usual => {
+                    usual += 1;
+                    if usual > USUAL_MAX {
+                        loose = 0;
+                    }
+                }
+                Gap::Unusual => (loose, usual) = (loose + 1, 0),
+                Gap::Stop => loose = 0,
+            }
+            if strict == GAPS_MIN || loose == GAPS_MIN {
+                return Some(Enough { behind, end: range.end });
+            }
+        }
+    }
+
+    /// Takes one more gap as in ordinary prose.
+    fn take_usual(&mut self, loose: &mut Loose) {
+        loose.usual += 1;
         if loose.usual > USUAL_MAX {
             self.end_loose(loose);
         }
@@ -224,7 +300,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
 
     /// Takes one more word, `gap` after the last one.
     fn take_capitals(&mut self, capitals: &mut Capitals, gap: &Range<usize>, word: &Range<usize>) {
-        let is_parted = || self.text[gap.clone()].bytes().any(|byte| byte.is_ascii_whitespace());
+        let is_parted = || is_parted(&self.text.as_bytes()[gap.clone()]);
         if capitals.begins > 0 && (capitals.end - capitals.start > CAPITALS_MAX || is_parted()) {
             self.end_capitals(capitals);
         }
@@ -304,15 +380,13 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
     fn undo_gaps(&mut self, range: Range<usize>) {
         let text = self.text;
         let before = self.edits.len();
-        let mut last = range.start;
         let mut words = Words::new(text, range.clone());
-        loop {
-            if let Some(skipped) = words.skip_plain() {
-                last = skipped.last.end;
+        while let Some(odd) = words.next_odd() {
+            if odd.is_capital {
+                continue;
             }
-            let Some((word, signs)) = words.next_behind() else { break };
-            let range = last..word.start;
-            last = word.end;
+            let Some(signs) = words.pass_gap() else { break };
+            let range = odd.at..words.at();
             let gap = &text.as_bytes()[range.clone()];
             if kind_of(gap, signs, &mut self.gap) != Gap::Unusual {
                 continue;
@@ -331,6 +405,16 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
     }
 }
 
+/// Whether a sign may stand in a gap, told by how they begin.
+#[inline]
+fn may_hold(gap: &[u8], sign: &[u8]) -> bool {
+    match gap.len().cmp(&sign.len()) {
+        Ordering::Less => false,
+        Ordering::Equal => gap.first() == sign.first(),
+        Ordering::Greater => gap.first() == sign.first() || kind(gap[0]) == MARK,
+    }
+}
+
 /// Where in a gap a sign stands, if beside it the gap has marks of sentences at most.
 fn sign_in(gap: &[u8], sign: &[u8]) -> Option<usize> {
     let first = *sign.first()?;
@@ -344,6 +428,11 @@ fn sign_in(gap: &[u8], sign: &[u8]) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether a gap parts what is written without white space.
+fn is_parted(gap: &[u8]) -> bool {
+    gap.iter().any(u8::is_ascii_whitespace)
 }
 
 fn is_punctuation(bytes: &[u8]) -> bool {
@@ -555,6 +644,7 @@ mod tests {
                 }
                 for (sign, others) in &before {
                     let at = sign_at_any(gap, sign);
+                    prop_assert!(at.is_none() || may_hold(gap, sign));
                     prop_assert_eq!(sign_in(gap, sign), at);
                     prop_assert!(at.is_none() || signs.is_same_but(MARK, *others));
                 }
@@ -573,15 +663,15 @@ mod tests {
                 1 => "[äß—é]{1,2}",
             ], 0..16).prop_map(|pieces| pieces.concat()),
         ) {
-            let read = |skip: fn(&mut Words<'_>) -> Option<Skipped>| {
+            let read = |skips| {
                 let is_known = |word: &[u8]| word.len() > 2;
                 let mut found =
                     Found { text: &text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
-                found.dense(skip);
+                found.dense(skips);
                 let edits: Vec<_> = found.edits.into_iter().map(|edit| (edit.range, edit.with)).collect();
                 (edits, found.stretches)
             };
-            prop_assert_eq!(read(|words| words.skip_plain()), read(|_| None), "{:?}", text);
+            prop_assert_eq!(read(true), read(false), "{:?}", text);
         }
     }
 }

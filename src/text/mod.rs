@@ -20,6 +20,7 @@ mod gate;
 mod hex;
 mod hidden;
 pub mod json;
+pub(crate) mod lanes;
 mod layer;
 mod layout;
 mod phrase;
