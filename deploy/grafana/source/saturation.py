@@ -101,6 +101,15 @@ DASHBOARD = dashboard(
         unit="reqps",
     ),
     lines(
+        "Decisions that kept a reading thread for long, by replica",
+        Query("sum by (instance) (rate(portcullis_long_decisions_total{@}[$__rate_interval]))", "{{instance}}"),
+        shows="Decisions a second that took more than a millisecond of a thread that reads connections.",
+        normal="a few: long texts, and patterns that are compiled when they are first needed.",
+        act="many without long texts: somebody may send texts that are made to cost. One thread goes on reading meanwhile.",
+        runbook="portcullissaturated",
+        unit="reqps",
+    ),
+    lines(
         "Time to a decision by RPC, p95",
         Query(quantile(0.95, "portcullis_request_duration_seconds", "rpc"), "{{rpc}}"),
         shows="Time within which 95 of 100 answers are ready.",
