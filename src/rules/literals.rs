@@ -80,15 +80,26 @@ impl Literal {
         Self { text: text.into(), bounds: Bounds::default() }
     }
 
+    /// The same, asking only for those bounds that its own bytes make matter.
+    fn with_needed_bounds(self) -> Self {
+        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let bounds = Bounds {
+            starts_word: self.bounds.starts_word && joins(self.text.first()),
+            ends_word: self.bounds.ends_word && joins(self.text.last()),
+        };
+        Self { bounds, ..self }
+    }
+
+    /// Whether it stands at a place; its bounds are those [needed](Self::with_needed_bounds).
     fn is_at(&self, text: &[u8], start: usize) -> bool {
-        let joins = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let end = start + self.text.len();
-        text.get(start..end).is_some_and(|t| t.eq_ignore_ascii_case(&self.text))
+        // What one byte tells comes first: short words stand amid others all the time.
+        !(self.bounds.ends_word && joins(text.get(end)))
+            && text.get(start..end).is_some_and(|t| t.eq_ignore_ascii_case(&self.text))
             && !(self.bounds.starts_word
-                && joins(Some(start))
-                && joins(start.checked_sub(1))
+                && joins(start.checked_sub(1).and_then(|at| text.get(at)))
                 && !may_be_escaped(&text[..start]))
-            && !(self.bounds.ends_word && joins(end.checked_sub(1)) && joins(Some(end)))
     }
 }
 
@@ -107,20 +118,29 @@ struct Entry {
     /// without a trip to the literal itself.
     next: u32,
     next_mask: u32,
+    /// The same of the bytes before the piece.
+    before: u32,
+    before_mask: u32,
     literal: u32,
     /// Where the piece stands in the literal.
     offset: u32,
 }
 
 impl Entry {
-    fn new(piece: u64, literal: u32, rest: &[u8], offset: usize) -> Self {
+    /// The entry of the piece at `offset` of a literal, with what stands before and behind it there.
+    fn new(piece: u64, literal: u32, (before, rest): (&[u8], &[u8]), offset: usize) -> Self {
         let mut mask = [0u8; 4];
         mask[..rest.len().min(4)].fill(0xFF);
         let next_mask = u32::from_le_bytes(mask);
+        let mut mask = [0u8; 4];
+        mask[4 - before.len().min(4)..].fill(0xFF);
+        let before_mask = u32::from_le_bytes(mask);
         Self {
             piece,
             next: ((load(rest) | FOLD) as u32) & next_mask,
             next_mask,
+            before: (load_before(before) | FOLD as u32) & before_mask,
+            before_mask,
             literal,
             offset: offset as u32,
         }
@@ -135,6 +155,16 @@ fn load(bytes: &[u8]) -> u64 {
     let mut out = [0u8; 8];
     out[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(out)
+}
+
+/// The last four bytes; those that are missing are zero.
+fn load_before(bytes: &[u8]) -> u32 {
+    if let Some(whole) = bytes.last_chunk() {
+        return u32::from_le_bytes(*whole);
+    }
+    let mut out = [0u8; 4];
+    out[4 - bytes.len()..].copy_from_slice(bytes);
+    u32::from_le_bytes(out)
 }
 
 /// A set of pieces of `LEN` bytes, by one of two hashes. Says of a few others too that it holds them.
@@ -250,9 +280,11 @@ impl<const LEN: usize> Table<LEN> {
     ) {
         let piece = first::<LEN>(folded);
         let next = (load(text.get(at + LEN..).unwrap_or_default()) | FOLD) as u32;
+        let before = load_before(&text[..at]) | FOLD as u32;
         let bucket = bucket_of(piece, self.shift);
         for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
-            if entry.piece != piece || next & entry.next_mask != entry.next {
+            let is_other = next & entry.next_mask != entry.next || before & entry.before_mask != entry.before;
+            if entry.piece != piece || is_other {
                 continue;
             }
             let literal = &literals[entry.literal as usize];
@@ -279,6 +311,7 @@ pub(super) struct Literals {
 impl Literals {
     /// Prepares literals. Those shorter than three bytes are not found.
     pub(super) fn new(literals: Vec<Literal>) -> Self {
+        let literals: Vec<Literal> = literals.into_iter().map(Literal::with_needed_bounds).collect();
         let are_few = literals.len() <= FEW;
         let long_min = if are_few { LONG } else { LONG + 1 };
         let weight = if are_few { BEGIN_WEIGHT } else { 1 };
@@ -437,14 +470,15 @@ fn add_three(index: u32, literal: &Literal, entries: &mut Vec<Entry>) {
     let may_follow = |byte: &u8| byte & 0x20 != 0 && !(is_whole && byte.is_ascii_lowercase());
     entries.extend((0..=255u8).filter(may_follow).map(|next| {
         let piece = first::<SHORT>(load(text) | FOLD) | u64::from(next) << 24;
-        Entry::new(piece, index, &[], 0)
+        Entry::new(piece, index, (&[], &[]), 0)
     }));
 }
 
 /// The entry of a literal by the piece that begins at a place of it.
 fn entry_at<const LEN: usize>(index: u32, literal: &Literal, at: usize) -> Option<Entry> {
     let piece = literal.text.get(at..at + LEN)?;
-    Some(Entry::new(first::<LEN>(load(piece) | FOLD), index, &literal.text[at + LEN..], at))
+    let around = (&literal.text[..at], &literal.text[at + LEN..]);
+    Some(Entry::new(first::<LEN>(load(piece) | FOLD), index, around, at))
 }
 
 /// Where the rarest of so many pieces that follow on each other begin in a literal: those that few others hold, of rare bytes.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::caches::{Caches, Forgetful};
 use super::compile::{CompiledRule, Shape};
 use super::gate::{Hints, Sink};
-use super::phrases;
+use super::phrases::{self, Before};
 use super::schema::{Role, Surface};
 use super::search::{Search, on_boundaries};
 use super::set::RuleSet;
@@ -339,6 +339,7 @@ impl RuleSet {
             is_new,
             later,
             phrases: Vec::new(),
+            before: Before::default(),
         };
         let gated = stretches.iter().try_for_each(|stretch| collect.gate(stretch.clone(), budget));
         let hints = std::mem::take(&mut collect.hints);
@@ -418,6 +419,8 @@ struct Collect<'s, 'r> {
     later: Option<&'s mut Vec<Later>>,
     /// Matches of phrases, which are made as their anchors are seen.
     phrases: Vec<Match>,
+    /// What was read before the last of these anchors.
+    before: Before<'r>,
 }
 
 impl Collect<'_, '_> {
@@ -453,7 +456,7 @@ impl Sink for Collect<'_, '_> {
                 return;
             }
             self.scratch.cost += PHRASE_COST;
-            let found = phrases.find(self.text, &at);
+            let found = phrases.find(self.text, &at, &mut self.before);
             self.phrases.extend(found.map(|range| Match { rule: index, range }));
             return;
         }

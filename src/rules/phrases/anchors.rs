@@ -5,14 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::read::{FILLER_MAX, literal_of};
-use super::words::{Opening, Words, is_amid, is_gap, letters_end, skip_gap, skip_word};
-use super::{BEFORE_MAX, Phrase};
+use super::words::{Behind, Opening, Words, is_amid, letters_end, skip_gap, skip_word};
+use super::{BEFORE_MAX, BYTES_MAX, Phrase};
 
 /// Most beginnings of phrases around one anchor that are looked for once for all of them.
 pub(super) const FIRSTS_MAX: usize = 32;
 
 /// Longest word before an anchor that is passed over, in bytes; a longer one is cut.
 const WORD_MAX: usize = 40;
+
+/// Bytes of most characters of scripts that write no spaces.
+const CHARACTER_BYTES: usize = 3;
 
 /// Most words after an anchor that are looked at before what follows it stands there.
 const NEXTS_MAX: usize = FILLER_MAX + 1;
@@ -106,7 +109,7 @@ impl Anchored {
         for (nth, (literal, ..)) in (1..).zip(&literals) {
             let mut slot = Self::slot_of(literal.as_bytes(), slots.len());
             while slots[slot] != 0 {
-                slot = (slot + 1) % slots.len();
+                slot = (slot + 1) & (slots.len() - 1);
             }
             slots[slot] = nth;
         }
@@ -118,12 +121,17 @@ impl Anchored {
         }
     }
 
-    /// The first slot of a literal in any case, by the hash of Fowler, Noll and Vo.
+    /// The first slot of a literal in any case, by multiplicative hashing (Knuth, TAOCP 3, 6.4) of eight bytes at a time.
     fn slot_of(literal: &[u8], slots: usize) -> usize {
-        let mix = |hash: u64, byte: &u8| {
-            (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01B3)
+        let mix = |hash: u64, bytes: &[u8]| {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            // The bit by which small letters differ from capitals is left out of account.
+            let folded = u64::from_le_bytes(eight) | 0x2020_2020_2020_2020;
+            (hash.rotate_left(29) ^ folded).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         };
-        (literal.iter().fold(0xCBF2_9CE4_8422_2325, mix) >> 32) as usize % slots
+        // There are as many slots as a power of two.
+        (literal.chunks(8).fold(0, mix) >> 32) as usize & (slots - 1)
     }
 
     /// The lists that hold a literal, as it stands in a text, and where what they hold of it ends.
@@ -137,7 +145,7 @@ impl Anchored {
                 (from, to) = (*first, *end);
                 break;
             }
-            slot = (slot + 1) % self.slots.len();
+            slot = (slot + 1) & (self.slots.len() - 1);
         }
         let lists = &self.of_literals[from as usize..to as usize];
         lists.iter().map(|(nth, ending)| (&self.lists[*nth as usize], *ending))
@@ -188,54 +196,71 @@ impl AnchorList {
     }
 }
 
-/// The beginnings of the words before an anchor, from the nearest on, found as they are asked for.
+/// The beginnings of the words before an anchor, from the nearest on, as far as a phrase may reach.
 pub(super) struct Starts<'t> {
     text: &'t [u8],
+    anchor: usize,
     is_spaced: bool,
-    /// The anchor, and those that are known.
-    known: [usize; BEFORE_MAX + 1],
+    known: [usize; BEFORE_MAX],
     count: usize,
-    is_over: bool,
-    /// What stands at each of them, once all are known.
+    /// What stands at each of them, once it was asked.
     openings: Option<[Opening; BEFORE_MAX]>,
 }
 
 impl<'t> Starts<'t> {
     pub(super) fn new(text: &'t [u8], anchor: usize, is_spaced: bool) -> Self {
-        let known = [anchor; BEFORE_MAX + 1];
-        Self { text, is_spaced, known, count: 0, is_over: false, openings: None }
+        let mut starts =
+            Self { text, anchor, is_spaced, known: [anchor; BEFORE_MAX], count: 0, openings: None };
+        match is_spaced {
+            true => starts.read_words(),
+            false => {
+                let all = (1..=BEFORE_MAX).map_while(|nth| anchor.checked_sub(nth * CHARACTER_BYTES));
+                for start in all {
+                    starts.add(start);
+                }
+            }
+        }
+        starts
+    }
+
+    fn add(&mut self, start: usize) {
+        self.known[self.count] = start;
+        self.count += 1;
+    }
+
+    fn read_words(&mut self) {
+        let mut behind = Behind::new(self.text, self.anchor);
+        // What begins farther off ends before the anchor does.
+        let farthest = self.anchor.saturating_sub(BYTES_MAX);
+        while self.count < BEFORE_MAX && behind.at > farthest {
+            if behind.pass(true, BYTES_MAX) == 0 || behind.pass(false, WORD_MAX) == 0 {
+                return;
+            }
+            self.add(behind.at);
+        }
+    }
+
+    /// Whether they are those of this place.
+    pub(super) fn are_of(&self, anchor: usize, is_spaced: bool) -> bool {
+        self.anchor == anchor && self.is_spaced == is_spaced
     }
 
     /// Where the word `nth` before the anchor begins.
-    pub(super) fn nth(&mut self, nth: usize) -> Option<usize> {
-        while self.count <= nth {
-            let next = (!self.is_over).then(|| before(self.text, self.known[self.count], self.is_spaced));
-            let Some(start) = next.flatten() else {
-                self.is_over = true;
-                return None;
-            };
-            self.count += 1;
-            self.known[self.count] = start;
-        }
-        Some(self.known[nth + 1])
+    pub(super) fn nth(&self, nth: usize) -> Option<usize> {
+        self.known[..self.count].get(nth).copied()
     }
 
     /// Those at which one of some words stands, as bits.
     pub(super) fn holding(&mut self, words: &Words) -> u8 {
-        let openings = self.openings.unwrap_or_else(|| self.read_openings());
-        self.openings = Some(openings);
+        let known = self.known;
+        let openings = *self.openings.get_or_insert_with(|| known.map(|start| Opening::at(self.text, start)));
         let mut bits = 0;
         for (nth, opening) in openings[..self.count].iter().enumerate() {
             let is_held = words.may_begin(*opening)
-                && words.end_of(self.text, self.known[nth + 1], self.is_spaced).is_some();
+                && words.known_end_of(self.text, self.known[nth], self.is_spaced).is_some();
             bits |= u8::from(is_held) << nth;
         }
         bits
-    }
-
-    fn read_openings(&mut self) -> [Opening; BEFORE_MAX] {
-        self.nth(BEFORE_MAX - 1);
-        std::array::from_fn(|nth| Opening::at(self.text, self.known[nth + 1]))
     }
 }
 
@@ -272,21 +297,4 @@ impl<'t> Nexts<'t> {
         }
         Some(self.known[nth])
     }
-}
-
-/// The start of the word before the one at `at`.
-fn before(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
-    if !is_spaced {
-        return at.checked_sub(3);
-    }
-    let mut end = at;
-    while end > 0 && is_gap(text[end - 1]) {
-        end -= 1;
-    }
-    let first = end.saturating_sub(WORD_MAX);
-    let mut start = end;
-    while start > first && !is_gap(text[start - 1]) {
-        start -= 1;
-    }
-    (end < at && start < end).then_some(start)
 }

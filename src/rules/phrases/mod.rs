@@ -59,6 +59,18 @@ struct Element {
     is_optional: bool,
 }
 
+/// What was read of a text before an anchor: phrases of many rules have the same.
+#[derive(Default)]
+pub(super) struct Before<'t>(Option<Starts<'t>>);
+
+impl<'t> Before<'t> {
+    /// The beginnings of the words before an anchor. All anchors must stand in the same text.
+    fn starts(&mut self, text: &'t [u8], anchor: usize, is_spaced: bool) -> &mut Starts<'t> {
+        let known = self.0.take().filter(|starts| starts.are_of(anchor, is_spaced));
+        self.0.insert(known.unwrap_or_else(|| Starts::new(text, anchor, is_spaced)))
+    }
+}
+
 impl Phrases {
     /// Every word, as it is written in the phrases, some more than once.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
@@ -72,9 +84,13 @@ impl Phrases {
     }
 
     /// The match around the literal at `literal`, if there is one. The first phrase that fits is it.
-    pub(super) fn find(&self, text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
+    pub(super) fn find<'t>(
+        &self,
+        text: &'t [u8],
+        literal: &Range<usize>,
+        before: &mut Before<'t>,
+    ) -> Option<Range<usize>> {
         let anchored = self.anchored.get_or_init(|| Anchored::new(&self.phrases));
-        let mut starts = Starts::new(text, literal.start, self.is_spaced);
         let near = &text[..text.len().min(literal.start + BYTES_MAX)];
         // Nearly all lists end their words at the same place.
         let mut nexts = Nexts::new(near, literal.end);
@@ -93,14 +109,16 @@ impl Phrases {
             list.amid.iter().find_map(|(index, first)| {
                 let phrase = &self.phrases[*index as usize];
                 let may_begin = match list.firsts.get(usize::from(*first)) {
-                    Some(words) => *seen[usize::from(*first)].get_or_insert_with(|| starts.holding(words)),
+                    Some(words) => *seen[usize::from(*first)].get_or_insert_with(|| {
+                        before.starts(text, literal.start, self.is_spaced).holding(words)
+                    }),
                     None => u8::MAX,
                 };
                 if may_begin == 0 {
                     return None;
                 }
                 (0..BEFORE_MAX).filter(|nth| may_begin >> nth & 1 != 0).find_map(|nth| {
-                    let start = starts.nth(nth)?;
+                    let start = before.starts(text, literal.start, self.is_spaced).nth(nth)?;
                     let end = self.end_of(phrase, text, start).filter(|end| *end >= literal.end)?;
                     Some(start..end)
                 })

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use std::collections::BTreeMap;
 
-use super::words::Tree;
+use super::anchors::Starts;
+use super::words::{Behind, Tree, is_gap};
 use super::*;
 
 fn of(phrases: &[&str], is_spaced: bool) -> Result<(Phrases, Vec<String>), String> {
@@ -19,7 +20,10 @@ fn found<'t>(phrase: &str, is_spaced: bool, text: &'t str) -> Option<&'t str> {
     let lower = text.to_ascii_lowercase();
     let places =
         literals.iter().flat_map(|l| lower.match_indices(l.as_str()).map(|(at, l)| at..at + l.len()));
-    places.filter_map(|at| phrases.find(text.as_bytes(), &at)).map(|range| &text[range]).next()
+    places
+        .filter_map(|at| phrases.find(text.as_bytes(), &at, &mut Before::default()))
+        .map(|range| &text[range])
+        .next()
 }
 
 #[test]
@@ -109,6 +113,47 @@ proptest! {
         for from in 0..=text.len() {
             let found = phrases.follow_anchor(elements, &mut Nexts::new(text, from));
             prop_assert_eq!(found, phrases.follow(elements, text, from, false), "{:?} {:?} {}", phrase, text, from);
+        }
+    }
+
+    /// Words before an anchor are told by vectors as byte by byte.
+    #[test]
+    fn words_before_an_anchor_begin_where_gaps_end(
+        text in prop::collection::vec(
+            prop_oneof![4 => "[a-zA-Z_]{1,12}", 4 => "[ \t\n*~`\"'>#|,:()\\[\\]/-]{1,3}", 1 => "[ -~é\x0b\x0c\r]{1,9}", 1 => "a{30,90}| {30,250}"],
+            0..24,
+        ).prop_map(|parts| parts.concat()),
+    ) {
+        let text = text.as_bytes();
+        for anchor in 0..=text.len() {
+            let starts = Starts::new(text, anchor, true);
+            let (mut at, mut nth) = (anchor, 0);
+            while nth < BEFORE_MAX {
+                let gap = text[..at].iter().rev().take_while(|byte| is_gap(**byte)).count();
+                let word = text[..at - gap].iter().rev().take(40).take_while(|byte| !is_gap(**byte)).count();
+                at -= gap + word;
+                if gap == 0 || word == 0 || at + BYTES_MAX < anchor {
+                    break;
+                }
+                prop_assert_eq!(starts.nth(nth), Some(at), "{:?} {}", text, anchor);
+                nth += 1;
+            }
+            let other = starts.nth(nth);
+            prop_assert!(other.is_none_or(|start| start + BYTES_MAX < anchor), "{:?} {}", text, anchor);
+        }
+    }
+
+    /// What is passed over backwards is all that is a gap, or none of it.
+    #[test]
+    fn what_stands_behind_is_read_as_it_is(text in prop::collection::vec(any::<u8>(), 0..200), most in 1_usize..150) {
+        let mut behind = Behind::new(&text, text.len());
+        while behind.at > 0 {
+            let from = behind.at;
+            let kind = is_gap(text[from - 1]);
+            let run = text[..from].iter().rev().take(most).take_while(|byte| is_gap(**byte) == kind).count();
+            prop_assert_eq!(behind.pass(!kind, most), 0);
+            prop_assert_eq!(behind.pass(kind, most), run);
+            prop_assert_eq!(behind.at, from - run);
         }
     }
 

@@ -3,6 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
+use wide::u8x16;
+
+use crate::text::lanes::{self, Lanes};
+
 /// Longest gap between two words, in bytes.
 const GAP_MAX: usize = 6;
 
@@ -223,9 +227,12 @@ pub(super) fn is_gap(byte: u8) -> bool {
     GAPS[usize::from(byte)]
 }
 
+/// What may stand between two words.
+const GAP_BYTES: &[u8] = b" \t\n\r\x0c*_~`\"'>#|,:()[]/-";
+
 const GAPS: [bool; 256] = {
     let mut table = [false; 256];
-    let gaps = b" \t\n\r\x0c*_~`\"'>#|,:()[]/-";
+    let gaps = GAP_BYTES;
     let mut at = 0;
     while at < gaps.len() {
         table[gaps[at] as usize] = true;
@@ -233,6 +240,71 @@ const GAPS: [bool; 256] = {
     }
     table
 };
+
+/// Which bytes of a vector [`is_gap`]. Two that differ in one bit are told together.
+#[inline]
+fn are_gaps(bytes: u8x16) -> u8x16 {
+    let (no_second, no_third) = (bytes & u8x16::splat(!2), bytes & u8x16::splat(!4));
+    lanes::is_in(bytes, b'\''..=b'*')
+        | lanes::is(no_second, b' ')
+        | lanes::is(no_second, b'-')
+        | lanes::is(no_second, b']')
+        | lanes::is(no_second, b'|')
+        | lanes::is(no_third, b'\t')
+        | lanes::is(no_third, b':')
+        | lanes::is(bytes, b'\n')
+        | lanes::is(bytes, 0x0C)
+        | lanes::is(bytes, b'#')
+        | lanes::is(bytes, b',')
+        | lanes::is(bytes, b'[')
+        | lanes::is(bytes, b'`')
+}
+
+/// What stands before a place of a text, read backwards: gaps and words in turns.
+pub(super) struct Behind<'t> {
+    text: &'t [u8],
+    /// Where it is.
+    pub(super) at: usize,
+    /// Which of the bytes before are gaps: the highest bit is the nearest one.
+    gaps: u64,
+    /// How many of them are known.
+    known: usize,
+}
+
+impl<'t> Behind<'t> {
+    pub(super) fn new(text: &'t [u8], at: usize) -> Self {
+        Self { text, at, gaps: 0, known: 0 }
+    }
+
+    /// Passes over a gap, or over a word, of at most `most` bytes; answers how many there were.
+    #[inline]
+    pub(super) fn pass(&mut self, is_gap: bool, most: usize) -> usize {
+        let mut passed = 0;
+        loop {
+            if self.known == 0 {
+                self.look();
+            }
+            let run = if is_gap { self.gaps.leading_ones() } else { self.gaps.leading_zeros() } as usize;
+            let run = run.min(self.known).min(most - passed);
+            passed += run;
+            self.at -= run;
+            self.known -= run;
+            self.gaps = self.gaps.checked_shl(run as u32).unwrap_or(0);
+            if self.known > 0 || self.at == 0 || passed == most {
+                return passed;
+            }
+        }
+    }
+
+    /// Tells the bytes before apart.
+    fn look(&mut self) {
+        self.known = self.at.min(lanes::BLOCK);
+        if self.known > 0 {
+            let gaps = Lanes::at(self.text, self.at - self.known).bits(are_gaps);
+            self.gaps = gaps << (lanes::BLOCK - self.known);
+        }
+    }
+}
 
 /// Where the gap at `at` ends; none if there must be one and is none, or it is too long.
 pub(super) fn skip_gap(text: &[u8], at: usize, is_spaced: bool) -> Option<usize> {
