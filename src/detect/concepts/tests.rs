@@ -79,6 +79,11 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check_unseen(&read(held_out), 25);
     let products = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products.toml"));
     check(&read(products), 60);
+    let summoned = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/summoned.toml"));
+    check(&read(summoned), 70);
+    let summoned_unseen =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/summoned_held_out.toml"));
+    check_unseen(&read(summoned_unseen), 55);
     let products_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products_held_out.toml"));
     check_unseen(&read(products_unseen), 50);
