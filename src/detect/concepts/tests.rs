@@ -81,9 +81,12 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(products), 60);
     let summoned = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/summoned.toml"));
     check(&read(summoned), 70);
-    let summoned_unseen =
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/summoned_held_out.toml"));
-    check_unseen(&read(summoned_unseen), 55);
+    let hailed = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/hailed.toml"));
+    check(&read(hailed), 65);
+    let hailed_unseen =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/hailed_held_out.toml"));
+    // Of 120 harmless texts three are blocked: a king on a stage, and samples of data sets about prompts.
+    check_with(&read(hailed_unseen), 40, 3);
     let products_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products_held_out.toml"));
     check_unseen(&read(products_unseen), 50);

@@ -1,8 +1,8 @@
 """The cases of this folder as records for `portcullis train`, one JSON object a line on standard output.
 
-Left out are files whose name ends in `held_out`, which measure what unseen wordings can expect, and `products` and
-`summoned`, which measure rules of phrases alone. The order is that of the file names and of the texts in them, so that the same cases give the same
-records.
+Left out are files whose name ends in `held_out`, which measure what unseen wordings can expect, and `products`, `summoned`
+and `hailed`, which measure rules alone. The order is that of the file names and of the texts in them, so that the same cases
+give the same records.
 """
 
 import json
@@ -20,7 +20,7 @@ KINDS = {
 
 def main() -> None:
     for path in sorted(Path(__file__).parent.glob("*.toml")):
-        if path.stem.endswith("held_out") or path.stem in {"products", "summoned"}:
+        if path.stem.endswith("held_out") or path.stem in {"products", "summoned", "hailed"}:
             continue
         cases = tomllib.loads(path.read_text(encoding="utf-8"))
         for kind, (label, surface, tier) in KINDS.items():
