@@ -130,7 +130,7 @@ impl Anchored {
             let folded = u64::from_le_bytes(eight) | 0x2020_2020_2020_2020;
             (hash.rotate_left(29) ^ folded).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         };
-        // There are as many slots as a power of two.
+        // The number of slots is a power of two.
         (literal.chunks(8).fold(0, mix) >> 32) as usize & (slots - 1)
     }
 
