@@ -92,6 +92,34 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check_unseen(&read(products_unseen), 50);
 }
 
+/// Texts in the manners of public collections, of which no rule was made, are told apart as well as when they were first
+/// measured.
+#[test]
+fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
+    #[derive(serde::Deserialize)]
+    struct Case {
+        text: String,
+        label: String,
+        surface: String,
+    }
+    let written =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/written/held_out.jsonl"));
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let cases: Vec<Case> = written.trim_end_matches('\n').split('\n').map(read).collect();
+    for (label, surface, role, all, blocked_then) in [
+        ("attack", "user", Role::User, 130, 77..=130),
+        ("attack", "tool_result", Role::Tool, 90, 33..=90),
+        ("benign", "user", Role::User, 150, 0..=3),
+        ("benign", "tool_result", Role::Tool, 130, 0..=10),
+    ] {
+        let is_of = |case: &&Case| case.label == label && case.surface == surface;
+        let texts: Vec<String> = cases.iter().filter(is_of).map(|case| case.text.clone()).collect();
+        let count = blocked(&texts, role).len();
+        assert_eq!(texts.len(), all, "{label} {surface}");
+        assert!(blocked_then.contains(&count), "{label} {surface}: {count} are blocked");
+    }
+}
+
 /// No harmless text is blocked, and at least `share` percent of the attacks are.
 fn check(gate: &Gate, share: usize) {
     check_with(gate, share, 0);

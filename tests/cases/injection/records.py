@@ -1,41 +1,78 @@
-"""The cases of this folder as records for `portcullis train`, one JSON object a line on standard output.
+"""The cases of this folder as records, one JSON object a line on standard output.
 
-Left out are files whose name ends in `held_out`, which measure what unseen wordings can expect, and `products`, `summoned`
-and `hailed`, which measure rules alone. The order is that of the file names and of the texts in them, so that the same cases
-give the same records.
+Without an argument those for `portcullis train`: the TOML files but for those whose name ends in `held_out`, which measure
+what unseen wordings can expect, and for `products`, `summoned` and `hailed`, which measure rules alone. With `written` or
+`held_out` as its argument, for `portcullis eval`, those of the folder `written`: texts of whose wordings no rule was made.
+The order is that of the file names and of the texts in them, so that the same cases give the same records.
 """
 
 import json
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+FOLDER = Path(__file__).parent
 KINDS = {
-    "attacks_user": ("attack", "user", "explicit"),
-    "attacks_tool": ("attack", "tool_result", "explicit"),
-    "benign_user": ("benign", "user", "overdefense"),
-    "benign_tool": ("benign", "tool_result", "overdefense"),
+    "attacks_user": ("attack", "user"),
+    "attacks_tool": ("attack", "tool_result"),
+    "benign_user": ("benign", "user"),
+    "benign_tool": ("benign", "tool_result"),
 }
+TIERS = {"attack": "explicit", "benign": "overdefense"}
+
+Record = dict[str, str]
 
 
-def main() -> None:
-    for path in sorted(Path(__file__).parent.glob("*.toml")):
+def ruled() -> Iterator[Record]:
+    """Those that rules were written beside."""
+    for path in sorted(FOLDER.glob("*.toml")):
         if path.stem.endswith("held_out") or path.stem in {"products", "summoned", "hailed"}:
             continue
         cases = tomllib.loads(path.read_text(encoding="utf-8"))
-        for kind, (label, surface, tier) in KINDS.items():
+        for kind, (label, surface) in KINDS.items():
             for number, text in enumerate(cases[kind]):
-                record = {
+                yield {
                     "id": f"{path.stem}-{kind}-{number}",
                     "text": text,
                     "label": label,
                     "category": "own",
                     "surface": surface,
-                    "tier": tier,
+                    "tier": TIERS[label],
                     "source": f"own_{path.stem}",
                     "license": "as this repository",
                 }
-                sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def written(is_held_out: bool) -> Iterator[Record]:
+    """Those of the folder `written`. Lines end in `\\n` alone: some texts hold other line separators."""
+    for path in sorted((FOLDER / "written").glob("*.jsonl")):
+        if (path.stem == "held_out") != is_held_out:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n")):
+            case = json.loads(line)
+            yield {
+                "id": f"{path.stem}-{number}",
+                "text": case["text"],
+                "label": case["label"],
+                "category": case["lang"],
+                "surface": case["surface"],
+                "tier": TIERS[case["label"]],
+                "source": path.stem,
+                "license": "as this repository",
+            }
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case []:
+            records = ruled()
+        case ["written" | "held_out" as name]:
+            records = written(name == "held_out")
+        case _:
+            sys.exit("records.py takes no argument, `written` or `held_out`")
+    for record in records:
+        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
