@@ -141,8 +141,8 @@ fn is_code(before: &str) -> bool {
         return false;
     }
     let name = bare.trim_end_matches([':', '=', '(', '"', '\'', ' ']);
-    let start = name.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-    bare.ends_with(',') || !expected::holds_arguments(&name[start..])
+    let is_apart = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    bare.ends_with(',') || name.rsplit(is_apart).next().is_none_or(|last| !expected::holds_arguments(last))
 }
 
 /// In the element of a tool call that holds the command.

@@ -178,6 +178,9 @@ const CASES: &[(&str, &str, &str, Form)] = &[
     // Programs on either side of their arguments.
     (r#"{"args":["-u","a"],"command":"shred"}"#, "shred", "shred -u a", Form::Run),
     (r#"{"command":"shred","cwd":"/x","args":["-u","a"]}"#, "shred", "shred -u a", Form::Run),
+    // Behind a letter that is wider than a byte.
+    ("h\u{e9}\"{\"command\": \"shred a\"}", "shred", "shred a", Form::Doubtful),
+    ("\u{fffd}({\"command\": \"shred a\"}", "shred", "shred a", Form::Doubtful),
 ];
 
 #[test]

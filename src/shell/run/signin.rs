@@ -124,8 +124,8 @@ fn is_login(argv: &[Argument], at: usize) -> bool {
     let value = value.unwrap_or(text);
     let is_field = |(hole, _): (usize, &str)| {
         let name = value[..hole].trim_end_matches([' ', '"', '\'', '=', ':']);
-        let start = name.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-        FIELDS.contains(&&*name[start..].to_ascii_lowercase())
+        let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        FIELDS.contains(&&*last.to_ascii_lowercase())
     };
     let mut holes = value.match_indices(HOLE).peekable();
     let is_form = holes.peek().is_some() && holes.all(is_field);
