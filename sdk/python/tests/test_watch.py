@@ -189,6 +189,7 @@ def lost(tmp_path, watching, **settings):
         def during(watch, process, out):
             until(lambda: out.getvalue(), "it does not begin")
             server.process.kill()
+            server.process.wait()
             until(lambda: watch._session_over.is_set(), "nobody notices that the server is gone")
             go.touch()
 
