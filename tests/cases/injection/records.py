@@ -1,7 +1,8 @@
 """The cases of this folder as records, one JSON object a line on standard output.
 
 Without an argument those for `portcullis train`: the TOML files but for those whose name ends in `held_out`, which measure
-what unseen wordings can expect, and for `products`, `summoned` and `hailed`, which measure rules alone. With `written` or
+what unseen wordings can expect, and then the folder `written` but for what is held out there. Of these, and of `products`,
+`summoned` and `hailed`, the tier is `wording`: they teach what words weigh, and nothing about concepts. With `written` or
 `held_out` as its argument, for `portcullis eval`, those of the folder `written`: texts of whose wordings no rule was made.
 The order is that of the file names and of the texts in them, so that the same cases give the same records.
 """
@@ -10,6 +11,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -20,6 +22,8 @@ KINDS = {
     "benign_tool": ("benign", "tool_result"),
 }
 TIERS = {"attack": "explicit", "benign": "overdefense"}
+# Files that teach words alone: their rules know nearly all of their attacks, and concepts would learn those by heart.
+FOR_WORDS = {"products", "summoned", "hailed"}
 
 Record = dict[str, str]
 
@@ -27,7 +31,7 @@ Record = dict[str, str]
 def ruled() -> Iterator[Record]:
     """Those that rules were written beside."""
     for path in sorted(FOLDER.glob("*.toml")):
-        if path.stem.endswith("held_out") or path.stem in {"products", "summoned", "hailed"}:
+        if path.stem.endswith("held_out"):
             continue
         cases = tomllib.loads(path.read_text(encoding="utf-8"))
         for kind, (label, surface) in KINDS.items():
@@ -38,27 +42,28 @@ def ruled() -> Iterator[Record]:
                     "label": label,
                     "category": "own",
                     "surface": surface,
-                    "tier": TIERS[label],
+                    "tier": "wording" if path.stem in FOR_WORDS else TIERS[label],
                     "source": f"own_{path.stem}",
                     "license": "as this repository",
                 }
 
 
-def written(is_held_out: bool) -> Iterator[Record]:
-    """Those of the folder `written`. Lines end in `\\n` alone: some texts hold other line separators."""
+def written(is_held_out: bool, tier: str = "") -> Iterator[Record]:
+    """Those of the folder `written`, of one tier if that is given. Lines end in `\\n` alone: some texts hold other line
+    separators."""
     for path in sorted((FOLDER / "written").glob("*.jsonl")):
-        if (path.stem == "held_out") != is_held_out:
+        if path.stem.startswith("held_out") != is_held_out:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n")):
             case = json.loads(line)
             yield {
-                "id": f"{path.stem}-{number}",
+                "id": f"written-{path.stem}-{number}",
                 "text": case["text"],
                 "label": case["label"],
                 "category": case["lang"],
                 "surface": case["surface"],
-                "tier": TIERS[case["label"]],
-                "source": path.stem,
+                "tier": tier or TIERS[case["label"]],
+                "source": f"written_{path.stem}",
                 "license": "as this repository",
             }
 
@@ -66,7 +71,7 @@ def written(is_held_out: bool) -> Iterator[Record]:
 def main() -> None:
     match sys.argv[1:]:
         case []:
-            records = ruled()
+            records = chain(ruled(), written(is_held_out=False, tier="wording"))
         case ["written" | "held_out" as name]:
             records = written(name == "held_out")
         case _:
