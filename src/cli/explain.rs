@@ -10,7 +10,7 @@ use super::snippet::printable;
 use super::{Output, Style};
 use crate::decision::Category;
 use crate::detect::concepts::Explanation;
-use crate::detect::{INJECTION, PII, Request};
+use crate::detect::{INJECTION, PII, Request, Scanner, wording};
 use crate::grpc::explain::{changes, summary};
 use crate::messages::Message;
 use crate::pb::v1;
@@ -30,6 +30,8 @@ pub(super) struct Explained {
     findings: Vec<Vec<Fact>>,
     /// What the model weighed, for each text in which a concept spoke for an attack.
     concepts: Vec<Explanation>,
+    /// What its words gave, for each text, with the text.
+    wording: Vec<(String, wording::Explanation)>,
 }
 
 /// Explains `response`, the answer to `messages` under `policy`, of which the caller excuses `excuses`.
@@ -56,7 +58,14 @@ pub(super) fn explain(
                 facts
             })
             .collect(),
-        concepts: concepts(rules, messages),
+        concepts: each_text(rules, messages, |scanner, request| {
+            // A budget without a limit is never spent.
+            scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten()
+        }),
+        wording: each_text(rules, messages, |scanner, request| {
+            let explanation = scanner.explain_wording(request, &Budget::UNLIMITED).ok().flatten()?;
+            Some((request.text.to_owned(), explanation))
+        }),
     }
 }
 
@@ -81,21 +90,19 @@ fn excused_by(
     })
 }
 
-/// What the model of the rules weighed in each text; none where nothing spoke for an attack.
-fn concepts(rules: &Rules, messages: &[Message<'_>]) -> Vec<Explanation> {
+/// What `explain` says of each text; it is asked about injection alone.
+fn each_text<T>(
+    rules: &Rules,
+    messages: &[Message<'_>],
+    explain: impl Fn(&Scanner, Request<'_>) -> Option<T>,
+) -> Vec<T> {
     let scanner = rules.snapshot.scanner();
     let plugins = scanner.rules().plugin_bits([INJECTION]);
     let mut all = Vec::new();
     for message in messages {
         for field in &message.fields {
-            let request = Request {
-                text: field.text,
-                plugins,
-                role: Some(message.role),
-                surface: Some(message.surface_of(field)),
-            };
-            // A budget without a limit is never spent.
-            all.extend(scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten());
+            let (role, surface) = (Some(message.role), Some(message.surface_of(field)));
+            all.extend(explain(scanner, Request { text: field.text, plugins, role, surface }));
         }
     }
     all
@@ -153,6 +160,7 @@ impl Explained {
             "summary": self.summary,
             "findings": findings.collect::<Vec<_>>(),
             "concepts": self.concepts.iter().map(concepts_json).collect::<Vec<_>>(),
+            "wording": self.wording.iter().map(|(_, of)| wording_json(of)).collect::<Vec<_>>(),
         })
     }
 
@@ -168,6 +176,9 @@ impl Explained {
         }
         for explanation in &self.concepts {
             print_concepts(explanation, output);
+        }
+        for (text, explanation) in &self.wording {
+            print_wording(text, explanation, output);
         }
     }
 }
@@ -208,6 +219,38 @@ fn print_concepts(explanation: &Explanation, output: &mut Output) {
         let names: Vec<String> = explanation.decisive.iter().map(|name| name.replace('_', " ")).collect();
         output.line(format_args!("  less without: {}", names.join(", ")));
     }
+}
+
+/// The words of a text that gave most for an attack. Words of a text that is no attack are shown to nobody but who wrote it.
+fn print_wording(text: &str, explanation: &wording::Explanation, output: &mut Output) {
+    let heading = output.styled(Style::Bold, "wording weighed:");
+    let verdict = explanation.severity.map_or("no finding".to_owned(), |severity| severity.to_string());
+    let (warn, block) = (explanation.warn, explanation.block);
+    let probability = explanation.probability;
+    output.line(format_args!(
+        "\n{heading} {probability:.2} probable: {verdict} (warns from {warn:.2}, blocks from {block:.2})"
+    ));
+    output.line(format_args!("  {:+6.2} before anything is read", explanation.bias));
+    for (place, odds) in explanation.terms.iter().take(TERMS_MAX) {
+        let words = text.get(place.clone()).map(printable).unwrap_or_default();
+        output.line(format_args!("  {odds:+6.2} {words} at bytes {}..{}", place.start, place.end));
+    }
+}
+
+fn wording_json(explanation: &wording::Explanation) -> Value {
+    let terms = explanation
+        .terms
+        .iter()
+        .map(|(place, odds)| json!({ "start": place.start, "end": place.end, "log_odds": odds }));
+    json!({
+        "probability": explanation.probability,
+        "warn": explanation.warn,
+        "block": explanation.block,
+        "severity": explanation.severity.map(|severity| severity.as_str()),
+        "bias": explanation.bias,
+        "window": { "start": explanation.window.start, "end": explanation.window.end },
+        "terms": terms.collect::<Vec<_>>(),
+    })
 }
 
 fn concepts_json(explanation: &Explanation) -> Value {

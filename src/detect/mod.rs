@@ -15,6 +15,7 @@ mod resolve;
 mod scanner;
 mod shell_command;
 mod warm;
+pub mod wording;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::rules::MetaInfo;
 use crate::text::{Layers, View};
 
 pub use report::{Reported, fingerprint, report_text};
-pub use scanner::{Request, Scanned, Scanner, find_with_rule};
+pub use scanner::{Request, Samples, Scanned, Scanner, find_with_rule};
 pub use warm::{warm, warm_beside};
 
 pub use crate::rules::{CODE, INJECTION, PII, SECRETS};

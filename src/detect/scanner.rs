@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::concepts::{self, Evidence, Explanation, Hit};
-use super::{Detected, Detector, INJECTION, coded, resolve};
+use super::{Detected, Detector, INJECTION, coded, resolve, wording};
 use crate::rules::{
     Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Surface,
     phone_look_ups,
@@ -60,12 +60,21 @@ pub struct Scanned {
     pub is_cut: bool,
 }
 
+/// What a model is trained on: one text as its features.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// The features of each window in which a concept speaks for an attack; see [`Evidence::samples`].
+    pub concepts: Vec<Vec<(usize, f64)>>,
+    /// Every window of words.
+    pub words: Vec<wording::Window>,
+}
+
 /// Scans texts with one rule set. Immutable and shared.
 pub struct Scanner {
     rules: Arc<RuleSet>,
     coded: Vec<Box<dyn Detector>>,
-    /// What the model can report; none without a model.
-    weighed: Option<MetaInfo>,
+    /// What the model can report; nothing without a model.
+    weighed: Vec<MetaInfo>,
     injection: u32,
     limits: Limits,
     reach: Reach,
@@ -75,7 +84,11 @@ impl Scanner {
     /// A scanner over `rules`.
     pub fn new(rules: Arc<RuleSet>) -> Self {
         let injection = rules.plugin_bits([INJECTION]);
-        let weighed = rules.model().map(|model| concepts::about(&model.file));
+        let mut weighed = Vec::new();
+        if let Some(model) = rules.model() {
+            weighed.push(concepts::about(&model.file));
+            weighed.extend(model.wording.as_ref().map(|_| wording::about(&model.file)));
+        }
         Self {
             coded: coded(rules.version()),
             weighed,
@@ -166,18 +179,21 @@ impl Scanner {
         let Read { limit_hit, disguised, cost, is_cut } =
             self.every_match(request, views, with_phrases, (countries, cost_max), budget, &mut sort)?;
         let mut findings = resolve::resolve(all);
-        if !hits.is_empty()
-            && concepts::is_weighed(request.surface)
-            && let Some(weighed) = concepts::weigh(&self.rules, &request, hits)
-            && !concepts::is_told_already(&weighed, &findings)
-        {
-            let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
-            findings.insert(at, weighed);
+        if !hits.is_empty() && concepts::is_weighed(request.surface) {
+            let evidence = Evidence::of(&self.rules, &request, hits);
+            let by_concepts = concepts::weigh(&self.rules, &evidence);
+            let by_words = wording::weigh(&self.rules, &request, &views.views, &evidence);
+            for weighed in by_concepts.into_iter().chain(by_words) {
+                if !concepts::is_told_already(&weighed, &findings) {
+                    let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
+                    findings.insert(at, weighed);
+                }
+            }
         }
         Ok(Scanned { findings, limit_hit, disguised, cost, is_cut })
     }
 
-    /// The features of the windows of a text, for training a model; see [`Evidence::samples`].
+    /// What a model is trained on: a text's windows of concepts, each of so many bytes, and its windows of words.
     ///
     /// # Errors
     /// [`ScanStop`] when the budget is spent first.
@@ -186,9 +202,11 @@ impl Scanner {
         request: Request<'_>,
         window: usize,
         budget: &Budget<'_>,
-    ) -> Result<Vec<Vec<(usize, f64)>>, ScanStop> {
+    ) -> Result<Samples, ScanStop> {
         let hits = self.hits(request, budget)?;
-        Ok(Evidence::of(&self.rules, &request, hits).samples(window))
+        let evidence = Evidence::of(&self.rules, &request, hits);
+        let words = wording::windows(request.text, &evidence.signs());
+        Ok(Samples { concepts: evidence.samples(window), words })
     }
 
     /// Why the model of the rules judges a text as it does: the concepts that fired, with their weights and places. None
@@ -203,6 +221,21 @@ impl Scanner {
     ) -> Result<Option<Explanation>, ScanStop> {
         let hits = self.hits(request, budget)?;
         Ok(concepts::explain(&self.rules, &request, hits))
+    }
+
+    /// What the words of a text give by the model of the rules. None where no concept speaks for an attack or names the
+    /// subject outside quotation marks, or what is said there is not weighed.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent first.
+    pub fn explain_wording(
+        &self,
+        request: Request<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Option<wording::Explanation>, ScanStop> {
+        let views = text::views(request.text, &self.limits);
+        let evidence = Evidence::of(&self.rules, &request, self.hits(request, budget)?);
+        Ok(wording::explain(&self.rules, &request, &views.views, &evidence))
     }
 
     /// Every hit of a concept in a text.
@@ -354,7 +387,7 @@ impl Run<'_, '_> {
             {
                 continue;
             }
-            if rule.family.is_some_and(|family| !rules.families()[family].is_against) {
+            if rule.family.is_some_and(|family| rules.families()[family].speaks()) {
                 self.signs.push(found.range.clone());
             }
             let detected = Detected {

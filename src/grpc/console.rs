@@ -13,6 +13,7 @@ use crate::bundles::rules::BUNDLES;
 use crate::bundles::service::{Choice, FileLines};
 use crate::decision::{Decision, Finding, Thresholds, Unjudged};
 use crate::detect::concepts::RULE_ID;
+use crate::detect::wording;
 use crate::identity::needs;
 use crate::pb::v1;
 use crate::policy::{PastReload, Sources};
@@ -172,7 +173,7 @@ impl LocalCalls {
             },
             rule: rule.told(&snapshot),
             score: rule.severity.score() * rule.confidence,
-            is_graded: id == RULE_ID,
+            is_graded: [RULE_ID, wording::RULE_ID].contains(&id),
             applies_to: detector.map(|detector| detector.applies_to()).unwrap_or_default(),
             warn: thresholds.warn,
             block: thresholds.block,

@@ -146,7 +146,7 @@ pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
             let (file, rule_id) = (source.name.clone(), "model".to_owned());
             problems.push(RuleProblem { file, line, rule_id, field: field.to_owned(), message });
         }
-        Model { def: model, file: source.name.clone() }
+        Model::new(model, source.name.clone())
     });
     if problems.is_empty() { Ok(LoadedFile { rules, model }) } else { Err(RuleProblems(problems)) }
 }
@@ -191,7 +191,12 @@ fn rule_of(
     def.phrases = phrases;
     def.phrases_written = concept.phrases;
     def.spaced = concept.spaced;
-    def.concept = Some(Concept { family: concept.family, is_against: concept.against });
+    let (is_against, is_topic) = (concept.against, concept.topic);
+    if is_against && is_topic {
+        let message = "a concept speaks against an attack or names the subject, not both".to_owned();
+        return Err((def.id, "topic", message));
+    }
+    def.concept = Some(Concept { family: concept.family, is_against, is_topic });
     Ok(def)
 }
 

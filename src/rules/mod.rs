@@ -36,6 +36,7 @@ mod triggered;
 pub mod validate;
 mod vocabulary;
 mod window;
+pub mod wording;
 
 /// Plugin id of prompt-injection detection.
 pub const INJECTION: &str = "injection";

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::wording::{Wording, WordingDef};
+
 /// The format that this version reads and writes.
 pub const MODEL_FORMAT: u32 = 1;
 /// Fewest bytes of a window.
@@ -75,6 +77,9 @@ pub struct ModelDef {
     /// every manual that a tool returns.
     #[serde(default)]
     pub bounds: Vec<Bounds>,
+    /// What words weigh by themselves, beside all concepts.
+    #[serde(default)]
+    pub wording: Option<WordingDef>,
     /// Weight of each feature: the families of concepts, and the features named in [`crate::detect::concepts`].
     pub weights: BTreeMap<String, i8>,
 }
@@ -82,9 +87,6 @@ pub struct ModelDef {
 impl ModelDef {
     /// What is wrong with it: the field and the reason.
     pub(super) fn problem(&self) -> Option<(&'static str, String)> {
-        let is_probability = |p: f64| p > 0.0 && p < 1.0;
-        let is_in_order =
-            |warn: f64, block: f64| is_probability(warn) && is_probability(block) && warn < block;
         if self.format != MODEL_FORMAT {
             return Some(("format", format!("must be {MODEL_FORMAT}; train the model with this version")));
         }
@@ -103,27 +105,55 @@ impl ModelDef {
         if !is_probability(self.block) || self.block <= self.warn {
             return Some(("block", "must lie between `warn` and 1.0".to_owned()));
         }
-        if self.bounds.len() > BOUNDS_MAX {
-            return Some(("bounds", format!("at most {BOUNDS_MAX}")));
-        }
-        if let Some(wrong) = self.bounds.iter().find(|bounds| !is_in_order(bounds.warn, bounds.block)) {
-            let who = wrong.speaker.as_str();
-            let message =
-                format!("those of {who} from {} bytes: must have 0.0 < warn < block < 1.0", wrong.from_bytes);
+        if let Some(message) = bounds_problem((self.warn, self.block), &self.bounds) {
             return Some(("bounds", message));
         }
-        let mut kinds: Vec<_> =
-            self.bounds.iter().map(|bounds| (bounds.speaker, bounds.from_bytes)).collect();
-        kinds.sort_unstable();
-        if let Some(&[(speaker, bytes), _]) = kinds.array_windows::<2>().find(|[one, next]| one == next) {
-            let message = format!("two are of {} from {bytes} bytes; keep one", speaker.as_str());
-            return Some(("bounds", message));
+        if let Some(problem) = self.wording.as_ref().and_then(WordingDef::problem) {
+            return Some(problem);
         }
         if self.weights.len() > WEIGHTS_MAX {
             return Some(("weights", format!("at most {WEIGHTS_MAX}")));
         }
         None
     }
+}
+
+fn is_probability(p: f64) -> bool {
+    p > 0.0 && p < 1.0
+}
+
+/// What is asked of the probabilities from which a text warns and blocks.
+pub(super) const ORDER: &str = "must have 0.0 < warn < block < 1.0";
+
+/// Whether it holds.
+pub(super) fn is_in_order(warn: f64, block: f64) -> bool {
+    is_probability(warn) && is_probability(block) && warn < block
+}
+
+/// What is wrong with the probabilities from which all texts, and texts of some kinds, warn and block.
+fn bounds_problem((warn, block): (f64, f64), own: &[Bounds]) -> Option<String> {
+    if !is_in_order(warn, block) {
+        return Some(ORDER.to_owned());
+    }
+    if own.len() > BOUNDS_MAX {
+        return Some(format!("at most {BOUNDS_MAX}"));
+    }
+    if let Some(wrong) = own.iter().find(|bounds| !is_in_order(bounds.warn, bounds.block)) {
+        let (who, from) = (wrong.speaker.as_str(), wrong.from_bytes);
+        return Some(format!("those of {who} from {from} bytes: {ORDER}"));
+    }
+    let mut kinds: Vec<_> = own.iter().map(|bounds| (bounds.speaker, bounds.from_bytes)).collect();
+    kinds.sort_unstable();
+    let twice = kinds.array_windows::<2>().find(|[one, next]| one == next);
+    twice
+        .map(|&[(speaker, bytes), _]| format!("two are of {} from {bytes} bytes; keep one", speaker.as_str()))
+}
+
+/// The probabilities from which a text warns and blocks: those of its kind, or those of all.
+fn bounds_at(all: (f64, f64), own: &[Bounds], speaker: Option<Speaker>, text_len: usize) -> (f64, f64) {
+    let fits = |bounds: &&Bounds| Some(bounds.speaker) == speaker && bounds.from_bytes <= text_len;
+    let own = own.iter().filter(fits).max_by_key(|bounds| bounds.from_bytes);
+    own.map_or(all, |bounds| (bounds.warn, bounds.block))
 }
 
 /// A model ready to weigh.
@@ -133,9 +163,17 @@ pub struct Model {
     pub def: ModelDef,
     /// The file it was read from.
     pub file: String,
+    /// What words weigh, if it says.
+    pub wording: Option<Wording>,
 }
 
 impl Model {
+    /// A model that was read from a file, and has no [`ModelDef::problem`].
+    pub fn new(def: ModelDef, file: String) -> Self {
+        let wording = def.wording.as_ref().map(Wording::of);
+        Self { def, file, wording }
+    }
+
     /// Weight of a feature in units; zero for one that the model does not know.
     pub fn weight(&self, feature: &str) -> f64 {
         self.def.weights.get(feature).map_or(0.0, |weight| f64::from(*weight))
@@ -143,9 +181,7 @@ impl Model {
 
     /// The probabilities from which a text warns and blocks, by who speaks and its length in bytes.
     pub fn bounds(&self, speaker: Option<Speaker>, text_len: usize) -> (f64, f64) {
-        let fits = |bounds: &&Bounds| Some(bounds.speaker) == speaker && bounds.from_bytes <= text_len;
-        let own = self.def.bounds.iter().filter(fits).max_by_key(|bounds| bounds.from_bytes);
-        own.map_or((self.def.warn, self.def.block), |bounds| (bounds.warn, bounds.block))
+        bounds_at((self.def.warn, self.def.block), &self.def.bounds, speaker, text_len)
     }
 
     /// Probability of an attack, from the sum of weights (without the bias).
@@ -200,6 +236,7 @@ mod tests {
                 Bounds { speaker: Speaker::User, from_bytes: 0, warn: 0.3, block: 0.7 },
                 Bounds { speaker: Speaker::User, from_bytes: 100, warn: 0.2, block: 0.6 },
             ],
+            wording: None,
             weights: BTreeMap::from([("override".to_owned(), 100)]),
         };
         assert_eq!(good.problem(), None);
@@ -220,7 +257,7 @@ mod tests {
         assert_eq!(wrong(&|m| m.bounds = vec![m.bounds[0]; BOUNDS_MAX + 1]), Some("bounds"));
         assert_eq!(wrong(&|m| m.bounds[1].speaker = Speaker::Tool), None);
 
-        let model = Model { def: good, file: "m.toml".to_owned() };
+        let model = Model::new(good, "m.toml".to_owned());
         for (speaker, len, wanted) in [
             (Some(Speaker::User), 99, (0.3, 0.7)),
             (Some(Speaker::User), 100, (0.2, 0.6)),

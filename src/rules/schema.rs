@@ -83,6 +83,9 @@ pub(super) struct ConceptDef {
     /// Whether it speaks against an attack, as documentation does.
     #[serde(default)]
     pub against: bool,
+    /// Whether it only names the subject, such as an assistant or its instructions.
+    #[serde(default)]
+    pub topic: bool,
     /// Phrases of words and gaps; see [`super::phrases`].
     #[serde(default)]
     pub phrases: Vec<String>,
@@ -120,6 +123,15 @@ pub struct Concept {
     pub family: String,
     /// Whether it speaks against an attack.
     pub is_against: bool,
+    /// Whether it speaks neither for nor against one, but what is said around it is weighed by its words.
+    pub is_topic: bool,
+}
+
+impl Concept {
+    /// Whether it speaks for an attack.
+    pub fn speaks(&self) -> bool {
+        !self.is_against && !self.is_topic
+    }
 }
 
 /// A rule and where it stands.

@@ -21,6 +21,7 @@ mod hex;
 mod hidden;
 pub mod json;
 pub(crate) mod lanes;
+mod language;
 mod layer;
 mod layout;
 mod phrase;
@@ -37,6 +38,7 @@ mod words;
 mod yaml_problem;
 
 pub use chars::{as_typed, is_invisible};
+pub use language::is_foreign;
 pub use layer::{Layer, Layers};
 pub use layout::layout;
 pub use phrase::{leet, leet_reasons, morse, reversed, rot13, spaced};

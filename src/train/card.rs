@@ -38,6 +38,31 @@ fn bounds(out: &mut String, trained: &Trained) {
     out.push('\n');
 }
 
+/// What words weigh, and what they find alone.
+fn words(out: &mut String, trained: &Trained) {
+    let Some(wording) = &trained.model.wording else { return };
+    out.push_str(
+        "\n## Words\n\nWords and pairs of words have weights of their own in a table of hashes, learned by a linear classifier; see \
+         [wording](RULES.md#concepts).\n\n| text of | warns from | blocks from |\n|---|---|---|\n",
+    );
+    for own in &wording.bounds {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "| {} | {} | {} |", own.kind(), own.warn, own.block);
+    }
+    out.push_str("\nWords alone, each source left out of what they were learned from:\n\n| label | source | tier | records | blocked |\n|---|---|---|---|---|\n");
+    sources(out, &trained.words_held_out);
+}
+
+/// One line for each source.
+fn sources(out: &mut String, counts: &BTreeMap<(bool, String, String), (usize, usize)>) {
+    for ((is_attack, source, tier), (found, all)) in counts {
+        let label = if *is_attack { "attack" } else { "benign" };
+        let share = *found as f64 / (*all).max(1) as f64 * 100.0;
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "| {label} | {source} | {tier} | {all} | {share:.1} % |");
+    }
+}
+
 /// Writes the card as Markdown.
 pub fn card(trained: &Trained) -> String {
     let model = &trained.model;
@@ -73,11 +98,8 @@ pub fn card(trained: &Trained) -> String {
         found as f64 / all.max(1) as f64 * 100.0,
         all
     );
-    for ((is_attack, source, tier), (found, all)) in &trained.held_out {
-        let label = if *is_attack { "attack" } else { "benign" };
-        let share = *found as f64 / (*all).max(1) as f64 * 100.0;
-        let _ = writeln!(out, "| {label} | {source} | {tier} | {all} | {share:.1} % |");
-    }
+    sources(&mut out, &trained.held_out);
+    words(&mut out, trained);
     out.push_str("\n## Weights\n\nLog-odds of one hit; those that are zero are left out.\n\n| feature | log-odds |\n|---|---|\n");
     let mut weights: Vec<(&String, &i8)> = model.weights.iter().filter(|(_, weight)| **weight != 0).collect();
     weights.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));

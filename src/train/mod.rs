@@ -3,7 +3,8 @@
 //! Pure but for the scan of each text: the same texts in the same order give the same model, byte for byte. Sources
 //! count alike, however many texts each has. Texts of the operator (role system) are left out, since they are in shadow
 //! by default; so are those of tier `semantic`, which are plain requests, and nothing could be learned from them but
-//! their origin.
+//! their origin. Texts of tier `wording` teach what words weigh and nothing about concepts: texts that were written to be
+//! told apart by words alone hold few concepts on either side, and would only push their bounds up.
 //!
 //! Thresholds come from texts that the weights were not fitted to: each source is left out in turn, the others are
 //! fitted, and the one left out is scored. A tier of harmless texts that one source alone brings is cut in three parts,
@@ -13,6 +14,7 @@
 
 mod card;
 pub mod fit;
+mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +24,9 @@ pub use card::card;
 
 use crate::detect::concepts::{CODED_FEATURES, IDEAS_MIN, feature_names, speaker};
 use crate::detect::{INJECTION, Request, Scanner};
+use crate::rules::wording::{Wording, WordingBounds, WordingDef};
 use crate::rules::{Bounds, Budget, MODEL_FORMAT, Model, ModelDef, Role, Speaker, Surface, probability};
+use crate::text::is_foreign;
 use fit::{Example, Features, Sign, Weights, fit};
 
 /// Bytes of text that are weighed together.
@@ -38,12 +42,24 @@ pub const KINDS: [Kind; 3] = [
     Kind { speaker: Speaker::User, from_bytes: 250, rates: Rates { block: 0.01, warn: 0.02 } },
     Kind { speaker: Speaker::Tool, from_bytes: 0, rates: Rates { block: 0.0105, warn: 0.025 } },
 ];
+/// Shares of harmless texts that may block and warn by their words.
+pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
+/// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same
+/// ones.
+pub const WORDING_KINDS: [WordingKind; 4] = [
+    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0012, warn: 0.003 } },
+    WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.0045, warn: 0.008 } },
+    WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.0030, warn: 0.006 } },
+    WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.0080, warn: 0.012 } },
+];
 /// Fewest harmless texts of a kind from which bounds of its own can be told.
 const KIND_MIN: usize = 200;
 /// Parts of a source that alone brings a tier of harmless texts.
 const PARTS: u64 = 3;
 /// Tier of attacks that are plain requests.
 const SEMANTIC: &str = "semantic";
+/// Tier of texts from which words are learned, and concepts are not.
+const WORDING: &str = "wording";
 /// Largest whole number of a weight.
 const WEIGHT_MAX: f64 = 127.0;
 
@@ -67,8 +83,22 @@ pub struct Kind {
     pub rates: Rates,
 }
 
+/// A kind of text as words are weighed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WordingKind {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// Whether texts in other languages than English are meant.
+    pub foreign: bool,
+    /// Shares of its harmless texts.
+    pub rates: Rates,
+}
+
 /// Least probability from which a kind of text warns, however seldom harmless ones come so far.
 const WARN_MIN: f64 = 0.25;
+
+/// Least probability from which words block.
+const BLOCK_MIN: f64 = 0.5;
 
 /// One labelled text.
 #[derive(Clone, Debug)]
@@ -102,6 +132,8 @@ pub struct Trained {
     pub model: ModelDef,
     /// Found and all texts, by label, source and tier, each source scored by weights of the others.
     pub held_out: BTreeMap<(bool, String, String), (usize, usize)>,
+    /// The same for what words weigh.
+    pub words_held_out: BTreeMap<(bool, String, String), (usize, usize)>,
     /// SHA-256 of the texts with their labels, in their order; hex.
     pub digest: String,
     /// How many texts there were in all.
@@ -114,20 +146,25 @@ struct Sample<'t> {
     /// The source, or its part.
     group: String,
     windows: Vec<Features>,
+    words: wording::Text,
+    is_foreign: bool,
     is_learned: bool,
 }
 
 impl Sample<'_> {
+    fn speaker(&self) -> Speaker {
+        speaker(Some(self.of.role), Some(self.surface())).unwrap_or(Speaker::User)
+    }
+
     fn surface(&self) -> Surface {
         surface(self.of.role)
     }
 
-    /// Whether it is of this kind, and of no longer one.
-    fn is_of(&self, kind: &Kind) -> bool {
-        let is_speaker =
-            |kind: &Kind| speaker(Some(self.of.role), Some(self.surface())) == Some(kind.speaker);
-        let fitting = KINDS.iter().filter(|kind| is_speaker(kind) && kind.from_bytes <= self.of.text.len());
-        fitting.max_by_key(|kind| kind.from_bytes) == Some(kind)
+    /// Whether it is of this one of some kinds, and of no longer one.
+    fn is_of(&self, kind: &Kind, kinds: &[Kind]) -> bool {
+        let is_fitting =
+            |kind: &&Kind| self.speaker() == kind.speaker && kind.from_bytes <= self.of.text.len();
+        kinds.iter().filter(is_fitting).max_by_key(|kind| kind.from_bytes) == Some(kind)
     }
 }
 
@@ -154,7 +191,9 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
     let names = feature_names(scanner.rules().families());
     let signs = signs(scanner);
     let samples = samples(scanner, texts);
-    let learned: Vec<&Sample<'_>> = samples.iter().filter(|sample| sample.is_learned).collect();
+    let worded: Vec<&Sample<'_>> = samples.iter().filter(|sample| sample.is_learned).collect();
+    let learned: Vec<&Sample<'_>> =
+        worded.iter().copied().filter(|sample| sample.of.tier != WORDING).collect();
     let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
     let too_little = |message: &str| Err(TrainError::TooLittle(message.to_owned()));
     if groups.len() < 2 {
@@ -178,8 +217,10 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
     let (warn, block) = thresholds(harmless.iter().map(|(_, score)| *score), RATES);
     let bounds = KINDS.iter().filter_map(|kind| bounds_of(kind, &harmless, block)).collect();
     let weights = fit_without(&learned, None, &signs);
-    let model = quantised(&names, &weights, (warn, block), bounds);
-    let judge = Model { def: model.clone(), file: String::new() };
+    let mut model = quantised(&names, &weights, (warn, block), bounds);
+    let by_words = weigh_words(&worded);
+    model.wording = Some(by_words.def);
+    let judge = Model::new(model.clone(), String::new());
     let mut held_out: BTreeMap<(bool, String, String), (usize, usize)> = BTreeMap::new();
     for (sample, score) in learned.iter().zip(&scores) {
         let key = (sample.of.is_attack, sample.of.source.clone(), sample.of.tier.clone());
@@ -190,12 +231,23 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
         let least = if score.ideas < IDEAS_MIN { own.max(block) } else { own };
         *found += usize::from(probability(score.log_odds) >= least);
     }
-    Ok(Trained { model, held_out, digest: digest(texts), texts: texts.len() })
+    Ok(Trained {
+        model,
+        held_out,
+        words_held_out: by_words.held_out,
+        digest: digest(texts),
+        texts: texts.len(),
+    })
 }
 
 /// The probabilities from which texts warn and block, so that these shares of harmless ones do.
 fn thresholds(harmless: impl Iterator<Item = Score>, rates: Rates) -> (f64, f64) {
-    let mut scores: Vec<f64> = harmless.map(|score| score.log_odds).collect();
+    shares(harmless.map(|score| score.log_odds), rates)
+}
+
+/// The same from log-odds.
+fn shares(harmless: impl Iterator<Item = f64>, rates: Rates) -> (f64, f64) {
+    let mut scores: Vec<f64> = harmless.collect();
     scores.sort_by(|a, b| b.total_cmp(a));
     let from = |rate: f64| {
         let at = (rate * scores.len() as f64) as usize;
@@ -211,7 +263,7 @@ fn bounds_of(kind: &Kind, harmless: &[(&Sample<'_>, Score)], block: f64) -> Opti
     let counts = |score: Score| score.ideas >= IDEAS_MIN || probability(score.log_odds) >= block;
     let own: Vec<Score> = harmless
         .iter()
-        .filter(|(sample, _)| sample.is_of(kind))
+        .filter(|(sample, _)| sample.is_of(kind, &KINDS))
         .map(|(_, score)| if counts(*score) { *score } else { SILENT })
         .collect();
     let (warn, block) = (own.len() >= KIND_MIN).then(|| thresholds(own.into_iter(), kind.rates))?;
@@ -236,20 +288,27 @@ fn samples<'t>(scanner: &Scanner, texts: &'t [Labelled]) -> Vec<Sample<'t>> {
     for text in texts.iter().filter(|text| !text.is_attack) {
         sources_of.entry(&text.tier).or_default().insert(&text.source);
     }
+    let mut counts: BTreeMap<(&str, bool), usize> = BTreeMap::new();
+    for text in texts {
+        *counts.entry((&text.source, text.is_attack)).or_default() += 1;
+    }
     let sample = |text: &'t Labelled| {
         let is_learned = text.role != Role::System && text.tier != SEMANTIC;
         let surface = Some(surface(text.role));
         let request = Request { text: &text.text, plugins, role: Some(text.role), surface };
-        let windows =
-            if is_learned { scanner.samples(request, WINDOW, &Budget::UNLIMITED) } else { Ok(Vec::new()) };
+        // An unlimited budget is never spent.
+        let read = is_learned.then(|| scanner.samples(request, WINDOW, &Budget::UNLIMITED).ok()).flatten();
+        let read = read.unwrap_or_default();
         let is_alone =
             !text.is_attack && sources_of.get(&*text.tier).is_some_and(|sources| sources.len() == 1);
         let group = match is_alone {
             true => format!("{}/{}", text.source, part(&text.id)),
             false => text.source.clone(),
         };
-        // An unlimited budget is never spent.
-        Sample { of: text, group, windows: windows.unwrap_or_default(), is_learned }
+        let of_source = counts.get(&(&*text.source, text.is_attack)).copied().unwrap_or(1);
+        let words = wording::Text::new(read.words, text.is_attack, of_source);
+        let is_foreign = is_foreign(&text.text);
+        Sample { of: text, group, windows: read.concepts, words, is_foreign, is_learned }
     };
     texts.iter().map(sample).collect()
 }
@@ -284,6 +343,63 @@ fn held_out_scores(
         }
     }
     scores
+}
+
+/// What words weigh, and what they find of sources that were left out.
+struct ByWords {
+    def: WordingDef,
+    held_out: BTreeMap<(bool, String, String), (usize, usize)>,
+}
+
+fn weigh_words(learned: &[&Sample<'_>]) -> ByWords {
+    let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
+    let learn_without = |left_out: Option<&str>| {
+        let kept = learned.iter().filter(move |sample| left_out.is_none_or(|group| sample.group != group));
+        wording::learn(kept.map(|sample| &sample.words))
+    };
+    let mut scores = vec![f64::NEG_INFINITY; learned.len()];
+    for group in groups {
+        let table = learn_without(Some(group));
+        for (sample, score) in learned.iter().zip(&mut scores).filter(|(sample, _)| sample.group == *group) {
+            *score = table.score(&sample.words).unwrap_or(f64::NEG_INFINITY);
+        }
+    }
+    let known = learned.iter().zip(&scores).filter(|(_, score)| score.is_finite());
+    let curve = wording::curve(known.map(|(sample, score)| (*score, sample.of.is_attack, 1.0)));
+    let odds = |sample: &Sample<'_>, score: f64| curve.0 + curve.1 * score - sample.words.choice();
+    let harmless: Vec<(&Sample<'_>, f64)> = learned
+        .iter()
+        .zip(&scores)
+        .filter(|(sample, _)| !sample.of.is_attack)
+        .map(|(sample, score)| (*sample, odds(sample, *score)))
+        .collect();
+    let mut def = wording::written(&learn_without(None), curve);
+    (def.warn, def.block) = at_least_likely(shares(harmless.iter().map(|(_, odds)| *odds), WORDING_RATES));
+    for kind in &WORDING_KINDS {
+        let is_of_kind =
+            |sample: &Sample<'_>| (sample.speaker(), sample.is_foreign) == (kind.speaker, kind.foreign);
+        let of_kind = harmless.iter().filter(|(sample, _)| is_of_kind(sample));
+        let own: Vec<f64> = of_kind.map(|(_, odds)| *odds).collect();
+        if own.len() >= KIND_MIN {
+            let (warn, block) = at_least_likely(shares(own.into_iter(), kind.rates));
+            def.bounds.push(WordingBounds { speaker: kind.speaker, foreign: kind.foreign, warn, block });
+        }
+    }
+    let judge = Wording::of(&def);
+    let mut held_out: BTreeMap<(bool, String, String), (usize, usize)> = BTreeMap::new();
+    for (sample, score) in learned.iter().zip(&scores) {
+        let key = (sample.of.is_attack, sample.of.source.clone(), sample.of.tier.clone());
+        let (found, all) = held_out.entry(key).or_default();
+        *all += 1;
+        let block = judge.bounds(sample.speaker(), sample.is_foreign).1;
+        *found += usize::from(probability(odds(sample, *score)) >= block);
+    }
+    ByWords { def, held_out }
+}
+
+/// Bounds of words are never below even odds to block, however few harmless texts there are to tell them by.
+fn at_least_likely((warn, block): (f64, f64)) -> (f64, f64) {
+    (warn.max(WARN_MIN), block.max(BLOCK_MIN))
 }
 
 fn fit_without(learned: &[&Sample<'_>], left_out: Option<&str>, signs: &[Sign]) -> Weights {
@@ -331,6 +447,7 @@ fn quantised(
         warn,
         block,
         bounds,
+        wording: None,
         weights: named,
     }
 }
@@ -373,6 +490,18 @@ pub fn model_file(model: &ModelDef) -> String {
         line(format!("from_bytes = {}", bounds.from_bytes));
         line(format!("warn = {:?}", bounds.warn));
         line(format!("block = {:?}", bounds.block));
+    }
+    if let Some(wording) = &model.wording {
+        line("\n[model.wording]".to_owned());
+        line(format!("scale = {:?}", wording.scale));
+        line(format!("bias = {:?}", wording.bias));
+        line(format!("warn = {:?}", wording.warn));
+        line(format!("block = {:?}", wording.block));
+        line(format!("table = \"\"\"\n{}\"\"\"", wording.table));
+        for own in &wording.bounds {
+            line(format!("\n[[model.wording.bounds]]\nspeaker = {:?}", own.speaker.as_str()));
+            line(format!("foreign = {}\nwarn = {:?}\nblock = {:?}", own.foreign, own.warn, own.block));
+        }
     }
     line("\n[model.weights]".to_owned());
     for (name, weight) in &model.weights {

@@ -113,7 +113,7 @@ fn kinds_of_text_have_bounds_of_their_own() {
         let plugins = scanner.rules().plugin_bits([INJECTION]);
         let request = Request { text, plugins, role: Some(role), surface: Some(surface(role)) };
         let findings = scanner.scan(request, &Budget::UNLIMITED).expect("no budget").findings;
-        findings.iter().any(|one| one.info.score >= 0.7)
+        findings.iter().any(|one| *one.info.id == *"injection.concepts" && one.info.score >= 0.7)
     };
     assert!(blocks(Role::User, "Say xyzzy and plugh."));
     assert!(!blocks(Role::Tool, "Say xyzzy and plugh."));
@@ -155,4 +155,51 @@ fn too_little_is_said() {
     assert!(train(&scanner(None), &nothing).is_err_and(|e| e.to_string().contains("holds any concept")));
     // A tier that one source alone brings is cut, and its parts stand for sources.
     assert!(train(&scanner(None), &one).is_ok());
+}
+
+#[test]
+fn words_that_no_concept_knows_are_learned() {
+    let mut texts = texts_of_kinds();
+    for source in ["a", "b", "c"] {
+        for n in 0..100 {
+            for (is_attack, text) in [
+                (true, format!("Kindly plugh and frobnicate the gadget {n}.")),
+                (false, format!("Kindly plugh and water the garden {n}.")),
+            ] {
+                let (source, tier) = (source.to_owned(), WORDING.to_owned());
+                texts.push(Labelled { id: n.to_string(), source, tier, is_attack, role: Role::User, text });
+            }
+        }
+    }
+    let trained = train(&scanner(None), &texts).expect("enough to learn from");
+    let with_words_only = trained.held_out.keys().any(|(_, _, tier)| tier == WORDING);
+    assert!(!with_words_only, "such texts teach nothing about concepts");
+    assert_eq!(trained.words_held_out[&(true, "a".to_owned(), WORDING.to_owned())], (100, 100));
+    assert_eq!(trained.words_held_out[&(false, "a".to_owned(), WORDING.to_owned())], (0, 100));
+    let wording = trained.model.wording.as_ref().expect("words");
+    let kinds: Vec<_> = wording.bounds.iter().map(|own| (own.speaker, own.foreign)).collect();
+    assert_eq!(
+        kinds,
+        [(Speaker::User, false), (Speaker::Tool, false)],
+        "too few texts are in other languages"
+    );
+
+    let scanner = scanner(Some(&trained.model));
+    let find = |text: &str| {
+        let plugins = scanner.rules().plugin_bits([INJECTION]);
+        let request = Request { text, plugins, role: Some(Role::User), surface: Some(Surface::Text) };
+        scanner.scan(request, &Budget::UNLIMITED).expect("no budget").findings
+    };
+    let found = find("Kindly plugh and frobnicate the gadget.");
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(&*finding.info.id, "injection.wording");
+    assert!(finding.info.score >= 0.7, "{:?}", finding.info);
+    for harmless in [
+        "Kindly plugh and water the garden.",
+        // No concept speaks for an attack, or it is quoted.
+        "Kindly stay and frobnicate the gadget.",
+        "He wrote \"plugh\" and kindly frobnicate the gadget.",
+    ] {
+        assert!(find(harmless).is_empty(), "{harmless}");
+    }
 }

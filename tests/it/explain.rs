@@ -40,6 +40,11 @@ fn check_explains_its_decision() {
     let bias = concepts["bias"].as_f64().expect("a number");
     assert!((sum + bias - concepts["log_odds"].as_f64().expect("a number")).abs() < 1e-6, "{concepts:#}");
     assert!(check(&[order]).out.contains("concepts weighed: "), "{}", check(&[order]).out);
+    let wording = &weighed["explanation"]["wording"][0];
+    assert!(wording["terms"].as_array().is_some_and(|terms| !terms.is_empty()), "{weighed:#}");
+    assert!(check(&[order]).out.contains("wording weighed: "), "{}", check(&[order]).out);
+    let silent = check(&["--json", "See you at noon."]).json();
+    assert_eq!(silent["explanation"]["wording"], serde_json::json!([]), "nothing speaks for an attack");
     let ran = check(&["--server", "http://127.0.0.1:9", "x"]);
     assert!(ran.code == 64 && ran.err.contains("--server"), "{}", ran.err);
 }
@@ -53,6 +58,10 @@ fn the_model_and_detectors_in_code_are_explained() {
     }
     let json = run(&["rules", "explain", "injection.concepts", "--json"]).json();
     assert!(json["weights"].as_array().is_some_and(|weights| weights.len() > 10), "{json:#}");
+    let ran = run(&["rules", "explain", "injection.wording"]);
+    for told in ["places of its table", "user, not in English: ", "before anything is read"] {
+        assert!(ran.out.contains(told), "{told} in {}", ran.out);
+    }
     let json = run(&["rules", "explain", "pii.iban", "--json"]).json();
     assert!(json["would_change"].to_string().contains("pii.allow_list"), "{json:#}");
     assert!(json["explanation"]["validators"].as_str().is_some(), "{json:#}");

@@ -9,10 +9,11 @@ use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
 use crate::decision::{Category, Decision, Mode};
-use crate::detect::PII;
 use crate::detect::concepts::{RULE_ID, feature_names};
+use crate::detect::{PII, wording};
 use crate::grpc::list_rules::Listed;
 use crate::policy::Policy;
+use crate::rules::wording::BUCKETS;
 use crate::rules::{CompiledRule, MetaInfo, RuleDef, Trigger};
 
 /// Most literals that are told; `rules show` has them all.
@@ -114,7 +115,7 @@ fn of_heading(facts: &[Fact], wanted: &str) -> Vec<String> {
     facts.iter().filter(|(heading, _)| *heading == wanted).map(|(_, fact)| fact.clone()).collect()
 }
 
-/// A detector in code, or the model that weighs concepts.
+/// A detector in code, or the model that weighs concepts and words.
 fn in_code(rules: &Rules, info: &MetaInfo, as_json: bool, output: &mut Output) -> Result<Exit, Failure> {
     let set = rules.snapshot.scanner().rules();
     let model = set.model().filter(|_| *info.id == *RULE_ID);
@@ -151,6 +152,22 @@ fn in_code(rules: &Rules, info: &MetaInfo, as_json: bool, output: &mut Output) -
             "bias",
             format!("{:+.2} log-odds before anything is seen", f64::from(model.def.bias) * scale),
         ));
+    }
+    let wording =
+        set.model().and_then(|model| model.wording.as_ref()).filter(|_| *info.id == *wording::RULE_ID);
+    if let Some(wording) = wording {
+        facts[1].1 = "medium and high by the bounds below; the score grows with the probability".to_owned();
+        facts[2].1 = format!(
+            "reads the words of users and tools around what speaks for an attack; {} of {} places of its table weigh something",
+            wording.known(),
+            BUCKETS
+        );
+        let own = wording
+            .own_bounds()
+            .iter()
+            .map(|bounds| format!("{}: {:.2} and {:.2}", bounds.kind(), bounds.warn, bounds.block));
+        facts.push(("bounds", own.collect::<Vec<_>>().join("; ")));
+        facts.push(("bias", format!("{:+.2} log-odds before anything is read", wording.bias(1))));
     }
     facts.extend(change_facts(&info.id, &info.category, info.score, policy));
     facts.push(("advice", info.recommendation.to_string()));

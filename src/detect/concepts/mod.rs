@@ -114,9 +114,9 @@ fn feature_of(speaker: Speaker) -> &'static str {
 
 /// The probabilities from which one window warns and blocks.
 #[derive(Clone, Copy, Debug)]
-struct Thresholds {
-    warn: f64,
-    block: f64,
+pub(super) struct Thresholds {
+    pub warn: f64,
+    pub block: f64,
 }
 
 impl Thresholds {
@@ -129,9 +129,8 @@ impl Thresholds {
 }
 
 /// What the model makes of the hits in a text; none where it stays below its thresholds.
-pub(super) fn weigh(rules: &RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Option<Detected> {
+pub(super) fn weigh(rules: &RuleSet, evidence: &Evidence<'_>) -> Option<Detected> {
     let model = rules.model()?;
-    let evidence = Evidence::of(rules, request, hits);
     let best = evidence.best(model)?;
     let thresholds = evidence.thresholds(model, &best);
     let severity = severity_of(thresholds, &best)?;
@@ -192,7 +191,7 @@ pub(super) fn about(file: &str) -> MetaInfo {
 }
 
 /// The probability on the scale of scores: the model's thresholds lie on those of the default policy.
-fn score_of(thresholds: Thresholds, probability: f64) -> f64 {
+pub(super) fn score_of(thresholds: Thresholds, probability: f64) -> f64 {
     let Thresholds { warn, block } = thresholds;
     let (low, high, from, to) = if probability >= block {
         (block, 1.0, BLOCK_SCORE, Severity::High.score())

@@ -33,6 +33,8 @@ pub struct Evidence<'r> {
     text_len: usize,
     speaker: Option<Speaker>,
     hits: Vec<Counted>,
+    /// Where the subject is named outside quotation marks, in order.
+    topics: Vec<Range<usize>>,
 }
 
 /// A hit and what it counts for.
@@ -62,7 +64,6 @@ impl<'r> Evidence<'r> {
     }
 
     fn new(families: &'r [Concept], text: &str, speaker: Option<Speaker>, mut hits: Vec<Hit>) -> Self {
-        hits.truncate(HITS_MAX);
         hits.sort_by_key(|hit| (hit.range.start, hit.family, hit.range.end));
         // The same words seen through several views, or by several concepts of one family, are one hit.
         let mut ends = vec![0; families.len()];
@@ -71,17 +72,32 @@ impl<'r> Evidence<'r> {
             ends[hit.family] = ends[hit.family].max(hit.range.end);
             is_new && !ends_own_element(text, &hit.range)
         });
+        let (mut topics, mut hits): (Vec<Hit>, Vec<Hit>) =
+            hits.into_iter().partition(|hit| families[hit.family].is_topic);
+        topics.truncate(HITS_MAX);
+        hits.truncate(HITS_MAX);
+        let topics =
+            topics.into_iter().map(|hit| hit.range).filter(|range| !is_quoted(text, range)).collect();
         let count = |hit: Hit| {
             let is_quoted = !families[hit.family].is_against && is_quoted(text, &hit.range);
             Counted { hit, is_quoted }
         };
         let hits = hits.into_iter().map(count).collect();
-        Self { families, text_len: text.len(), speaker, hits }
+        Self { families, text_len: text.len(), speaker, hits, topics }
+    }
+
+    /// Where something speaks for an attack, or names the subject, outside quotation marks; in order.
+    pub(in crate::detect) fn signs(&self) -> Vec<Range<usize>> {
+        let speaking = self.hits.iter().filter(|counted| self.speaks(counted) && !counted.is_quoted);
+        let mut signs = self.topics.clone();
+        signs.extend(speaking.map(|counted| counted.hit.range.clone()));
+        signs.sort_by_key(|sign| sign.start);
+        signs
     }
 
     /// Whether anything speaks for an attack.
     pub(super) fn speaks(&self, counted: &Counted) -> bool {
-        !self.families[counted.hit.family].is_against
+        self.families[counted.hit.family].speaks()
     }
 
     /// The windows in which something speaks for an attack, in order.
