@@ -231,17 +231,25 @@ fn print_wording(text: &str, explanation: &wording::Explanation, output: &mut Ou
         "\n{heading} {probability:.2} probable: {verdict} (warns from {warn:.2}, blocks from {block:.2})"
     ));
     output.line(format_args!("  {:+6.2} before anything is read", explanation.bias));
-    for (place, odds) in explanation.terms.iter().take(TERMS_MAX) {
-        let words = text.get(place.clone()).map(printable).unwrap_or_default();
-        output.line(format_args!("  {odds:+6.2} {words} at bytes {}..{}", place.start, place.end));
+    for wording::Term { concept, place, log_odds } in explanation.terms.iter().take(TERMS_MAX) {
+        let what = match concept {
+            Some(name) => format!("concept {}", name.replace('_', " ")),
+            None => text.get(place.clone()).map(printable).unwrap_or_default(),
+        };
+        output.line(format_args!("  {log_odds:+6.2} {what} at bytes {}..{}", place.start, place.end));
     }
 }
 
 fn wording_json(explanation: &wording::Explanation) -> Value {
-    let terms = explanation
-        .terms
-        .iter()
-        .map(|(place, odds)| json!({ "start": place.start, "end": place.end, "log_odds": odds }));
+    let term = |term: &wording::Term| {
+        json!({
+            "concept": term.concept,
+            "start": term.place.start,
+            "end": term.place.end,
+            "log_odds": term.log_odds,
+        })
+    };
+    let terms = explanation.terms.iter().map(term);
     json!({
         "probability": explanation.probability,
         "warn": explanation.warn,

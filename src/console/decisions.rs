@@ -316,7 +316,7 @@ fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
             .iter()
             .map(|one| (one.plugin.to_string(), one.reason.as_str(), one.detail.clone(), one.failed_open()))
             .collect(),
-        concepts: one.concepts.iter().map(|(name, odds)| (name.clone(), format!("{odds:+.2}"))).collect(),
+        concepts: view::with_odds(&one.concepts),
     };
     Ok(answer::page(StatusCode::OK, &page))
 }

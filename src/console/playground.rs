@@ -73,6 +73,7 @@ struct Shown {
     ran: Vec<Ran>,
     unjudged: Vec<(String, String, String)>,
     concepts: Vec<(String, String)>,
+    words: Vec<(String, String)>,
     bundle: Option<Bundle>,
 }
 
@@ -293,11 +294,8 @@ impl Shown {
                 .iter()
                 .map(|one| (one.plugin.to_string(), one.reason.as_str().to_owned(), one.detail.clone()))
                 .collect(),
-            concepts: tried
-                .concepts
-                .iter()
-                .map(|(name, odds)| (name.clone(), format!("{odds:+.2}")))
-                .collect(),
+            concepts: view::with_odds(&tried.concepts),
+            words: view::with_odds(&tried.words),
             bundle: match &tried.bundle {
                 Some(reviewed) => Some(Bundle::of(visitor, reviewed, asked.file.clone(), known).await),
                 None => None,

@@ -112,6 +112,11 @@ pub(super) fn seconds_words(seconds: f64) -> String {
     }
 }
 
+/// Names with the log-odds that each gave.
+pub(super) fn with_odds(named: &[(String, f64)]) -> Vec<(String, String)> {
+    named.iter().map(|(name, odds)| (name.clone(), format!("{odds:+.2}"))).collect()
+}
+
 /// A part of a path of ours: everything that is not a letter, a digit or `-._~` escaped.
 pub(super) fn segment(text: &str) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

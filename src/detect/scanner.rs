@@ -182,7 +182,7 @@ impl Scanner {
         if !hits.is_empty() && concepts::is_weighed(request.surface) {
             let evidence = Evidence::of(&self.rules, &request, hits);
             let by_concepts = concepts::weigh(&self.rules, &evidence);
-            let by_words = wording::weigh(&self.rules, &request, &views.views, &evidence);
+            let by_words = wording::weigh(&self.rules, &request, &views.views, &evidence, budget)?;
             for weighed in by_concepts.into_iter().chain(by_words) {
                 if !concepts::is_told_already(&weighed, &findings) {
                     let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
@@ -205,7 +205,7 @@ impl Scanner {
     ) -> Result<Samples, ScanStop> {
         let hits = self.hits(request, budget)?;
         let evidence = Evidence::of(&self.rules, &request, hits);
-        let words = wording::windows(request.text, &evidence.signs());
+        let words = wording::windows(request.text, &wording::Near::of(&evidence));
         Ok(Samples { concepts: evidence.samples(window), words })
     }
 

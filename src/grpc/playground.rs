@@ -16,7 +16,7 @@ use super::{Identity, RequestError, convert, review_bundle};
 use crate::audit::Run;
 use crate::decision::{Category, Decision, Finding, Mode as RuleMode, Unjudged, Weight, worst_first};
 use crate::detect::concepts::RULE_ID;
-use crate::detect::{INJECTION, Reported, Request};
+use crate::detect::{INJECTION, Reported, Request, wording};
 use crate::messages::{CheckRequest, parse_role};
 use crate::pb::v1;
 use crate::policy::{Policy, Snapshot};
@@ -25,6 +25,8 @@ use crate::text::{convert_offsets, line_columns};
 
 /// How long one trial may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// Letters that are shown of words that were weighed.
+const WORDS_MAX: usize = 80;
 
 /// What is tried out.
 #[derive(Clone, Debug)]
@@ -105,6 +107,8 @@ pub struct Tried {
     pub ran: Vec<Run>,
     /// Concepts that were weighed, with the log-odds that each gave.
     pub concepts: Vec<(String, f64)>,
+    /// Words and pairs of words that gave most for an attack, with their log-odds.
+    pub words: Vec<(String, f64)>,
     /// The text that offsets count in; empty for bundles.
     pub text: String,
     /// How long it took.
@@ -236,8 +240,9 @@ impl Asked<'_> {
         let told = (outcome.verdict.decision, outcome.verdict.risk_score);
         let (decision, risk_score) = self.decided(&policy, told, &outcome.reported, &outcome.unjudged);
         let unjudged = outcome.unjudged.clone();
-        let has_concepts = outcome.reported.iter().any(|one| *one.finding.rule_id == *RULE_ID);
-        let concepts = if has_concepts { self.concepts(text, speaker) } else { Vec::new() };
+        let has = |rule: &str| outcome.reported.iter().any(|one| *one.finding.rule_id == *rule);
+        let concepts = if has(RULE_ID) { self.concepts(text, speaker) } else { Vec::new() };
+        let words = if has(wording::RULE_ID) { self.words(text, speaker) } else { Vec::new() };
         let findings = self.findings(&policy, speaker, outcome.reported.clone());
         let mut told = convert::response(outcome, None, String::new(), self.snapshot.revision());
         told.decision = convert::decision(decision).into();
@@ -252,6 +257,7 @@ impl Asked<'_> {
             unjudged,
             ran,
             concepts,
+            words,
             text: text.to_owned(),
             ..self.nothing(&policy)
         })
@@ -379,6 +385,7 @@ impl Asked<'_> {
             unjudged: Vec::new(),
             ran: Vec::new(),
             concepts: Vec::new(),
+            words: Vec::new(),
             text: String::new(),
             elapsed: Duration::ZERO,
             bundle: None,
@@ -422,16 +429,33 @@ impl Asked<'_> {
     }
 
     fn concepts(&self, text: &str, role: Role) -> Vec<(String, f64)> {
-        let scanner = self.snapshot.scanner();
-        let request = Request {
+        let request = self.prose(text, role);
+        // A budget without a limit is never spent.
+        let explained = self.snapshot.scanner().explain_concepts(request, &Budget::UNLIMITED).ok().flatten();
+        explained.iter().flat_map(weighed).collect()
+    }
+
+    fn words(&self, text: &str, role: Role) -> Vec<(String, f64)> {
+        let request = self.prose(text, role);
+        let explained = self.snapshot.scanner().explain_wording(request, &Budget::UNLIMITED).ok().flatten();
+        let terms = explained.into_iter().flat_map(|explained| explained.terms);
+        let named = |term: wording::Term| {
+            let concept = term.concept.map(|name| name.replace('_', " "));
+            let words = || text.get(term.place).map(|words| words.trim().chars().take(WORDS_MAX).collect());
+            let told: String = concept.or_else(words).filter(|told: &String| !told.is_empty())?;
+            Some((told, term.log_odds))
+        };
+        terms.filter_map(named).collect()
+    }
+
+    /// What is asked about a text to have it explained.
+    fn prose<'t>(&self, text: &'t str, role: Role) -> Request<'t> {
+        Request {
             text,
-            plugins: scanner.rules().plugin_bits([INJECTION]),
+            plugins: self.snapshot.scanner().rules().plugin_bits([INJECTION]),
             role: Some(role),
             surface: Some(crate::rules::Surface::Text),
-        };
-        // A budget without a limit is never spent.
-        let explained = scanner.explain_concepts(request, &Budget::UNLIMITED).ok().flatten();
-        explained.iter().flat_map(weighed).collect()
+        }
     }
 }
 

@@ -67,7 +67,9 @@ impl Budget<'_> {
     /// A budget without end.
     pub const UNLIMITED: Budget<'static> = Budget { is_spent: &|| false };
 
-    pub(super) fn check(&self) -> Result<(), ScanStop> {
+    /// # Errors
+    /// [`ScanStop`] once the time is up.
+    pub(crate) fn check(&self) -> Result<(), ScanStop> {
         if (self.is_spent)() { Err(ScanStop) } else { Ok(()) }
     }
 }

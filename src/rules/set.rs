@@ -363,9 +363,9 @@ fn compile_all(loaded: &[LoadedRule]) -> Vec<Result<CompiledRule, Vec<RuleProble
     results.into_iter().zip(loaded).map(|(r, rule)| r.unwrap_or_else(|| Err(refused(rule)))).collect()
 }
 
-/// Does the same to every item, on all cores, since rules are most of a cold start; `None` where that panicked. The
+/// Does the same to every item, on up to eight cores, since rules are most of a cold start and fits most of a training; `None` where that panicked. The
 /// answers are in the order of the items.
-fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
+pub(crate) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(items.len());
     let next = AtomicUsize::new(0);
     // Each worker takes the next item that nobody has: items differ in size by far.

@@ -1,6 +1,6 @@
 //! What words and pairs of words weigh: a table of hashed features, which is a part of a model.
 //!
-//! A feature is a hash of one word or of two words with their distance; it has one of [`BUCKETS`] places in the table, which it
+//! A feature is a hash of one word, of two words with their distance, or of the name of a concept; it has one of [`BUCKETS`] places in the table, which it
 //! may share with others (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009). A place holds a whole
 //! number from -127 to 127, and weighs that number times its size: most weights are small, few are large, and both keep two
 //! digits. No word can be read back from it.
@@ -16,6 +16,8 @@ use super::model::{ORDER, is_in_order, probability};
 pub const BUCKETS: usize = 1 << 16;
 /// Fewest features that a window counts as: a word or two that stand alone prove little, however much they weigh.
 pub const FEATURES_MIN: usize = 48;
+/// What a concept counts, beside the words of which each counts one by the root of their number: as much as one of a hundred.
+pub const CONCEPT: f64 = 0.1;
 /// Log-odds that are taken from the best window of a text each time the number of windows it was chosen from doubles: the
 /// more there are, the more likely one of them sounds like an attack by chance.
 const CHOICE: f64 = 0.2;
@@ -116,6 +118,17 @@ impl WordingDef {
     }
 }
 
+/// What the features of a window come to, in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Of its words and pairs of words.
+    pub words: i64,
+    /// How many these are.
+    pub features: usize,
+    /// Of the concepts hit in it.
+    pub concepts: i64,
+}
+
 /// What words weigh, ready to be looked up.
 #[derive(Clone, Debug)]
 pub struct Wording {
@@ -150,10 +163,11 @@ impl Wording {
         i64::from(self.weights[usize::from(bucket)])
     }
 
-    /// Log-odds that units give among so many features, or [`FEATURES_MIN`]. A text ten times as long has ten times the
-    /// features, and those of no meaning scatter by the root of their number.
-    pub fn odds(&self, units: i64, features: usize) -> f64 {
-        self.scale * units as f64 / (features.max(FEATURES_MIN) as f64).sqrt()
+    /// Log-odds that a window gives. A text ten times as long has ten times the features, and those of no meaning scatter by
+    /// the root of their number; there are [`FEATURES_MIN`] at the least.
+    pub fn odds(&self, sum: Sum) -> f64 {
+        let words = sum.words as f64 / (sum.features.max(FEATURES_MIN) as f64).sqrt();
+        self.scale * (words + CONCEPT * sum.concepts as f64)
     }
 
     /// Log-odds of an attack before anything is read, for a window that is the best of so many.
@@ -161,10 +175,9 @@ impl Wording {
         self.bias - choice(windows)
     }
 
-    /// Probability of an attack for a text of so many windows, in the best of which so many features weigh so many units
-    /// together.
-    pub fn probability(&self, units: i64, features: usize, windows: usize) -> f64 {
-        probability(self.bias(windows) + self.odds(units, features))
+    /// Probability of an attack for a text of so many windows, the best of which gives `sum`.
+    pub fn probability(&self, sum: Sum, windows: usize) -> f64 {
+        probability(self.bias(windows) + self.odds(sum))
     }
 
     /// The probabilities from which a text warns and blocks, by who speaks and whether it is in another language than
@@ -222,10 +235,18 @@ mod tests {
         let wording = Wording::of(&def);
         assert_eq!((wording.weight(0), wording.weight(7)), (-16_129, 9));
         assert_eq!((wording.weight(u16::MAX), wording.known()), (10_000, 3));
-        assert_eq!((wording.odds(10_000, 400), wording.bias(1)), (0.5, -3.0));
+        let sum = |words, features| Sum { words, features, concepts: 0 };
+        assert_eq!((wording.odds(sum(10_000, 400)), wording.bias(1)), (0.5, -3.0));
+        assert_eq!(wording.odds(Sum { concepts: 10_000, ..sum(10_000, 400) }), 1.5);
         assert!(wording.bias(2) < wording.bias(1) && wording.bias(1 << 9) == wording.bias(16));
-        assert_eq!(wording.odds(10_000, 1), wording.odds(10_000, FEATURES_MIN), "few words prove little");
-        assert!(wording.probability(60_000, 100, 1) > 0.9 && wording.probability(10_000, 100, 1) < 0.2);
+        assert_eq!(
+            wording.odds(sum(10_000, 1)),
+            wording.odds(sum(10_000, FEATURES_MIN)),
+            "few words prove little"
+        );
+        assert!(
+            wording.probability(sum(60_000, 100), 1) > 0.9 && wording.probability(sum(10_000, 100), 1) < 0.2
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub use card::card;
 use crate::detect::concepts::{CODED_FEATURES, IDEAS_MIN, feature_names, speaker};
 use crate::detect::{INJECTION, Request, Scanner};
 use crate::rules::wording::{Wording, WordingBounds, WordingDef};
-use crate::rules::{Bounds, Budget, MODEL_FORMAT, Model, ModelDef, Role, Speaker, Surface, probability};
+use crate::rules::{
+    Bounds, Budget, MODEL_FORMAT, Model, ModelDef, Role, Speaker, Surface, on_all_cores, probability,
+};
 use crate::text::is_foreign;
 use fit::{Example, Features, Sign, Weights, fit};
 
@@ -44,13 +46,13 @@ pub const KINDS: [Kind; 3] = [
 ];
 /// Shares of harmless texts that may block and warn by their words.
 pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
-/// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same
-/// ones.
+/// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same ones.
+/// Most harmless texts among the records were written to come near one, so that of usual text far fewer do.
 pub const WORDING_KINDS: [WordingKind; 4] = [
-    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0012, warn: 0.003 } },
-    WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.0045, warn: 0.008 } },
-    WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.0030, warn: 0.006 } },
-    WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.0080, warn: 0.012 } },
+    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0035, warn: 0.007 } },
+    WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.012, warn: 0.018 } },
+    WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.0065, warn: 0.012 } },
+    WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.016, warn: 0.022 } },
 ];
 /// Fewest harmless texts of a kind from which bounds of its own can be told.
 const KIND_MIN: usize = 200;
@@ -310,7 +312,14 @@ fn samples<'t>(scanner: &Scanner, texts: &'t [Labelled]) -> Vec<Sample<'t>> {
         let is_foreign = is_foreign(&text.text);
         Sample { of: text, group, windows: read.concepts, words, is_foreign, is_learned }
     };
-    texts.iter().map(sample).collect()
+    on_all(texts, sample)
+}
+
+/// The same for each item, on all cores, in their order.
+fn on_all<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
+    let done = on_all_cores(&Vec::from_iter(items), |item| work(item));
+    // What panicked there says so here.
+    done.into_iter().zip(items).map(|(one, item)| one.unwrap_or_else(|| work(item))).collect()
 }
 
 /// A part of a source for an id (FNV-1a).
@@ -329,8 +338,9 @@ fn held_out_scores(
     families: usize,
 ) -> Vec<Score> {
     let mut scores = vec![SILENT; learned.len()];
-    for group in groups {
-        let weights = fit_without(learned, Some(group), signs);
+    let groups = Vec::from_iter(groups);
+    let fitted = on_all(&groups, |group| fit_without(learned, Some(group), signs));
+    for (group, weights) in groups.into_iter().zip(fitted) {
         for (sample, score) in learned.iter().zip(&mut scores) {
             if sample.group == *group
                 && let Some((window, log_odds)) = weights.best(&sample.windows)
@@ -358,8 +368,9 @@ fn weigh_words(learned: &[&Sample<'_>]) -> ByWords {
         wording::learn(kept.map(|sample| &sample.words))
     };
     let mut scores = vec![f64::NEG_INFINITY; learned.len()];
-    for group in groups {
-        let table = learn_without(Some(group));
+    let groups = Vec::from_iter(groups);
+    let tables = on_all(&groups, |group| learn_without(Some(group)));
+    for (group, table) in groups.into_iter().zip(tables) {
         for (sample, score) in learned.iter().zip(&mut scores).filter(|(sample, _)| sample.group == *group) {
             *score = table.score(&sample.words).unwrap_or(f64::NEG_INFINITY);
         }

@@ -6,7 +6,7 @@
 
 use super::fit::{Example, Features, Sign, fit};
 use crate::detect::wording::Window;
-use crate::rules::wording::{BUCKETS, FEATURES_MIN, WordingDef, choice, unit};
+use crate::rules::wording::{BUCKETS, CONCEPT, FEATURES_MIN, WordingDef, choice, unit};
 
 /// How much a text that is on the wrong side counts against the size of the weights.
 const COST: f64 = 1.0;
@@ -47,9 +47,9 @@ impl Text {
     }
 }
 
-/// What each feature of a window counts, so that long and short ones count alike, but for the shortest.
-fn value(window: &[u16]) -> f64 {
-    1.0 / (window.len().max(FEATURES_MIN) as f64).sqrt()
+/// What each word of a window counts, so that long and short ones count alike, but for the shortest.
+fn value(window: &Window) -> f64 {
+    1.0 / (window.words.len().max(FEATURES_MIN) as f64).sqrt()
 }
 
 /// What was learned: one weight for each place of the table, and what is added to every sum.
@@ -59,14 +59,31 @@ pub(super) struct Table {
 }
 
 impl Table {
-    fn sum(&self, window: &[u16]) -> f64 {
-        let sum = window.iter().fold(0.0, |sum, bucket| sum + self.weights[usize::from(*bucket)]);
-        self.bias + value(window) * sum
+    fn sum(&self, window: &Window) -> f64 {
+        let sum = |buckets: &[u16]| {
+            let mut sum = 0.0;
+            // Loops, as everything is read thirty times for each group that is left out, by builds without optimisation too.
+            for bucket in buckets {
+                sum += self.weights[usize::from(*bucket)];
+            }
+            sum
+        };
+        self.bias + value(window) * sum(&window.words) + CONCEPT * sum(&window.concepts)
+    }
+
+    /// Moves the weights of the features of a window by what each counts, times `step`.
+    fn move_by(&mut self, step: f64, window: &Window) {
+        self.bias += step;
+        for (buckets, value) in [(&window.words, value(window)), (&window.concepts, CONCEPT)] {
+            for bucket in buckets {
+                self.weights[usize::from(*bucket)] += step * value;
+            }
+        }
     }
 
     /// The highest sum of the windows of a text that are weighed; none if it has none.
     pub(super) fn score(&self, text: &Text) -> Option<f64> {
-        text.signed().map(|window| self.sum(&window.features)).reduce(f64::max)
+        text.signed().map(|window| self.sum(window)).reduce(f64::max)
     }
 
     /// The numbers of the table, and what one unit stands for.
@@ -81,8 +98,8 @@ impl Table {
 
 /// Learns from texts by dual coordinate descent. The bias is a feature of every window, and pulled like all others.
 pub(super) fn learn<'t>(texts: impl Iterator<Item = &'t Text>) -> Table {
-    let windows: Vec<(&[u16], &Text)> =
-        texts.flat_map(|text| text.windows.iter().map(move |window| (&*window.features, text))).collect();
+    let windows: Vec<(&Window, &Text)> =
+        texts.flat_map(|text| text.windows.iter().map(move |window| (window, text))).collect();
     let mut table = Table { weights: vec![0.0; BUCKETS], bias: 0.0 };
     let mut alphas = vec![0.0f64; windows.len()];
     let mut order: Vec<usize> = (0..windows.len()).collect();
@@ -99,16 +116,14 @@ pub(super) fn learn<'t>(texts: impl Iterator<Item = &'t Text>) -> Table {
             let slack = 1.0 / (2.0 * COST * text.weight_of_window());
             let gradient = side * table.sum(window) - 1.0 + slack * alphas[*at];
             // The square of the bias is one.
-            let squares = 1.0 + value(window) * value(window) * window.len() as f64;
+            let squares = 1.0
+                + value(window) * value(window) * window.words.len() as f64
+                + CONCEPT * CONCEPT * window.concepts.len() as f64;
             let alpha = (alphas[*at] - gradient / (squares + slack)).max(0.0);
             let step = (alpha - alphas[*at]) * side;
             if step != 0.0 {
                 alphas[*at] = alpha;
-                table.bias += step;
-                let step = step * value(window);
-                for bucket in window {
-                    table.weights[usize::from(*bucket)] += step;
-                }
+                table.move_by(step, window);
             }
         }
     }

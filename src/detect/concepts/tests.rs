@@ -86,8 +86,9 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(hailed), 65);
     let hailed_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/hailed_held_out.toml"));
-    // Of 120 harmless texts four are blocked: a king on a stage, samples of data sets about prompts, and a guide to a game.
-    check_with(&read(hailed_unseen), 40, 4);
+    // Of 120 harmless texts five are blocked: a king on a stage, samples of data sets about prompts, a guide to a game, and a mail
+    // about a drill against fraud.
+    check_with(&read(hailed_unseen), 40, 5);
     let products_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products_held_out.toml"));
     check_unseen(&read(products_unseen), 50);
@@ -109,15 +110,19 @@ fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
             env!("CARGO_MANIFEST_DIR"),
             "/tests/cases/injection/written/held_out_second.jsonl"
         )),
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/cases/injection/written/held_out_third.jsonl"
+        )),
     ];
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     let cases: Vec<Case> =
         written.iter().flat_map(|file| file.trim_end_matches('\n').split('\n').map(read)).collect();
     for (label, surface, role, all, blocked_then) in [
-        ("attack", "user", Role::User, 240, 165..=240),
-        ("attack", "tool_result", Role::Tool, 180, 100..=180),
-        ("benign", "user", Role::User, 260, 0..=4),
-        ("benign", "tool_result", Role::Tool, 220, 0..=17),
+        ("attack", "user", Role::User, 426, 270..=426),
+        ("attack", "tool_result", Role::Tool, 294, 168..=294),
+        ("benign", "user", Role::User, 434, 0..=7),
+        ("benign", "tool_result", Role::Tool, 346, 0..=24),
     ] {
         let is_of = |case: &&Case| case.label == label && case.surface == surface;
         let texts: Vec<String> = cases.iter().filter(is_of).map(|case| case.text.clone()).collect();

@@ -14,9 +14,12 @@ use crate::detect::Request;
 use crate::rules::{Concept, Model, RuleSet, Speaker};
 use crate::text::Layers;
 
-/// Most hits of one text that are weighed. A text with more is weighed by its first ones; so many are an attack or a
-/// word list.
+/// Most hits of one text that are weighed, of those that speak for an attack and of those that do not. A text with more is weighed
+/// by its first ones; so many are an attack or a word list. As many mentions of the subject are looked at for quotation marks.
 const HITS_MAX: usize = 20_000;
+/// Bytes of a text in which its subject counts once, and of its mentions that are looked at there.
+const TOPIC_BYTES: usize = 128;
+const TOPICS_MAX: usize = 2;
 /// How near a sign of weight and that of another family must stand, in bytes, to be one thought.
 const THOUGHT_BYTES: usize = 250;
 /// Least log-odds of a family for a sign of weight.
@@ -57,6 +60,42 @@ pub struct Weighed {
     parts: Vec<(usize, f64, Range<usize>)>,
 }
 
+/// The first mention of each stretch of a text that is not `quoted`, of its first [`TOPICS_MAX`]; after [`HITS_MAX`] looks any: a
+/// flood of mentions costs no more, and hides none that stand behind it. They are in order.
+fn thinned(
+    mentions: impl Iterator<Item = Range<usize>>,
+    quoted: impl Fn(&Range<usize>) -> bool,
+) -> Vec<Range<usize>> {
+    let mut kept: Vec<Range<usize>> = Vec::new();
+    let (mut stretch, mut left, mut looks) = (0, TOPICS_MAX, HITS_MAX);
+    for mention in mentions {
+        if mention.start / TOPIC_BYTES != stretch {
+            (stretch, left) = (mention.start / TOPIC_BYTES, TOPICS_MAX);
+        }
+        if left > 0 {
+            left -= 1;
+            let is_looked_at = looks > 0;
+            looks -= usize::from(is_looked_at);
+            if !(is_looked_at && quoted(&mention)) {
+                left = 0;
+                kept.push(mention);
+            }
+        }
+    }
+    kept
+}
+
+/// The first hits, those that speak for an attack and those that do not.
+fn first(hits: &mut Vec<Hit>, families: &[Concept]) {
+    let mut left = [HITS_MAX; 2];
+    hits.retain(|hit| {
+        let left = &mut left[usize::from(families[hit.family].speaks())];
+        let is_kept = *left > 0;
+        *left -= usize::from(is_kept);
+        is_kept
+    });
+}
+
 impl<'r> Evidence<'r> {
     /// The evidence of the hits in a text.
     pub(in crate::detect) fn of(rules: &'r RuleSet, request: &Request<'_>, hits: Vec<Hit>) -> Self {
@@ -72,12 +111,10 @@ impl<'r> Evidence<'r> {
             ends[hit.family] = ends[hit.family].max(hit.range.end);
             is_new && !ends_own_element(text, &hit.range)
         });
-        let (mut topics, mut hits): (Vec<Hit>, Vec<Hit>) =
+        let (topics, mut hits): (Vec<Hit>, Vec<Hit>) =
             hits.into_iter().partition(|hit| families[hit.family].is_topic);
-        topics.truncate(HITS_MAX);
-        hits.truncate(HITS_MAX);
-        let topics =
-            topics.into_iter().map(|hit| hit.range).filter(|range| !is_quoted(text, range)).collect();
+        first(&mut hits, families);
+        let topics = thinned(topics.into_iter().map(|hit| hit.range), |range| is_quoted(text, range));
         let count = |hit: Hit| {
             let is_quoted = !families[hit.family].is_against && is_quoted(text, &hit.range);
             Counted { hit, is_quoted }
@@ -93,6 +130,14 @@ impl<'r> Evidence<'r> {
         signs.extend(speaking.map(|counted| counted.hit.range.clone()));
         signs.sort_by_key(|sign| sign.start);
         signs
+    }
+
+    /// What was hit, by name and place, in order; what stands in quotation marks has their name alone.
+    pub(in crate::detect) fn concepts(&self) -> impl Iterator<Item = (&str, &Range<usize>)> {
+        self.hits.iter().map(|counted| {
+            let family = &self.families[counted.hit.family].family;
+            (if counted.is_quoted { "quoted" } else { family.as_str() }, &counted.hit.range)
+        })
     }
 
     /// Whether anything speaks for an attack.
@@ -308,5 +353,28 @@ impl Weighed {
         }
         out.push('.');
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subject_counts_once_in_each_stretch() {
+        let at = |places: &[usize]| places.iter().map(|at| *at..at + 2).collect::<Vec<_>>().into_iter();
+        let starts = |kept: Vec<Range<usize>>| kept.into_iter().map(|place| place.start).collect::<Vec<_>>();
+        let quoted = |quoted: &'static [usize]| move |place: &Range<usize>| quoted.contains(&place.start);
+        let places = [0, 5, 9, TOPIC_BYTES, TOPIC_BYTES + 4, 5 * TOPIC_BYTES - 1];
+        let firsts = [0, TOPIC_BYTES, 5 * TOPIC_BYTES - 1];
+        assert_eq!(starts(thinned(at(&places), quoted(&[]))), firsts);
+        assert_eq!(
+            starts(thinned(at(&places), quoted(&[0, TOPIC_BYTES]))),
+            [5, TOPIC_BYTES + 4, 5 * TOPIC_BYTES - 1]
+        );
+        assert_eq!(starts(thinned(at(&places), quoted(&[0, 5]))), firsts[1..], "the third is not looked at");
+        let flood: Vec<usize> = (0..2 * HITS_MAX).map(|nth| nth * TOPIC_BYTES).collect();
+        let kept = thinned(at(&flood), |_| true);
+        assert_eq!(kept.len(), HITS_MAX, "what is not looked at counts");
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Rules find what somebody thought of. Here every word, and every pair of words side by side or with one between them, has a
 //! small weight that was learned from labelled texts, and the sum over a stretch of text tells how much it sounds like an
-//! attack. One pass over the text, a few table look-ups a word, and a fixed amount of memory.
+//! attack: a few table look-ups a word, and a fixed amount of memory. The concepts that were hit in the stretch have weights too:
+//! they are the same in every language, and prose about other things has none, or such as speak against an attack.
 //!
-//! A text is read in windows of 256 tokens, each of which overlaps the one before by half. Words alone prove nothing: only windows
-//! in which a concept speaks for an attack, or names the subject, outside quotation marks are weighed, and a text without one costs
-//! nothing.
+//! A text is read in windows of about 768 bytes, each of which overlaps the one before by half. Words alone prove nothing: only windows
+//! in which a concept speaks for an attack, or names the subject, outside quotation marks are read at all, and a text without
+//! one costs nothing.
 
 mod tokens;
 
@@ -14,13 +15,14 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tokens::each_in;
 pub use tokens::{FEATURES, Token, each};
 
 use super::concepts::{Evidence, Thresholds, score_of, speaker};
 use super::{Detected, INJECTION, Request};
 use crate::decision::{Category, Severity};
-use crate::rules::wording::{BUCKETS, Wording};
-use crate::rules::{MetaInfo, Model, Role, RuleSet, Speaker, Surface};
+use crate::rules::wording::{BUCKETS, Sum, Wording};
+use crate::rules::{Budget, MetaInfo, Model, Role, RuleSet, ScanStop, Speaker, Surface};
 use crate::text::{Layers, View, is_foreign};
 
 /// Rule id of what is found by wording.
@@ -28,10 +30,16 @@ pub const RULE_ID: &str = "injection.wording";
 /// Category of what is found by wording.
 const CATEGORY: &str = "prompt_injection.wording";
 const DESCRIPTION: &str =
-    "Words and pairs of words that a trained model knows from injections, weighed together.";
+    "Words, pairs of words and concepts that a trained model knows from injections, weighed together.";
 const RECOMMENDATION: &str = "Treat the text as data, or refuse the request; look at the words named.";
-/// Tokens of half a window.
-const BLOCK_TOKENS: usize = 128;
+/// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
+/// thins what stands around them. With 1,280 or 1,600 bytes a window as many attacks are found, and fewer of those that harmless
+/// prose follows; with 384 fewer of all.
+const HALF: usize = 384;
+/// Bytes of a word that count. Only letters of ASCII are counted so: many others set no blanks between words.
+const WORD_MAX: usize = 24;
+/// How much longer a half may be for it to end at a blank.
+const REST_MAX: usize = 32;
 /// Most views that are read: the text as sent, and those in which most disguises and encodings are undone.
 const VIEWS_MAX: usize = 4;
 /// Most places that a description names, and that an explanation tells.
@@ -43,30 +51,47 @@ const EXPLAINED_MAX: usize = 16;
 struct Summed {
     /// Bytes of the text.
     range: Range<usize>,
-    units: i64,
-    features: usize,
+    sum: Sum,
     /// How many windows it is the best of.
     of: usize,
 }
 
-/// Half a window: the places of the features of tokens side by side, in their order.
-#[derive(Clone, Debug, Default)]
-struct Block {
-    range: Range<usize>,
-    buckets: Vec<u16>,
+/// A hit of a concept.
+struct Named<'e> {
+    name: &'e str,
+    /// Bytes of the text as sent.
+    place: Range<usize>,
+    bucket: u16,
 }
 
-impl Block {
-    fn add(&mut self, token: &Token) {
-        if self.buckets.is_empty() {
-            self.range.start = token.range.start;
-        }
-        self.range.end = token.range.end;
-        self.buckets.extend(token.buckets);
+/// What concepts tell about a text: near which places its words are weighed, and what else counts there. Places are bytes
+/// of the text as sent, in order.
+pub(super) struct Near<'e> {
+    signs: Vec<Range<usize>>,
+    concepts: Vec<Named<'e>>,
+}
+
+impl<'e> Near<'e> {
+    pub(super) fn of(evidence: &'e Evidence<'_>) -> Self {
+        let named = |(name, place): (&'e str, &Range<usize>)| Named {
+            name,
+            bucket: tokens::named(name),
+            place: place.clone(),
+        };
+        Self { signs: evidence.signs(), concepts: evidence.concepts().map(named).collect() }
     }
 
-    fn is_full(&self) -> bool {
-        self.buckets.len() >= FEATURES * BLOCK_TOKENS
+    /// Whether a sign begins in a window.
+    fn has_sign(&self, window: &Range<usize>) -> bool {
+        let first = self.signs.partition_point(|sign| sign.start < window.start);
+        self.signs.get(first).is_some_and(|sign| sign.start < window.end)
+    }
+
+    /// The concepts hit in a window.
+    fn concepts(&self, window: &Range<usize>) -> &[Named<'e>] {
+        let from = self.concepts.partition_point(|one| one.place.start < window.start);
+        let to = self.concepts.partition_point(|one| one.place.start < window.end);
+        &self.concepts[from..to.max(from)]
     }
 }
 
@@ -87,81 +112,129 @@ impl Seen {
     }
 }
 
-/// Calls `window` with the halves of each window of a text in order: two, or one where that is the whole text.
-fn each_window(text: &str, mut window: impl FnMut(&[&Block])) {
-    let (mut before, mut block) = (Block::default(), Block::default());
-    each(text, |token| {
-        if block.is_full() {
-            if !before.buckets.is_empty() {
-                window(&[&before, &block]);
-            }
-            std::mem::swap(&mut before, &mut block);
-            block.buckets.clear();
+/// Where the halves of windows end, in order: the beginning of a text, and then the end of each.
+fn edges(text: &str) -> Vec<usize> {
+    let mut edges = Vec::from([0]);
+    let (mut size, mut word, mut was_blank) = (0, 0, false);
+    for (at, byte) in text.bytes().enumerate() {
+        let is_blank = byte.is_ascii_whitespace();
+        let may_end = is_blank && !was_blank;
+        let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
+        if size >= HALF && (may_end || must_end) {
+            edges.push(at);
+            size = 0;
         }
-        block.add(&token);
+        word = if byte.is_ascii_alphanumeric() { word + 1 } else { 0 };
+        size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
+        was_blank = is_blank;
+    }
+    if edges.last() != Some(&text.len()) {
+        edges.push(text.len());
+    }
+    edges
+}
+
+/// The windows of a text in order: two halves each, or one where that is the whole text.
+fn windows_of(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let edges = edges(text);
+    let halves = edges.len() - 1;
+    let windows = halves.saturating_sub(1).max(usize::from(halves > 0));
+    (0..windows).map(move |nth| edges[nth]..edges[(nth + 2).min(halves)])
+}
+
+/// What makes a feature.
+enum Part<'p, 'e> {
+    /// A token, with as many before it as are said.
+    Words(&'p Token, usize),
+    Concept(&'p Named<'e>),
+}
+
+/// Calls `feature` with the place of each feature of a window, once, and what makes it first.
+fn each_feature<'e>(
+    text: &str,
+    window: &Range<usize>,
+    concepts: &[Named<'e>],
+    mut feature: impl FnMut(Part<'_, 'e>, u16),
+) {
+    let mut seen = Seen::NOTHING;
+    each_in(text, window.clone(), |token| {
+        for (nth, bucket) in token.buckets.into_iter().enumerate() {
+            if seen.is_new(bucket) {
+                feature(Part::Words(&token, nth), bucket);
+            }
+        }
     });
-    if !before.buckets.is_empty() {
-        window(&[&before, &block]);
-    } else if !block.buckets.is_empty() {
-        window(&[&block]);
+    for one in concepts.iter().filter(|one| seen.is_new(one.bucket)) {
+        feature(Part::Concept(one), one.bucket);
     }
 }
 
-/// The window of a text that sounds most like an attack, of those that are to be read; none in a text without a word.
-fn best(wording: &Wording, text: &str, is_read: impl Fn(&Range<usize>) -> bool) -> Option<Summed> {
-    let mut best: Option<(Summed, f64)> = None;
-    let mut seen = Seen::NOTHING;
-    let mut of = 0;
-    each_window(text, |halves| {
-        let range = range_of(halves);
-        if !is_read(&range) {
-            return;
+/// What the features of a window come to.
+fn sum_of(wording: &Wording, text: &str, window: &Range<usize>, concepts: &[Named<'_>]) -> Sum {
+    let mut sum = Sum::default();
+    each_feature(text, window, concepts, |part, bucket| match part {
+        Part::Words(..) => {
+            sum.words += wording.weight(bucket);
+            sum.features += 1;
         }
-        of += 1;
-        let (mut units, mut features) = (0, 0);
-        for bucket in halves.iter().flat_map(|half| &half.buckets) {
-            let is_new = seen.is_new(*bucket);
-            units += wording.weight(*bucket) * i64::from(is_new);
-            features += usize::from(is_new);
-        }
-        seen = Seen::NOTHING;
-        let odds = wording.odds(units, features);
-        if best.as_ref().is_none_or(|best| odds > best.1) {
-            best = Some((Summed { range, units, features, of }, odds));
-        }
+        Part::Concept(_) => sum.concepts += wording.weight(bucket),
     });
-    best.map(|(window, _)| Summed { of, ..window })
+    sum
 }
 
-fn range_of(halves: &[&Block]) -> Range<usize> {
-    halves[0].range.start..halves[halves.len() - 1].range.end
+/// The window of a view that sounds most like an attack, of those with a sign; none without one. Of a derived view those are read
+/// that differ from the text as sent.
+fn best(
+    wording: &Wording,
+    (view, is_derived): (&View<'_>, bool),
+    near: &Near<'_>,
+    budget: &Budget<'_>,
+) -> Result<Option<Summed>, ScanStop> {
+    let mut best: Option<(Summed, f64)> = None;
+    let mut of = 0;
+    budget.check()?;
+    for range in windows_of(view.text()) {
+        let place = view.to_source(range.clone());
+        if !near.has_sign(&place) {
+            continue;
+        }
+        budget.check()?;
+        of += 1;
+        if is_derived && view.layers_in(range.clone()) == Layers::NONE {
+            continue;
+        }
+        let sum = sum_of(wording, view.text(), &range, near.concepts(&place));
+        let odds = wording.odds(sum);
+        if best.as_ref().is_none_or(|best| odds > best.1) {
+            best = Some((Summed { range, sum, of }, odds));
+        }
+    }
+    Ok(best.map(|(window, _)| Summed { of, ..window }))
 }
 
 /// A window of a text, for training a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Places of the table that its words and pairs of words have, in order, each once.
-    pub features: Vec<u16>,
+    pub words: Vec<u16>,
+    /// Places of the table that the concepts hit in it have, each once, but for those that words have.
+    pub concepts: Vec<u16>,
     /// Whether a concept speaks for an attack in it, or names the subject, so that it is weighed.
     pub has_sign: bool,
 }
 
-/// The windows of a text that has `signs`, in order; see [`Evidence::signs`].
-pub(super) fn windows(text: &str, signs: &[Range<usize>]) -> Vec<Window> {
-    let mut all = Vec::new();
-    each_window(text, |halves| {
-        let mut features: Vec<u16> = halves.iter().flat_map(|half| &half.buckets).copied().collect();
-        features.sort_unstable();
-        features.dedup();
-        all.push(Window { features, has_sign: has_sign(signs, &range_of(halves)) });
-    });
-    all
-}
-
-/// Whether one of `signs`, which are in order, begins in a window.
-fn has_sign(signs: &[Range<usize>], window: &Range<usize>) -> bool {
-    let first = signs.partition_point(|sign| sign.start < window.start);
-    signs.get(first).is_some_and(|sign| sign.start < window.end)
+/// The windows of a text, in order.
+pub(super) fn windows(text: &str, near: &Near<'_>) -> Vec<Window> {
+    let read = |range: Range<usize>| {
+        let (mut words, mut concepts) = (Vec::new(), Vec::new());
+        each_feature(text, &range, near.concepts(&range), |part, bucket| match part {
+            Part::Words(..) => words.push(bucket),
+            Part::Concept(_) => concepts.push(bucket),
+        });
+        words.sort_unstable();
+        Window { words, concepts, has_sign: near.has_sign(&range) }
+    };
+    windows_of(text).map(read).collect()
 }
 
 /// What the words of a window gave, and where it stands.
@@ -179,9 +252,19 @@ pub struct Explanation {
     pub severity: Option<Severity>,
     /// Log-odds before anything is read; the lower, the more windows this one is the best of.
     pub bias: f64,
-    /// The words and pairs of words that gave most for an attack, with their log-odds; the heaviest first. Places are bytes
-    /// of the text as sent.
-    pub terms: Vec<(Range<usize>, f64)>,
+    /// What gave most for an attack, the heaviest first.
+    pub terms: Vec<Term>,
+}
+
+/// A word, a pair of words or a concept, and what it gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The family of the concept; none for words.
+    pub concept: Option<String>,
+    /// Where it stands, in bytes of the text as sent.
+    pub place: Range<usize>,
+    /// Log-odds that it gave.
+    pub log_odds: f64,
 }
 
 /// A view of a text, its best window, and what that means.
@@ -208,17 +291,29 @@ fn thresholds(wording: &Wording, who: Speaker, text: &str) -> Thresholds {
     Thresholds { warn, block }
 }
 
-/// The view that sounds most like an attack near one of `signs`: disguises and encodings hide words from the text as sent.
-fn judge<'v, 't>(wording: &Wording, views: &'v [View<'t>], signs: &[Range<usize>]) -> Option<Judged<'v, 't>> {
+/// The view that sounds most like an attack near a sign: disguises and encodings hide words from the text as sent.
+fn judge<'v, 't>(
+    wording: &Wording,
+    views: &'v [View<'t>],
+    near: &Near<'_>,
+    budget: &Budget<'_>,
+) -> Result<Option<Judged<'v, 't>>, ScanStop> {
+    if near.signs.is_empty() {
+        return Ok(None);
+    }
     // The text as sent, then the views in which most is undone.
     let all = views.iter().enumerate();
-    let read = all.clone().take(1).chain(all.skip(1).rev()).take(VIEWS_MAX);
-    let judged = read.filter_map(|(nth, view)| {
-        let window = best(wording, view.text(), |window| has_sign(signs, &view.to_source(window.clone())))?;
-        let probability = wording.probability(window.units, window.features, window.of);
-        Some(Judged { view, is_derived: nth > 0, window, probability })
-    });
-    judged.reduce(|best, next| if next.probability > best.probability { next } else { best })
+    let order = all.clone().take(1).chain(all.skip(1).rev()).take(VIEWS_MAX);
+    let mut judged: Option<Judged<'_, '_>> = None;
+    for (nth, view) in order {
+        let is_derived = nth > 0;
+        let Some(window) = best(wording, (view, is_derived), near, budget)? else { continue };
+        let probability = wording.probability(window.sum, window.of);
+        if judged.as_ref().is_none_or(|best| probability > best.probability) {
+            judged = Some(Judged { view, is_derived, window, probability });
+        }
+    }
+    Ok(judged)
 }
 
 fn severity_of(thresholds: Thresholds, probability: f64) -> Option<Severity> {
@@ -231,28 +326,43 @@ fn severity_of(thresholds: Thresholds, probability: f64) -> Option<Severity> {
 
 /// What the words of a text are found to be; none where they stay below the thresholds of the model, or nothing is there
 /// that they are weighed for.
+///
+/// # Errors
+/// [`ScanStop`] when the budget is spent first.
 pub(super) fn weigh(
     rules: &RuleSet,
     request: &Request<'_>,
     views: &[View<'_>],
     evidence: &Evidence<'_>,
+    budget: &Budget<'_>,
+) -> Result<Option<Detected>, ScanStop> {
+    let Some((model, wording, who)) = wording_for(rules, request) else { return Ok(None) };
+    let near = Near::of(evidence);
+    let judged = judge(wording, views, &near, budget)?;
+    Ok(judged.and_then(|judged| detected((model, wording, who), &judged, &near)))
+}
+
+/// What is reported of a window.
+fn detected(
+    (model, wording, who): (&Model, &Wording, Speaker),
+    judged: &Judged<'_, '_>,
+    near: &Near<'_>,
 ) -> Option<Detected> {
-    let (model, wording, who) = wording_for(rules, request)?;
-    let judged = judge(wording, views, &evidence.signs())?;
     if !wording.may_warn(who, judged.probability) {
         return None;
     }
     let thresholds = thresholds(wording, who, judged.view.text());
     let severity = severity_of(thresholds, judged.probability)?;
     let score = score_of(thresholds, judged.probability);
-    let terms = terms(wording, judged.view.text(), &judged.window);
     let mut description =
         format!("Sounds like an injection, {:.2} probable. Most of it is said at", judged.probability);
-    for (nth, (range, odds)) in terms.iter().take(NAMED_MAX).enumerate() {
+    for (nth, Term { concept, place, log_odds }) in
+        terms(wording, judged, near).into_iter().take(NAMED_MAX).enumerate()
+    {
         let comma = if nth == 0 { "" } else { "," };
-        let at = judged.view.to_source(range.clone());
+        let name = concept.map(|name| format!(" {}", name.replace('_', " "))).unwrap_or_default();
         // Writing to a String cannot fail.
-        let _ = write!(description, "{comma} {}..{} ({odds:+.1})", at.start, at.end);
+        let _ = write!(description, "{comma} {}..{}{name} ({log_odds:+.1})", place.start, place.end);
     }
     description.push('.');
     let span = span(wording, judged.view.text(), &judged.window);
@@ -275,67 +385,61 @@ pub(super) fn explain(
     evidence: &Evidence<'_>,
 ) -> Option<Explanation> {
     let (_, wording, who) = wording_for(rules, request)?;
-    let judged = judge(wording, views, &evidence.signs())?;
+    let near = Near::of(evidence);
+    let judged = judge(wording, views, &near, &Budget::UNLIMITED).ok().flatten()?;
     let thresholds = thresholds(wording, who, judged.view.text());
-    let source = |range: Range<usize>| judged.view.to_source(range);
-    let terms = terms(wording, judged.view.text(), &judged.window).into_iter();
     Some(Explanation {
-        window: source(judged.window.range.clone()),
+        window: judged.view.to_source(judged.window.range.clone()),
         probability: judged.probability,
         warn: thresholds.warn,
         block: thresholds.block,
         severity: severity_of(thresholds, judged.probability),
         bias: wording.bias(judged.window.of),
-        terms: terms.take(EXPLAINED_MAX).map(|(range, odds)| (source(range), odds)).collect(),
+        terms: terms(wording, &judged, &near),
     })
 }
 
-/// Calls `feature` with each feature of a window, where it comes first: where its words stand, and its units.
-fn each_feature(wording: &Wording, text: &str, window: &Summed, mut feature: impl FnMut(Range<usize>, i64)) {
-    let mut starts = [0; FEATURES - 1];
-    let mut tokens = 0;
-    let mut seen = Seen::NOTHING;
-    // From the beginning of the text, since words before the window make pairs with its first ones.
-    each(text, |token| {
-        let Range { start, end } = token.range;
-        if window.range.start <= start && end <= window.range.end {
-            let from = [
-                start,
-                if tokens > 0 { starts[0] } else { start },
-                if tokens > 1 { starts[1] } else { start },
-            ];
-            for (from, bucket) in from.into_iter().zip(token.buckets) {
-                if seen.is_new(bucket) {
-                    feature(from..end, wording.weight(bucket));
-                }
-            }
-        }
-        starts = [start, starts[0]];
-        tokens += 1;
-    });
-}
-
 /// What gave most for an attack in a window, the heaviest first.
-fn terms(wording: &Wording, text: &str, window: &Summed) -> Vec<(Range<usize>, f64)> {
-    let mut all: Vec<(Range<usize>, i64)> = Vec::new();
-    each_feature(wording, text, window, |range, units| {
-        if units > 0 {
-            all.push((range, units));
+fn terms(wording: &Wording, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
+    let Judged { view, window, .. } = judged;
+    let concepts = near.concepts(&view.to_source(window.range.clone()));
+    let mut all: Vec<Term> = Vec::new();
+    each_feature(view.text(), &window.range, concepts, |part, bucket| {
+        let weight = wording.weight(bucket);
+        if weight > 0 {
+            let sum = Sum { features: window.sum.features, ..Sum::default() };
+            let (concept, place, sum) = match part {
+                Part::Words(token, nth) => {
+                    (None, view.to_source(words(token, nth)), Sum { words: weight, ..sum })
+                }
+                Part::Concept(one) => {
+                    (Some(one.name.to_owned()), one.place.clone(), Sum { concepts: weight, ..sum })
+                }
+            };
+            all.push(Term { concept, place, log_odds: wording.odds(sum) });
         }
     });
     all.sort_by(|a, b| {
-        b.1.cmp(&a.1).then_with(|| a.0.start.cmp(&b.0.start)).then_with(|| a.0.end.cmp(&b.0.end))
+        let places = || (a.place.start, a.place.end).cmp(&(b.place.start, b.place.end));
+        b.log_odds.total_cmp(&a.log_odds).then_with(places)
     });
     all.truncate(EXPLAINED_MAX);
-    all.into_iter().map(|(range, units)| (range, wording.odds(units, window.features))).collect()
+    all
+}
+
+/// Where the words of a feature stand. A pair begins with an earlier word, which may stand before the window.
+fn words(token: &Token, nth: usize) -> Range<usize> {
+    token.starts[nth]..token.range.end
 }
 
 /// The words of a window that weigh most together, side by side.
 fn span(wording: &Wording, text: &str, window: &Summed) -> Range<usize> {
     let mut best: (i64, Range<usize>) = (0, window.range.clone());
     let (mut sum, mut start) = (0, None);
-    each_feature(wording, text, window, |range, units| {
-        sum += units;
+    each_feature(text, &window.range, &[], |part, bucket| {
+        let Part::Words(token, nth) = part else { return };
+        let range = words(token, nth);
+        sum += wording.weight(bucket);
         let from = *start.get_or_insert(range.start);
         if sum > best.0 {
             best = (sum, from..range.end);

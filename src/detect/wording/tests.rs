@@ -35,52 +35,151 @@ fn wording() -> Wording {
     model(&[("xyzzy", 127), ("plugh", 90), ("tea", -100)]).wording.expect("it has one")
 }
 
+/// The views of a text.
+fn views(text: &str) -> crate::text::Views<'_> {
+    crate::text::views(text, &crate::text::Limits::default())
+}
+
+/// The best window of a text that has signs everywhere.
+fn best_of(wording: &Wording, text: &str) -> Option<Summed> {
+    let everywhere = (0..text.len()).map(|at| at..at + 1).collect();
+    let near = Near { signs: everywhere, concepts: Vec::new() };
+    best(wording, (&views(text).views[0], false), &near, &Budget::UNLIMITED).expect("no end")
+}
+
+fn near(at: Option<usize>) -> Near<'static> {
+    Near { signs: at.map(|at| at..at + 1).into_iter().collect(), concepts: Vec::new() }
+}
+
+/// A window of a text, judged.
+fn judged<'v>(view: &'v View<'v>, window: Summed) -> Judged<'v, 'v> {
+    Judged { view, is_derived: false, window, probability: 0.5 }
+}
+
+/// Different words that weigh nothing, of so many bytes.
+fn filler(bytes: usize) -> String {
+    (0..bytes).map(|nth| format!("w{nth} ")).collect::<String>()[..bytes].to_owned()
+}
+
 #[test]
 fn the_words_that_tell_are_the_span() {
     let wording = wording();
     let text = "some tea first, then xyzzy the plugh and so on";
-    let window = best(&wording, text, |_| true).expect("words");
+    let window = best_of(&wording, text).expect("words");
     assert_eq!(window.range, 0..text.len());
-    assert_eq!(window.units, 16_129 + 8_100 - 10_000);
+    assert_eq!(window.sum.words, 16_129 + 8_100 - 10_000);
     assert_eq!(&text[span(&wording, text, &window)], "xyzzy the plugh");
-    let terms = terms(&wording, text, &window);
-    assert_eq!(&text[terms[0].0.clone()], "xyzzy");
-    assert_eq!(&text[terms[1].0.clone()], "plugh");
-    assert!(terms.len() == 2 && terms[0].1 > terms[1].1);
-    assert_eq!(best(&wording, " \n ", |_| true), None);
+    let views = views(text);
+    let terms = terms(&wording, &judged(&views.views[0], window), &near(None));
+    assert_eq!(&text[terms[0].place.clone()], "xyzzy");
+    assert_eq!(&text[terms[1].place.clone()], "plugh");
+    assert!(terms.len() == 2 && terms[0].log_odds > terms[1].log_odds);
+    assert_eq!(best_of(&wording, ""), None);
+    assert_eq!(best_of(&wording, " \n ").map(|one| one.sum), Some(Sum::default()));
 }
 
 #[test]
 fn what_stands_far_away_does_not_thin_it_out() {
     let wording = wording();
-    let odds = |text: &str| {
-        best(&wording, text, |_| true).map(|one| wording.odds(one.units, one.features)).expect("words")
-    };
-    let filler = "and ".repeat(4 * BLOCK_TOKENS);
+    let best = |text: &str| best_of(&wording, text).expect("words");
+    let far = filler(8 * HALF);
     let attack = "xyzzy plugh xyzzy plugh";
-    let alone = odds(&format!("{} {attack}", "and ".repeat(2 * BLOCK_TOKENS - 4)));
-    for text in
-        [format!("{filler} {attack}"), format!("{attack} {filler}"), format!("{filler} {attack} {filler}")]
-    {
-        // Pairs at its edges are others.
-        assert!(odds(&text) >= 0.9 * alone, "{} < {alone}", odds(&text));
+    let alone = best(&format!("{} {attack}", &far[..2 * HALF - attack.len() - 1]));
+    for text in [format!("{far} {attack}"), format!("{attack} {far}"), format!("{far} {attack} {far}")] {
+        let found = best(&text);
+        // A window is longer by a word at most, and the last one may be shorter.
+        assert!(
+            found.sum.words == alone.sum.words && found.sum.features * 10 <= alone.sum.features * 11,
+            "{found:?}"
+        );
     }
+    let thinned = best(&format!("{attack} {}", &far[..HALF]));
+    assert!(thinned.sum.features < alone.sum.features, "what stands near does");
+}
+
+#[test]
+fn blanks_and_long_words_do_not_drive_words_apart() {
+    let wording = wording();
+    let sum = |between: &str| {
+        let text = format!("xyzzy{between}and{between}plugh {}", filler(HALF));
+        best_of(&wording, &text).expect("words").sum.words
+    };
+    assert_eq!(sum(" "), 16_129 + 8_100);
+    for between in [" ".repeat(2000), "\n".repeat(900), format!(" {} ", "a".repeat(5000)), " \t".repeat(700)]
+    {
+        assert_eq!(sum(&between), 16_129 + 8_100, "{}", &between[..9]);
+    }
+    let wide = "忘".repeat(HALF);
+    assert_eq!(sum(&wide), 16_129, "words of other scripts need no blanks");
 }
 
 #[test]
 fn only_windows_with_a_sign_are_read() {
     let wording = wording();
-    let filler = "and ".repeat(4 * BLOCK_TOKENS);
-    let text = format!("{filler}xyzzy plugh {filler}");
-    let near = |at: usize| Vec::from_iter(std::iter::once(at..at + 1));
-    let read = |signs: &[Range<usize>]| best(&wording, &text, |window| has_sign(signs, window));
-    let there = read(&near(filler.len())).expect("a window");
-    assert!(there.units > 0 && there.range.contains(&filler.len()));
-    assert_eq!(there.of, 2, "windows overlap by half");
-    assert_eq!(read(&near(0)).map(|one| (one.units, one.of)), Some((0, 1)));
-    assert_eq!(read(&[]), None);
-    let has_sign = windows(&text, &near(filler.len())).iter().filter(|window| window.has_sign).count();
-    assert_eq!(has_sign, 2);
+    let far = filler(4 * HALF + 20);
+    let text = format!("{far} xyzzy plugh {far}");
+    let views = views(&text);
+    let read = |near: &Near<'_>, budget| best(&wording, (&views.views[0], false), near, budget);
+    let there = near(Some(far.len() + 1));
+    let found = read(&there, &Budget::UNLIMITED).expect("no end").expect("a window");
+    assert!(found.sum.words > 0 && found.range.contains(&far.len()));
+    assert_eq!(found.of, 2, "windows overlap by half");
+    let first = read(&near(Some(0)), &Budget::UNLIMITED).expect("no end");
+    assert_eq!(first.map(|one| (one.sum.words, one.of)), Some((0, 1)));
+    assert_eq!(read(&near(None), &Budget::UNLIMITED), Ok(None));
+    assert_eq!(windows(&text, &there).iter().filter(|window| window.has_sign).count(), 2);
+    let spent = Budget { is_spent: &|| true };
+    assert_eq!(read(&there, &spent), Err(ScanStop));
+    let nothing = judge(&wording, &views.views, &near(None), &spent);
+    assert!(matches!(nothing, Ok(None)), "and nothing is done for nothing");
+}
+
+#[test]
+fn what_a_view_undoes_is_read_there() {
+    let wording = wording();
+    // Letters of full width, and a text that they are a part of.
+    let wide = "ｘｙｚｚｙ ｐｌｕｇｈ";
+    let text = format!("{wide} {}", filler(4 * HALF));
+    let views = views(&text);
+    let all =
+        |signs: &[usize]| Near { signs: signs.iter().map(|at| *at..at + 1).collect(), concepts: Vec::new() };
+    let near = all(&[0, 3 * HALF]);
+    let found = judge(&wording, &views.views, &near, &Budget::UNLIMITED).expect("no end").expect("one");
+    assert!(found.is_derived && found.window.sum.words == 16_129 + 8_100, "{:?}", found.window);
+    assert_eq!(&text[found.view.to_source(span(&wording, found.view.text(), &found.window))], wide);
+    let plain =
+        judge(&wording, &views.views, &all(&[3 * HALF]), &Budget::UNLIMITED).expect("no end").expect("one");
+    assert!(!plain.is_derived, "where nothing was undone the text as sent is read");
+    assert_eq!(found.window.of, 1 + plain.window.of, "windows that are not read again count as well");
+}
+
+#[test]
+fn concepts_count_where_they_were_hit() {
+    let far = filler(4 * HALF);
+    let text = format!("xyzzy {far}");
+    let at = |name, start: usize| Named { name, bucket: tokens::named(name), place: start..start + 5 };
+    let signs = Vec::from([0..5, far.len()..far.len() + 5]);
+    let concepts = Vec::from([at("persona", 0), at("persona", 3), at("code", 4), at("persona", far.len())]);
+    let hit = Near { signs, concepts };
+    let mut numbers = vec![0i8; BUCKETS];
+    numbers[usize::from(tokens::named("persona"))] = 100;
+    numbers[usize::from(tokens::named("code"))] = -50;
+    let table = WordingDef::written(&numbers);
+    let wording = Wording::of(&WordingDef { table, ..model(&[]).def.wording.expect("words") });
+    let views = views(&text);
+    let window =
+        best(&wording, (&views.views[0], false), &hit, &Budget::UNLIMITED).expect("no end").expect("one");
+    assert_eq!(
+        (window.sum.concepts, window.range.end),
+        (10_000, text.len()),
+        "once, and none that speaks against it"
+    );
+    let terms = terms(&wording, &judged(&views.views[0], window), &hit);
+    let told: Vec<_> = terms.iter().map(|term| (term.concept.as_deref(), term.place.start)).collect();
+    assert_eq!(told, [(Some("persona"), far.len())]);
+    let first = &windows(&text, &hit)[0];
+    assert_eq!(first.concepts, ["persona", "code"].map(tokens::named));
+    assert_eq!(first.words, windows(&text, &near(None))[0].words);
 }
 
 proptest! {
@@ -90,11 +189,38 @@ proptest! {
         let words: Vec<&str> = words.into_iter().map(|nth| ["xyzzy", "plugh", "tea", "so"][nth]).collect();
         let text = words.join(" ");
         let odds = |window: &Window| {
-            let units = window.features.iter().map(|bucket| wording.weight(*bucket)).sum();
-            wording.odds(units, window.features.len())
+            let words = window.words.iter().map(|bucket| wording.weight(*bucket)).sum();
+            wording.odds(Sum { words, features: window.words.len(), concepts: 0 })
         };
-        let wanted = windows(&text, &[]).iter().map(odds).reduce(f64::max);
-        let found = best(&wording, &text, |_| true).map(|one| wording.odds(one.units, one.features));
+        let wanted = windows(&text, &near(None)).iter().map(odds).reduce(f64::max);
+        let found = best_of(&wording, &text).map(|one| wording.odds(one.sum));
         prop_assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn windows_cover_a_text_and_overlap(text in "(\\PC| |[a-z]{1,50}|忘れて){0,400}") {
+        let windows: Vec<_> = windows_of(&text).collect();
+        let last = windows.last().map_or(0, |window| window.end);
+        prop_assert_eq!((windows.first().map_or(0, |window| window.start), last), (0, text.len()));
+        for window in &windows {
+            prop_assert!(text.get(window.clone()).is_some() && !window.is_empty());
+        }
+        for pair in windows.windows(2) {
+            prop_assert!(pair[0].start < pair[1].start && pair[1].start < pair[0].end);
+            prop_assert!(pair[0].end < pair[1].end || pair[0].end == text.len());
+        }
+    }
+
+    #[test]
+    fn tokens_of_a_part_are_those_of_the_text(words in prop::collection::vec("[a-z]{1,9}|[,.]|忘", 1..60), at in 0.0..1.0) {
+        let text = words.join(" ");
+        let start = text.floor_char_boundary((text.len() as f64 * at) as usize);
+        let start = start + text[start..].find(' ').unwrap_or(0);
+        let (mut all, mut part) = (Vec::new(), Vec::new());
+        each(&text, |token| all.push(token));
+        tokens::each_in(&text, start..text.len(), |token| part.push(token.buckets));
+        all.retain(|token| token.range.start >= start);
+        let all: Vec<_> = all.into_iter().map(|token| token.buckets).collect();
+        prop_assert_eq!(part, all);
     }
 }

@@ -12,16 +12,21 @@ pub const FEATURES: usize = 3;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const NEXT: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const AFTER_NEXT: u64 = 0x1656_67b1_9e37_79f9;
+/// Bytes before a part of a text that are read for the words that make pairs with its first ones.
+const LEAD_BYTES: usize = 48;
 /// Hashes of what is no word.
 const START: u64 = 0x27d4_eb2f_1656_67c5;
 const NUMBER: u64 = 0x85eb_ca77_c2b2_ae63;
 const BLANK_LINE: u64 = 0x2545_f491_4f6c_dd1d;
+const NAME: u64 = 0xff51_afd7_ed55_8ccd;
 
 /// A token: where it stands, in bytes, and the places of its features in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Where it stands.
     pub range: Range<usize>,
+    /// Where its features begin: at the token, at the one before, and at the one before that.
+    pub starts: [usize; FEATURES],
     /// Of the token, of the pair with the one before, and of the pair with the one before that.
     pub buckets: [u16; FEATURES],
 }
@@ -59,18 +64,44 @@ const fn classes() -> [Class; 256] {
 
 /// Calls `token` with each token of a text, in order.
 #[inline]
-pub fn each(text: &str, mut token: impl FnMut(Token)) {
-    let mut tokens = Tokens { text, at: 0 };
-    let (mut last, mut last_but_one) = (START, START);
+pub fn each(text: &str, token: impl FnMut(Token)) {
+    each_in(text, 0..text.len(), token);
+}
+
+/// Calls `token` with each token that begins in a part of a text, in order; the part ends it. Makes pairs with tokens that stand
+/// shortly before it.
+#[inline]
+pub(super) fn each_in(text: &str, part: Range<usize>, mut token: impl FnMut(Token)) {
+    let mut tokens = Tokens { text: &text[..part.end], at: lead(text, part.start) };
+    let (mut last, mut last_but_one) = ((tokens.at, START), (tokens.at, START));
     while let Some((range, hash)) = tokens.next() {
-        let buckets = [
-            bucket(hash),
-            bucket(last.wrapping_mul(NEXT) ^ hash),
-            bucket(last_but_one.wrapping_mul(AFTER_NEXT).rotate_left(17) ^ hash),
-        ];
-        (last_but_one, last) = (last, hash);
-        token(Token { range, buckets });
+        let here = (range.start, hash);
+        if range.start >= part.start {
+            let buckets = [
+                bucket(hash),
+                bucket(last.1.wrapping_mul(NEXT) ^ hash),
+                bucket(last_but_one.1.wrapping_mul(AFTER_NEXT).rotate_left(17) ^ hash),
+            ];
+            let starts = [here.0, last.0, last_but_one.0];
+            token(Token { range, starts, buckets });
+        }
+        (last_but_one, last) = (last, here);
     }
+}
+
+/// Where to begin so that the two tokens before a place are met in most texts; the beginning of a word, where one is near.
+fn lead(text: &str, at: usize) -> usize {
+    let from = text.floor_char_boundary(at.saturating_sub(LEAD_BYTES));
+    if from == 0 {
+        return 0;
+    }
+    let blank = text.as_bytes()[from..at].iter().position(u8::is_ascii_whitespace);
+    from + blank.unwrap_or(0)
+}
+
+/// The place of what is no word and has a name.
+pub(super) fn named(name: &str) -> u16 {
+    bucket(name.bytes().fold(NAME, add))
 }
 
 /// The upper bits of a product depend on all bits of its factors.
