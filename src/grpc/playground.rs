@@ -440,7 +440,7 @@ impl Asked<'_> {
         let explained = self.snapshot.scanner().explain_wording(request, &Budget::UNLIMITED).ok().flatten();
         let terms = explained.into_iter().flat_map(|explained| explained.terms);
         let named = |term: wording::Term| {
-            let concept = term.concept.map(|name| name.replace('_', " "));
+            let concept = term.concept.map(|name| format!("concept {}", name.replace('_', " ")));
             let words = || text.get(term.place).map(|words| words.trim().chars().take(WORDS_MAX).collect());
             let told: String = concept.or_else(words).filter(|told: &String| !told.is_empty())?;
             Some((told, term.log_odds))
