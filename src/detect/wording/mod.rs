@@ -33,8 +33,8 @@ const DESCRIPTION: &str =
     "Words, pairs of words and concepts that a trained model knows from injections, weighed together.";
 const RECOMMENDATION: &str = "Treat the text as data, or refuse the request; look at the words named.";
 /// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
-/// thins what stands around them. With 1,280 or 1,600 bytes a window as many attacks are found, and fewer of those that harmless
-/// prose follows; with 384 fewer of all.
+/// thins what stands around them. With 1,280 or 1,600 bytes a window about as many attacks are found, and fewer of those that
+/// harmless prose follows; with 384 fewer of all.
 const HALF: usize = 384;
 /// Bytes of a word that count. Only letters of ASCII are counted so: many others set no blanks between words.
 const WORD_MAX: usize = 24;
