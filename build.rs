@@ -174,6 +174,8 @@ struct RuleFile {
     rules: Vec<toml::Spanned<toml::Table>>,
     #[serde(default)]
     words: toml::Table,
+    #[serde(default)]
+    meanings: Option<toml::Spanned<toml::Table>>,
     #[serde(default, rename = "concept")]
     concepts: Vec<toml::Spanned<toml::Table>>,
     model: Option<toml::Spanned<toml::Table>>,
@@ -185,7 +187,7 @@ impl JsonRules {
     /// Writes the JSON form of a rule file; answers the path of it.
     fn of(&mut self, file: &Path) -> Result<String, Box<dyn Error>> {
         let text = fs::read_to_string(file)?;
-        let RuleFile { plugin, define, rules, words, concepts, model, unknown } =
+        let RuleFile { plugin, define, rules, words, meanings, concepts, model, unknown } =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         if let Some(key) = unknown.keys().next() {
             return Err(format!("{}: a rule file has no `{key}`", file.display()).into());
@@ -201,6 +203,7 @@ impl JsonRules {
             "define": define,
             "rules": rules,
             "words": words,
+            "meanings": meanings.map(|meanings| lined("meanings", meanings)),
             "concepts": concepts,
             "model": model.map(|model| lined("model", model)),
         });

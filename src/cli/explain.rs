@@ -231,11 +231,10 @@ fn print_wording(text: &str, explanation: &wording::Explanation, output: &mut Ou
         "\n{heading} {probability:.2} probable: {verdict} (warns from {warn:.2}, blocks from {block:.2})"
     ));
     output.line(format_args!("  {:+6.2} before anything is read", explanation.bias));
-    for wording::Term { concept, place, log_odds } in explanation.terms.iter().take(TERMS_MAX) {
-        let what = match concept {
-            Some(name) => format!("concept {}", name.replace('_', " ")),
-            None => text.get(place.clone()).map(printable).unwrap_or_default(),
-        };
+    for term in explanation.terms.iter().take(TERMS_MAX) {
+        let wording::Term { place, log_odds, .. } = term;
+        let words = || text.get(place.clone()).map(printable).unwrap_or_default();
+        let what = term.name().unwrap_or_else(words);
         output.line(format_args!("  {log_odds:+6.2} {what} at bytes {}..{}", place.start, place.end));
     }
 }
@@ -244,6 +243,7 @@ fn wording_json(explanation: &wording::Explanation) -> Value {
     let term = |term: &wording::Term| {
         json!({
             "concept": term.concept,
+            "means": term.means.iter().map(|class| &**class).collect::<Vec<&str>>(),
             "start": term.place.start,
             "end": term.place.end,
             "log_odds": term.log_odds,

@@ -205,7 +205,7 @@ impl Scanner {
     ) -> Result<Samples, ScanStop> {
         let hits = self.hits(request, budget)?;
         let evidence = Evidence::of(&self.rules, &request, hits);
-        let words = wording::windows(request.text, &wording::Near::of(&evidence));
+        let words = wording::windows(request.text, &wording::Near::of(&evidence), self.rules.meanings());
         Ok(Samples { concepts: evidence.samples(window), words })
     }
 

@@ -440,9 +440,9 @@ impl Asked<'_> {
         let explained = self.snapshot.scanner().explain_wording(request, &Budget::UNLIMITED).ok().flatten();
         let terms = explained.into_iter().flat_map(|explained| explained.terms);
         let named = |term: wording::Term| {
-            let concept = term.concept.map(|name| format!("concept {}", name.replace('_', " ")));
+            let name = term.name();
             let words = || text.get(term.place).map(|words| words.trim().chars().take(WORDS_MAX).collect());
-            let told: String = concept.or_else(words).filter(|told: &String| !told.is_empty())?;
+            let told: String = name.or_else(words).filter(|told: &String| !told.is_empty())?;
             Some((told, term.log_odds))
         };
         terms.filter_map(named).collect()

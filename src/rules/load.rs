@@ -9,8 +9,10 @@ use std::sync::Arc;
 use super::model::Model;
 use super::phrase_rule::{self, NOTHING, SENTENCE_BYTES};
 use super::problem::{RuleProblem, RuleProblems};
-use super::schema::{Concept, ConceptDef, LinedConcept, LinedFile, LinedModel, LinedRule, RuleDef, RuleFile};
-use super::{define, phrases};
+use super::schema::{
+    Concept, ConceptDef, LinedConcept, LinedFile, LinedMeanings, LinedModel, LinedRule, RuleDef, RuleFile,
+};
+use super::{define, meanings, phrases};
 use crate::text::line_of;
 
 /// Largest rule file, in bytes. The largest of the built-in ones has a twentieth of it.
@@ -75,6 +77,8 @@ pub struct LoadedRule {
 pub struct LoadedFile {
     /// Its rules, then its concepts.
     pub rules: Vec<LoadedRule>,
+    /// What words mean: classes and their words.
+    pub meanings: BTreeMap<String, String>,
     /// Its model.
     pub model: Option<Model>,
 }
@@ -141,6 +145,14 @@ pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
             }),
         }
     }
+    let meanings = file.meanings.map(|LinedMeanings { line, meanings }| {
+        // Those that ship with the binary were checked with it.
+        if let Some((class, message)) = meanings::problem(&meanings).filter(|_| !source.is_builtin) {
+            let (file, rule_id, field) = (source.name.clone(), "meanings".to_owned(), class);
+            problems.push(RuleProblem { file, line, rule_id, field, message });
+        }
+        meanings
+    });
     let model = file.model.map(|LinedModel { line, model }| {
         if let Some((field, message)) = model.problem() {
             let (file, rule_id) = (source.name.clone(), "model".to_owned());
@@ -148,7 +160,10 @@ pub fn parse_file(source: &RuleSource) -> Result<LoadedFile, RuleProblems> {
         }
         Model::new(model, source.name.clone())
     });
-    if problems.is_empty() { Ok(LoadedFile { rules, model }) } else { Err(RuleProblems(problems)) }
+    match problems.is_empty() {
+        true => Ok(LoadedFile { rules, meanings: meanings.unwrap_or_default(), model }),
+        false => Err(RuleProblems(problems)),
+    }
 }
 
 /// A concept as a rule; else its id, the field that is wrong and why.
@@ -226,6 +241,10 @@ fn read(source: &RuleSource) -> Result<LinedFile, RuleProblems> {
         define: file.define,
         rules: file.rules.into_iter().map(lined).collect(),
         words: file.words,
+        meanings: file.meanings.map(|meanings| LinedMeanings {
+            line: line_of(&source.text, meanings.span().start),
+            meanings: meanings.into_inner(),
+        }),
         concepts: file.concepts.into_iter().map(lined_concept).collect(),
         model: file.model.map(|model| LinedModel {
             line: line_of(&source.text, model.span().start),

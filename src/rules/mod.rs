@@ -17,6 +17,7 @@ pub mod import;
 pub(crate) mod lazy;
 mod literals;
 mod load;
+pub mod meanings;
 mod model;
 mod needs;
 mod phrase_rule;

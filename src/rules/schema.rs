@@ -30,6 +30,8 @@ pub(super) struct RuleFile {
     /// Concepts.
     #[serde(default, rename = "concept")]
     pub concepts: Vec<Spanned<ConceptDef>>,
+    /// What words mean: classes, and the words of each with blanks between them; see [`super::meanings`].
+    pub meanings: Option<Spanned<BTreeMap<String, String>>>,
     /// A model that weighs concepts.
     pub model: Option<Spanned<ModelDef>>,
 }
@@ -46,6 +48,8 @@ pub(super) struct LinedFile {
     pub rules: Vec<LinedRule>,
     /// As in [`RuleFile`].
     pub words: BTreeMap<String, Vec<String>>,
+    /// As in [`RuleFile`], with their place.
+    pub meanings: Option<LinedMeanings>,
     /// The concepts, each with its place.
     pub concepts: Vec<LinedConcept>,
     /// As in [`RuleFile`], with its place.
@@ -60,6 +64,16 @@ pub(super) struct LinedConcept {
     pub line: usize,
     /// The concept.
     pub concept: ConceptDef,
+}
+
+/// What words mean, and where that stands.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinedMeanings {
+    /// 1-based line of its `[meanings]`.
+    pub line: usize,
+    /// The classes.
+    pub meanings: BTreeMap<String, String>,
 }
 
 /// A model and where it stands.

@@ -14,6 +14,7 @@ use super::caches::AtRest;
 use super::compile::{CompiledRule, compile_one, problem_at, trigger_min};
 use super::gate::{Gate, GateRule};
 use super::load::{LoadedRule, RuleSource, parse_file};
+use super::meanings::Meanings;
 use super::model::Model;
 use super::problem::{RuleProblem, RuleProblems};
 use super::scan::{Scratch, TRIGGERED_REACH};
@@ -46,6 +47,9 @@ pub struct RuleSet {
     plugins: Vec<Arc<str>>,
     families: Vec<Concept>,
     model: Option<Model>,
+    /// What words mean, by file, until somebody asks.
+    meaning_files: Vec<BTreeMap<String, String>>,
+    meanings: OnceLock<Meanings>,
     version: Arc<str>,
     revision: String,
     groups: Vec<Group>,
@@ -68,12 +72,13 @@ impl RuleSet {
     /// Every problem of every rule.
     pub fn compile(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
         let mut loaded = Vec::new();
-        let (mut problems, mut models) = (Vec::new(), Vec::new());
+        let (mut problems, mut models, mut meaning_files) = (Vec::new(), Vec::new(), Vec::new());
         for (result, source) in on_all_cores(sources, parse_file).into_iter().zip(sources) {
             match result {
                 Some(Ok(file)) => {
                     loaded.extend(file.rules);
                     models.extend(file.model.map(|model| (model, source.is_builtin)));
+                    meaning_files.push(file.meanings);
                 }
                 Some(Err(RuleProblems(found))) => problems.extend(found),
                 None => problems.push(set_problem(format!("{} could not be read", source.name))),
@@ -144,6 +149,8 @@ impl RuleSet {
             plugins,
             families,
             model,
+            meaning_files,
+            meanings: OnceLock::new(),
             version: config.version.clone(),
             revision: Self::revision_of(sources),
             groups,
@@ -225,6 +232,11 @@ impl RuleSet {
     /// Families of the concepts, in the order in which they were first named.
     pub fn families(&self) -> &[Concept] {
         &self.families
+    }
+
+    /// What words mean. Made when it is first asked for.
+    pub fn meanings(&self) -> &Meanings {
+        self.meanings.get_or_init(|| Meanings::of(self.meaning_files.iter()))
     }
 
     /// The model that weighs concepts: that of a user's file before the built-in one.

@@ -1,6 +1,7 @@
 //! What words and pairs of words weigh: a table of hashed features, which is a part of a model.
 //!
-//! A feature is a hash of one word, of two words with their distance, or of the name of a concept; it has one of [`BUCKETS`] places in the table, which it
+//! A feature is a hash of one word, of two words with their distance, of the name of a concept, or of one or two classes of words
+//! ([`super::meanings`]); it has one of [`BUCKETS`] places in the table, which it
 //! may share with others (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009). A place holds a whole
 //! number from -127 to 127, and weighs that number times its size: most weights are small, few are large, and both keep two
 //! digits. No word can be read back from it.
@@ -15,9 +16,13 @@ use super::model::{ORDER, is_in_order, probability};
 /// Places of the table.
 pub const BUCKETS: usize = 1 << 16;
 /// Fewest features that a window counts as: a word or two that stand alone prove little, however much they weigh.
-pub const FEATURES_MIN: usize = 48;
+pub const FEATURES_MIN: usize = 24;
 /// What a concept counts, beside the words of which each counts one by the root of their number: as much as one of a hundred.
 pub const CONCEPT: f64 = 0.1;
+/// What classes of words count beside the words themselves, each by the root of their number.
+pub const MEANING: f64 = 0.8;
+/// Fewest features of classes that a window counts as.
+pub const MEANINGS_MIN: usize = 40;
 /// Log-odds that are taken from the best window of a text each time the number of windows it was chosen from doubles: the
 /// more there are, the more likely one of them sounds like an attack by chance.
 const CHOICE: f64 = 0.2;
@@ -127,6 +132,10 @@ pub struct Sum {
     pub features: usize,
     /// Of the concepts hit in it.
     pub concepts: i64,
+    /// Of classes of words, and pairs of them.
+    pub meanings: i64,
+    /// How many these are.
+    pub meant: usize,
 }
 
 /// What words weigh, ready to be looked up.
@@ -167,7 +176,8 @@ impl Wording {
     /// the root of their number; there are [`FEATURES_MIN`] at the least.
     pub fn odds(&self, sum: Sum) -> f64 {
         let words = sum.words as f64 / (sum.features.max(FEATURES_MIN) as f64).sqrt();
-        self.scale * (words + CONCEPT * sum.concepts as f64)
+        let meanings = sum.meanings as f64 / (sum.meant.max(MEANINGS_MIN) as f64).sqrt();
+        self.scale * (words + CONCEPT * sum.concepts as f64 + MEANING * meanings)
     }
 
     /// Log-odds of an attack before anything is read, for a window that is the best of so many.
@@ -235,7 +245,7 @@ mod tests {
         let wording = Wording::of(&def);
         assert_eq!((wording.weight(0), wording.weight(7)), (-16_129, 9));
         assert_eq!((wording.weight(u16::MAX), wording.known()), (10_000, 3));
-        let sum = |words, features| Sum { words, features, concepts: 0 };
+        let sum = |words, features| Sum { words, features, ..Sum::default() };
         assert_eq!((wording.odds(sum(10_000, 400)), wording.bias(1)), (0.5, -3.0));
         assert_eq!(wording.odds(Sum { concepts: 10_000, ..sum(10_000, 400) }), 1.5);
         assert!(wording.bias(2) < wording.bias(1) && wording.bias(1 << 9) == wording.bias(16));

@@ -24,6 +24,7 @@ pub(crate) mod lanes;
 mod language;
 mod layer;
 mod layout;
+pub(crate) mod letters;
 mod phrase;
 mod play;
 mod rewrite;

@@ -6,7 +6,9 @@
 
 use super::fit::{Example, Features, Sign, fit};
 use crate::detect::wording::Window;
-use crate::rules::wording::{BUCKETS, CONCEPT, FEATURES_MIN, WordingDef, choice, unit};
+use crate::rules::wording::{
+    BUCKETS, CONCEPT, FEATURES_MIN, MEANING, MEANINGS_MIN, WordingDef, choice, unit,
+};
 
 /// How much a text that is on the wrong side counts against the size of the weights.
 const COST: f64 = 1.0;
@@ -52,6 +54,20 @@ fn value(window: &Window) -> f64 {
     1.0 / (window.words.len().max(FEATURES_MIN) as f64).sqrt()
 }
 
+/// What each class of words counts in a window, and each pair of them.
+fn value_of_meaning(window: &Window) -> f64 {
+    MEANING / (window.meanings.len().max(MEANINGS_MIN) as f64).sqrt()
+}
+
+/// The features of a window in their groups, and what each feature of a group counts.
+fn groups(window: &Window) -> [(&[u16], f64); 3] {
+    [
+        (&window.words, value(window)),
+        (&window.concepts, CONCEPT),
+        (&window.meanings, value_of_meaning(window)),
+    ]
+}
+
 /// What was learned: one weight for each place of the table, and what is added to every sum.
 pub(super) struct Table {
     weights: Vec<f64>,
@@ -60,21 +76,22 @@ pub(super) struct Table {
 
 impl Table {
     fn sum(&self, window: &Window) -> f64 {
-        let sum = |buckets: &[u16]| {
+        let mut all = self.bias;
+        // Loops, as everything is read thirty times for each group that is left out, by builds without optimisation too.
+        for (buckets, value) in groups(window) {
             let mut sum = 0.0;
-            // Loops, as everything is read thirty times for each group that is left out, by builds without optimisation too.
             for bucket in buckets {
                 sum += self.weights[usize::from(*bucket)];
             }
-            sum
-        };
-        self.bias + value(window) * sum(&window.words) + CONCEPT * sum(&window.concepts)
+            all += value * sum;
+        }
+        all
     }
 
     /// Moves the weights of the features of a window by what each counts, times `step`.
     fn move_by(&mut self, step: f64, window: &Window) {
         self.bias += step;
-        for (buckets, value) in [(&window.words, value(window)), (&window.concepts, CONCEPT)] {
+        for (buckets, value) in groups(window) {
             for bucket in buckets {
                 self.weights[usize::from(*bucket)] += step * value;
             }
@@ -116,9 +133,10 @@ pub(super) fn learn<'t>(texts: impl Iterator<Item = &'t Text>) -> Table {
             let slack = 1.0 / (2.0 * COST * text.weight_of_window());
             let gradient = side * table.sum(window) - 1.0 + slack * alphas[*at];
             // The square of the bias is one.
-            let squares = 1.0
-                + value(window) * value(window) * window.words.len() as f64
-                + CONCEPT * CONCEPT * window.concepts.len() as f64;
+            let mut squares = 1.0;
+            for (buckets, value) in groups(window) {
+                squares += value * value * buckets.len() as f64;
+            }
             let alpha = (alphas[*at] - gradient / (squares + slack)).max(0.0);
             let step = (alpha - alphas[*at]) * side;
             if step != 0.0 {

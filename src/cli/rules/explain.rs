@@ -162,6 +162,9 @@ fn in_code(rules: &Rules, info: &MetaInfo, as_json: bool, output: &mut Output) -
             wording.known(),
             BUCKETS
         );
+        let meanings = set.meanings();
+        let known = format!("{} words and stems in {} classes", meanings.len(), meanings.names().len());
+        facts.push(("meanings", known));
         let own = wording
             .own_bounds()
             .iter()

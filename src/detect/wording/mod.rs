@@ -3,7 +3,9 @@
 //! Rules find what somebody thought of. Here every word, and every pair of words side by side or with one between them, has a
 //! small weight that was learned from labelled texts, and the sum over a stretch of text tells how much it sounds like an
 //! attack: a few table look-ups a word, and a fixed amount of memory. The concepts that were hit in the stretch have weights too:
-//! they are the same in every language, and prose about other things has none, or such as speak against an attack.
+//! they are the same in every language, and prose about other things has none, or such as speak against an attack. So have classes
+//! of words ([`crate::rules::meanings`]) and pairs of them that stand near each other in any order: what is said in other words, in
+//! another language or with other words between is still known by what it means.
 //!
 //! A text is read in windows of about 768 bytes, each of which overlaps the one before by half. Words alone prove nothing: only windows
 //! in which a concept speaks for an attack, or names the subject, outside quotation marks are read at all, and a text without
@@ -21,6 +23,7 @@ pub use tokens::{FEATURES, Token, each};
 use super::concepts::{Evidence, Thresholds, score_of, speaker};
 use super::{Detected, INJECTION, Request};
 use crate::decision::{Category, Severity};
+use crate::rules::meanings::Meanings;
 use crate::rules::wording::{BUCKETS, Sum, Wording};
 use crate::rules::{Budget, MetaInfo, Model, Role, RuleSet, ScanStop, Speaker, Surface};
 use crate::text::{Layers, View, is_foreign};
@@ -42,6 +45,9 @@ const WORD_MAX: usize = 24;
 const REST_MAX: usize = 32;
 /// Most views that are read: the text as sent, and those in which most disguises and encodings are undone.
 const VIEWS_MAX: usize = 4;
+/// How many words of a class before one make pairs with it, and within how many bytes.
+const PAIRED: usize = 4;
+const PAIR_BYTES: usize = 100;
 /// Most places that a description names, and that an explanation tells.
 const NAMED_MAX: usize = 5;
 const EXPLAINED_MAX: usize = 16;
@@ -147,6 +153,15 @@ enum Part<'p, 'e> {
     /// A token, with as many before it as are said.
     Words(&'p Token, usize),
     Concept(&'p Named<'e>),
+    /// A class of words, or two, and where these stand.
+    Meaning([Option<u16>; 2], Range<usize>),
+}
+
+/// What is known of words: what they weigh, and what they mean.
+#[derive(Clone, Copy)]
+struct Known<'r> {
+    wording: &'r Wording,
+    meanings: &'r Meanings,
 }
 
 /// Calls `feature` with the place of each feature of a window, once, and what makes it first.
@@ -154,6 +169,7 @@ fn each_feature<'e>(
     text: &str,
     window: &Range<usize>,
     concepts: &[Named<'e>],
+    meanings: &Meanings,
     mut feature: impl FnMut(Part<'_, 'e>, u16),
 ) {
     let mut seen = Seen::NOTHING;
@@ -167,17 +183,42 @@ fn each_feature<'e>(
     for one in concepts.iter().filter(|one| seen.is_new(one.bucket)) {
         feature(Part::Concept(one), one.bucket);
     }
+    // The classes before, the nearest last.
+    let mut before: [Option<(u16, usize)>; PAIRED] = [None; PAIRED];
+    meanings.each_in(text, window.clone(), |class, place| {
+        let bucket = tokens::class(meanings.id(class));
+        if seen.is_new(bucket) {
+            feature(Part::Meaning([Some(class), None], place.clone()), bucket);
+        }
+        for (other, at) in before.iter().flatten() {
+            if *other != class && place.start - at <= PAIR_BYTES {
+                let bucket = tokens::pair(meanings.id(class), meanings.id(*other));
+                if seen.is_new(bucket) {
+                    feature(Part::Meaning([Some(*other), Some(class)], *at..place.end), bucket);
+                }
+            }
+        }
+        before.rotate_left(1);
+        before[PAIRED - 1] = Some((class, place.start));
+    });
 }
 
 /// What the features of a window come to.
-fn sum_of(wording: &Wording, text: &str, window: &Range<usize>, concepts: &[Named<'_>]) -> Sum {
+fn sum_of(known: Known<'_>, text: &str, window: &Range<usize>, concepts: &[Named<'_>]) -> Sum {
     let mut sum = Sum::default();
-    each_feature(text, window, concepts, |part, bucket| match part {
-        Part::Words(..) => {
-            sum.words += wording.weight(bucket);
-            sum.features += 1;
+    each_feature(text, window, concepts, known.meanings, |part, bucket| {
+        let weight = known.wording.weight(bucket);
+        match part {
+            Part::Words(..) => {
+                sum.words += weight;
+                sum.features += 1;
+            }
+            Part::Concept(_) => sum.concepts += weight,
+            Part::Meaning(..) => {
+                sum.meanings += weight;
+                sum.meant += 1;
+            }
         }
-        Part::Concept(_) => sum.concepts += wording.weight(bucket),
     });
     sum
 }
@@ -185,7 +226,7 @@ fn sum_of(wording: &Wording, text: &str, window: &Range<usize>, concepts: &[Name
 /// The window of a view that sounds most like an attack, of those with a sign; none without one. Of a derived view those are read
 /// that differ from the text as sent.
 fn best(
-    wording: &Wording,
+    known: Known<'_>,
     (view, is_derived): (&View<'_>, bool),
     near: &Near<'_>,
     budget: &Budget<'_>,
@@ -203,8 +244,8 @@ fn best(
         if is_derived && view.layers_in(range.clone()) == Layers::NONE {
             continue;
         }
-        let sum = sum_of(wording, view.text(), &range, near.concepts(&place));
-        let odds = wording.odds(sum);
+        let sum = sum_of(known, view.text(), &range, near.concepts(&place));
+        let odds = known.wording.odds(sum);
         if best.as_ref().is_none_or(|best| odds > best.1) {
             best = Some((Summed { range, sum, of }, odds));
         }
@@ -219,20 +260,23 @@ pub struct Window {
     pub words: Vec<u16>,
     /// Places of the table that the concepts hit in it have, each once, but for those that words have.
     pub concepts: Vec<u16>,
+    /// Places of the table that classes of words and pairs of these have, each once, but for those that words and concepts have.
+    pub meanings: Vec<u16>,
     /// Whether a concept speaks for an attack in it, or names the subject, so that it is weighed.
     pub has_sign: bool,
 }
 
 /// The windows of a text, in order.
-pub(super) fn windows(text: &str, near: &Near<'_>) -> Vec<Window> {
+pub(super) fn windows(text: &str, near: &Near<'_>, meanings: &Meanings) -> Vec<Window> {
     let read = |range: Range<usize>| {
-        let (mut words, mut concepts) = (Vec::new(), Vec::new());
-        each_feature(text, &range, near.concepts(&range), |part, bucket| match part {
+        let (mut words, mut concepts, mut meant) = (Vec::new(), Vec::new(), Vec::new());
+        each_feature(text, &range, near.concepts(&range), meanings, |part, bucket| match part {
             Part::Words(..) => words.push(bucket),
             Part::Concept(_) => concepts.push(bucket),
+            Part::Meaning(..) => meant.push(bucket),
         });
         words.sort_unstable();
-        Window { words, concepts, has_sign: near.has_sign(&range) }
+        Window { words, concepts, meanings: meant, has_sign: near.has_sign(&range) }
     };
     windows_of(text).map(read).collect()
 }
@@ -256,15 +300,29 @@ pub struct Explanation {
     pub terms: Vec<Term>,
 }
 
-/// A word, a pair of words or a concept, and what it gave.
+/// A word, a pair of words, a concept or a class of words, and what it gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// The family of the concept; none for words.
     pub concept: Option<String>,
+    /// What the words mean: one class or two, of which each stands for all words that mean it; none where words count as such.
+    pub means: Vec<Arc<str>>,
     /// Where it stands, in bytes of the text as sent.
     pub place: Range<usize>,
     /// Log-odds that it gave.
     pub log_odds: f64,
+}
+
+impl Term {
+    /// The concept or what the words mean, for people; none for words that count as such.
+    pub fn name(&self) -> Option<String> {
+        let name = match (&self.concept, self.means.is_empty()) {
+            (Some(concept), _) => format!("concept {concept}"),
+            (None, false) => format!("words for {}", self.means.join(" and ")),
+            (None, true) => return None,
+        };
+        Some(name.replace('_', " "))
+    }
 }
 
 /// A view of a text, its best window, and what that means.
@@ -293,7 +351,7 @@ fn thresholds(wording: &Wording, who: Speaker, text: &str) -> Thresholds {
 
 /// The view that sounds most like an attack near a sign: disguises and encodings hide words from the text as sent.
 fn judge<'v, 't>(
-    wording: &Wording,
+    known: Known<'_>,
     views: &'v [View<'t>],
     near: &Near<'_>,
     budget: &Budget<'_>,
@@ -307,8 +365,8 @@ fn judge<'v, 't>(
     let mut judged: Option<Judged<'_, '_>> = None;
     for (nth, view) in order {
         let is_derived = nth > 0;
-        let Some(window) = best(wording, (view, is_derived), near, budget)? else { continue };
-        let probability = wording.probability(window.sum, window.of);
+        let Some(window) = best(known, (view, is_derived), near, budget)? else { continue };
+        let probability = known.wording.probability(window.sum, window.of);
         if judged.as_ref().is_none_or(|best| probability > best.probability) {
             judged = Some(Judged { view, is_derived, window, probability });
         }
@@ -338,16 +396,18 @@ pub(super) fn weigh(
 ) -> Result<Option<Detected>, ScanStop> {
     let Some((model, wording, who)) = wording_for(rules, request) else { return Ok(None) };
     let near = Near::of(evidence);
-    let judged = judge(wording, views, &near, budget)?;
-    Ok(judged.and_then(|judged| detected((model, wording, who), &judged, &near)))
+    let known = Known { wording, meanings: rules.meanings() };
+    let judged = judge(known, views, &near, budget)?;
+    Ok(judged.and_then(|judged| detected((model, known, who), &judged, &near)))
 }
 
 /// What is reported of a window.
 fn detected(
-    (model, wording, who): (&Model, &Wording, Speaker),
+    (model, known, who): (&Model, Known<'_>, Speaker),
     judged: &Judged<'_, '_>,
     near: &Near<'_>,
 ) -> Option<Detected> {
+    let wording = known.wording;
     if !wording.may_warn(who, judged.probability) {
         return None;
     }
@@ -356,11 +416,10 @@ fn detected(
     let score = score_of(thresholds, judged.probability);
     let mut description =
         format!("Sounds like an injection, {:.2} probable. Most of it is said at", judged.probability);
-    for (nth, Term { concept, place, log_odds }) in
-        terms(wording, judged, near).into_iter().take(NAMED_MAX).enumerate()
-    {
+    for (nth, term) in terms(known, judged, near).into_iter().take(NAMED_MAX).enumerate() {
         let comma = if nth == 0 { "" } else { "," };
-        let name = concept.map(|name| format!(" {}", name.replace('_', " "))).unwrap_or_default();
+        let name = term.name().map(|name| format!(" {name}")).unwrap_or_default();
+        let Term { place, log_odds, .. } = term;
         // Writing to a String cannot fail.
         let _ = write!(description, "{comma} {}..{}{name} ({log_odds:+.1})", place.start, place.end);
     }
@@ -386,7 +445,8 @@ pub(super) fn explain(
 ) -> Option<Explanation> {
     let (_, wording, who) = wording_for(rules, request)?;
     let near = Near::of(evidence);
-    let judged = judge(wording, views, &near, &Budget::UNLIMITED).ok().flatten()?;
+    let known = Known { wording, meanings: rules.meanings() };
+    let judged = judge(known, views, &near, &Budget::UNLIMITED).ok().flatten()?;
     let thresholds = thresholds(wording, who, judged.view.text());
     Some(Explanation {
         window: judged.view.to_source(judged.window.range.clone()),
@@ -395,28 +455,36 @@ pub(super) fn explain(
         block: thresholds.block,
         severity: severity_of(thresholds, judged.probability),
         bias: wording.bias(judged.window.of),
-        terms: terms(wording, &judged, &near),
+        terms: terms(known, &judged, &near),
     })
 }
 
 /// What gave most for an attack in a window, the heaviest first.
-fn terms(wording: &Wording, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
+fn terms(known: Known<'_>, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
     let Judged { view, window, .. } = judged;
+    let Known { wording, meanings } = known;
     let concepts = near.concepts(&view.to_source(window.range.clone()));
     let mut all: Vec<Term> = Vec::new();
-    each_feature(view.text(), &window.range, concepts, |part, bucket| {
+    each_feature(view.text(), &window.range, concepts, meanings, |part, bucket| {
         let weight = wording.weight(bucket);
         if weight > 0 {
-            let sum = Sum { features: window.sum.features, ..Sum::default() };
-            let (concept, place, sum) = match part {
+            let sum = Sum { features: window.sum.features, meant: window.sum.meant, ..Sum::default() };
+            let (concept, means, place, sum) = match part {
                 Part::Words(token, nth) => {
-                    (None, view.to_source(words(token, nth)), Sum { words: weight, ..sum })
+                    (None, Vec::new(), view.to_source(words(token, nth)), Sum { words: weight, ..sum })
                 }
                 Part::Concept(one) => {
-                    (Some(one.name.to_owned()), one.place.clone(), Sum { concepts: weight, ..sum })
+                    let concept = Some(one.name.to_owned());
+                    (concept, Vec::new(), one.place.clone(), Sum { concepts: weight, ..sum })
+                }
+                Part::Meaning(classes, place) => {
+                    let names = meanings.names();
+                    let means =
+                        classes.into_iter().flatten().map(|class| Arc::clone(&names[usize::from(class)]));
+                    (None, means.collect(), view.to_source(place), Sum { meanings: weight, ..sum })
                 }
             };
-            all.push(Term { concept, place, log_odds: wording.odds(sum) });
+            all.push(Term { concept, means, place, log_odds: wording.odds(sum) });
         }
     });
     all.sort_by(|a, b| {
@@ -436,7 +504,8 @@ fn words(token: &Token, nth: usize) -> Range<usize> {
 fn span(wording: &Wording, text: &str, window: &Summed) -> Range<usize> {
     let mut best: (i64, Range<usize>) = (0, window.range.clone());
     let (mut sum, mut start) = (0, None);
-    each_feature(text, &window.range, &[], |part, bucket| {
+    // Places overlap where classes do, so only words tell.
+    each_feature(text, &window.range, &[], &Meanings::default(), |part, bucket| {
         let Part::Words(token, nth) = part else { return };
         let range = words(token, nth);
         sum += wording.weight(bucket);

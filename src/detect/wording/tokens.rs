@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::text::letters::{is_mark, is_part_of_word, stands_alone};
+
 /// Features of a token.
 pub const FEATURES: usize = 3;
 /// Odd constants without a meaning, which spread bits (the golden ratio, and primes of xxHash).
@@ -19,6 +21,7 @@ const START: u64 = 0x27d4_eb2f_1656_67c5;
 const NUMBER: u64 = 0x85eb_ca77_c2b2_ae63;
 const BLANK_LINE: u64 = 0x2545_f491_4f6c_dd1d;
 const NAME: u64 = 0xff51_afd7_ed55_8ccd;
+const CLASS: u64 = 0xc4ce_b9fe_1a85_ec53;
 
 /// A token: where it stands, in bytes, and the places of its features in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +105,16 @@ fn lead(text: &str, at: usize) -> usize {
 /// The place of what is no word and has a name.
 pub(super) fn named(name: &str) -> u16 {
     bucket(name.bytes().fold(NAME, add))
+}
+
+/// The place of a class of words, of which the id is given.
+pub(super) fn class(id: u64) -> u16 {
+    bucket(id ^ CLASS)
+}
+
+/// The place of two classes of words, in any order.
+pub(super) fn pair(one: u64, other: u64) -> u16 {
+    bucket(one.min(other).wrapping_mul(NEXT) ^ one.max(other) ^ CLASS)
 }
 
 /// The upper bits of a product depend on all bits of its factors.
@@ -202,22 +215,6 @@ impl Tokens<'_> {
 fn add_letter(hash: u64, letter: char) -> u64 {
     let mut bytes = [0; 4];
     letter.encode_utf8(&mut bytes).bytes().fold(hash, add)
-}
-
-fn is_part_of_word(letter: char) -> bool {
-    letter.is_alphanumeric()
-}
-
-/// Whether a letter is a word of its own: of Japanese syllabaries, Chinese, or Korean.
-fn stands_alone(letter: char) -> bool {
-    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// Whether it only changes how the letter before it looks, or cannot be seen: accents set apart, vowel marks of Arabic, the
-/// nukta and virama of Hindi, what joins letters.
-fn is_mark(letter: char) -> bool {
-    matches!(letter, '\u{300}'..='\u{36f}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{93c}' | '\u{94d}' | '\u{ad}' | '\u{2019}'
-        | '\u{200b}'..='\u{200d}' | '\u{feff}')
 }
 
 #[cfg(test)]
