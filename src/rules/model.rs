@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::wording::{Wording, WordingDef};
 
 /// The format that this version reads and writes.
-pub const MODEL_FORMAT: u32 = 1;
+pub const MODEL_FORMAT: u32 = 2;
 /// Fewest bytes of a window.
 const WINDOW_MIN: usize = 200;
 /// Most bytes of a window.
@@ -245,7 +245,7 @@ mod tests {
             change(&mut model);
             model.problem().map(|(field, _)| field)
         };
-        assert_eq!(wrong(&|m| m.format = 2), Some("format"));
+        assert_eq!(wrong(&|m| m.format = MODEL_FORMAT + 1), Some("format"));
         assert_eq!(wrong(&|m| m.window = 10), Some("window"));
         assert_eq!(wrong(&|m| m.scale = f64::NAN), Some("scale"));
         assert_eq!(wrong(&|m| m.warn = 0.0), Some("warn"));

@@ -49,8 +49,8 @@ pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
 /// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same ones.
 /// Most harmless texts among the records were written to come near one, so that of usual text far fewer do.
 pub const WORDING_KINDS: [WordingKind; 4] = [
-    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0035, warn: 0.007 } },
-    WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.012, warn: 0.018 } },
+    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.016, warn: 0.022 } },
+    WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.0145, warn: 0.02 } },
     WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.0065, warn: 0.012 } },
     WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.016, warn: 0.022 } },
 ];
