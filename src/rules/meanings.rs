@@ -340,8 +340,8 @@ mod tests {
     fn a_part_is_read_alone() {
         let meanings = some();
         let mut places = Vec::new();
-        meanings.each_in("rules rules rules", 6..11, |_, place| places.push(place));
-        assert_eq!(places, [6..11]);
+        meanings.each_in("rules rules rules", 6..11, |_, place| places.push((place.start, place.end)));
+        assert_eq!(places, [(6, 11)]);
     }
 
     #[test]

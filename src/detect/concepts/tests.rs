@@ -74,8 +74,8 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check_unseen(&read(manners_unseen), 25);
     let frames =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/frames_held_out.toml"));
-    // Of 239 harmless texts eight are blocked: roles that are played, machines in films, questions to a machine about itself.
-    check_with(&read(frames), 33, 4);
+    // Of 239 harmless texts ten are blocked: roles that are played, machines in films, questions to a machine about itself.
+    check_with(&read(frames), 40, 5);
     let held_out = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/held_out.toml"));
     check_unseen(&read(held_out), 25);
     let products = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products.toml"));
@@ -86,9 +86,8 @@ fn attacks_in_other_words_are_blocked_and_their_twins_are_not() {
     check(&read(hailed), 65);
     let hailed_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/hailed_held_out.toml"));
-    // Of 120 harmless texts five are blocked: a king on a stage, samples of data sets about prompts, a guide to a game, and a mail
-    // about a drill against fraud.
-    check_with(&read(hailed_unseen), 40, 5);
+    // Of 120 harmless texts four are blocked: a king on a stage, samples of data sets about prompts, and a guide to a game.
+    check_with(&read(hailed_unseen), 40, 4);
     let products_unseen =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/products_held_out.toml"));
     check_unseen(&read(products_unseen), 50);
@@ -119,10 +118,10 @@ fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
     let cases: Vec<Case> =
         written.iter().flat_map(|file| file.trim_end_matches('\n').split('\n').map(read)).collect();
     for (label, surface, role, all, blocked_then) in [
-        ("attack", "user", Role::User, 426, 270..=426),
-        ("attack", "tool_result", Role::Tool, 294, 168..=294),
-        ("benign", "user", Role::User, 434, 0..=7),
-        ("benign", "tool_result", Role::Tool, 346, 0..=24),
+        ("attack", "user", Role::User, 426, 320..=426),
+        ("attack", "tool_result", Role::Tool, 294, 176..=294),
+        ("benign", "user", Role::User, 434, 0..=8),
+        ("benign", "tool_result", Role::Tool, 346, 0..=22),
     ] {
         let is_of = |case: &&Case| case.label == label && case.surface == surface;
         let texts: Vec<String> = cases.iter().filter(is_of).map(|case| case.text.clone()).collect();
