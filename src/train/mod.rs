@@ -47,7 +47,9 @@ pub const KINDS: [Kind; 3] = [
 /// Shares of harmless texts that may block and warn by their words.
 pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
 /// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same ones.
-/// Most harmless texts among the records were written to come near one, so that of usual text far fewer do.
+/// Most harmless texts among the records were written to come near one, so that of usual text far fewer do. Users who write English
+/// have a high share for what it finds: with 0.0035 for them and 0.012 for those who write other languages, 477 instead of 509 of
+/// 720 attacks that nobody trains on are blocked, and 28 instead of 30 of 780 harmless texts.
 pub const WORDING_KINDS: [WordingKind; 4] = [
     WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.016, warn: 0.022 } },
     WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.0145, warn: 0.02 } },

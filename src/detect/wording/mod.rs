@@ -396,6 +396,10 @@ pub(super) fn weigh(
 ) -> Result<Option<Detected>, ScanStop> {
     let Some((model, wording, who)) = wording_for(rules, request) else { return Ok(None) };
     let near = Near::of(evidence);
+    // What words mean is read from its files for the first text that needs it.
+    if near.signs.is_empty() {
+        return Ok(None);
+    }
     let known = Known { wording, meanings: rules.meanings() };
     let judged = judge(known, views, &near, budget)?;
     Ok(judged.and_then(|judged| detected((model, known, who), &judged, &near)))
