@@ -7,9 +7,10 @@
 // PORTCULLIS_TEST_POSTGRES_URL the same is asked of PostgreSQL, in a database of its own.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 
 import { login, send } from "./support/http.js";
 import { FILL, createDatabase } from "./support/postgres.js";
@@ -174,9 +175,10 @@ function pages() {
 
 describe("the embedded store", () => {
   before(() =>
-    begin({}, ({ dataFolder }) => {
-      const filled = execFileSync("python3", [FILL, join(dataFolder, "portcullis.db"), String(ROWS)], { encoding: "utf8" });
-      return filled.trim().split(" ").map(Number);
+    begin({}, async ({ dataFolder }) => {
+      // Not waited for in a way that stops all else: connections that the server closes meanwhile have to be noticed.
+      const filling = promisify(execFile)("python3", [FILL, join(dataFolder, "portcullis.db"), String(ROWS)]);
+      return (await filling).stdout.trim().split(" ").map(Number);
     }),
   );
   after(end);
