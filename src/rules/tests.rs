@@ -38,6 +38,27 @@ fn by_regex(text: &str) -> BTreeSet<u32> {
 }
 
 #[test]
+fn what_built_in_files_name_is_used() {
+    for source in builtin_sources() {
+        let file: toml::Table = source.text.parse().expect("a built-in file");
+        let names = |table: &str| {
+            file.get(table).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys)
+        };
+        let unused = names("words")
+            .filter(|name| !source.text.contains(&format!("{{{name}}}")))
+            .chain(names("define").filter(|name| !source.text.contains(&format!("(?&{name})"))));
+        assert_eq!(unused.collect::<Vec<_>>(), [] as [&String; 0], "{}", source.name);
+    }
+}
+
+#[test]
+fn the_built_in_model_is_small() {
+    let sources = builtin_sources();
+    let model = sources.iter().find(|source| source.name.ends_with("/model.toml")).expect("it is built in");
+    assert!(model.text.len() < 128 * 1024, "{}", model.text.len());
+}
+
+#[test]
 fn built_in_rules_pass_their_self_check() {
     let scanner = builtin();
     // Patterns that nothing needs yet must compile as well.
