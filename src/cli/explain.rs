@@ -244,6 +244,7 @@ fn wording_json(explanation: &wording::Explanation) -> Value {
         json!({
             "concept": term.concept,
             "means": term.means.iter().map(|class| &**class).collect::<Vec<&str>>(),
+            "begins": term.begins,
             "start": term.place.start,
             "end": term.place.end,
             "log_odds": term.log_odds,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::concepts::{self, Evidence, Explanation, Hit};
 use super::{Detected, Detector, INJECTION, coded, resolve, wording};
 use crate::rules::{
-    Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Surface,
-    phone_look_ups,
+    Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Speaker,
+    Surface, phone_look_ups,
 };
 use crate::text::stretches::{self, Cut};
 use crate::text::{self, Layers, Limits, View, Views};
@@ -205,7 +205,9 @@ impl Scanner {
     ) -> Result<Samples, ScanStop> {
         let hits = self.hits(request, budget)?;
         let evidence = Evidence::of(&self.rules, &request, hits);
-        let words = wording::windows(request.text, &wording::Near::of(&evidence), self.rules.meanings());
+        let who = concepts::speaker(request.role, request.surface).unwrap_or(Speaker::User);
+        let near = wording::Near::of(&evidence, who);
+        let words = wording::windows(request.text, &near, self.rules.meanings(), who);
         Ok(Samples { concepts: evidence.samples(window), words })
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::text::letters::{is_mark, is_part_of_word, stands_alone};
+use crate::text::letters::{is_mark, is_part_of_word, lead, stands_alone, until};
 
 /// Longest term of a script without blanks, in letters.
 const TERM_MAX: usize = 6;
@@ -22,8 +22,9 @@ const STEM_MIN: usize = 3;
 const SHORT_MAX: usize = 4;
 /// Most classes of one word: languages share words that mean different things.
 const CLASSES_MAX: usize = 2;
-/// Bits that tell most words that begin with no stem from the others.
-const BITS: usize = 1 << 17;
+/// Bits that tell most words that are not known, and most that begin with no stem, from the others, so that a look into a table
+/// of megabytes is seldom in vain.
+const BITS: usize = 1 << 19;
 /// Start and factor of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>).
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const FACTOR: u64 = 0x0000_0100_0000_01b3;
@@ -52,22 +53,63 @@ impl Hasher for AsIs {
     }
 }
 
-type Table = HashMap<u64, Classes, BuildHasherDefault<AsIs>>;
+/// A word of a text that belongs to a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meant {
+    /// The class.
+    pub class: u16,
+    /// Where the word stands, in bytes.
+    pub place: Range<usize>,
+    /// Whether a sentence, a line or a quotation begins with it.
+    pub begins: bool,
+}
+
+/// Hashes and the classes of what has them.
+#[derive(Clone, Default)]
+struct Known {
+    table: HashMap<u64, Classes, BuildHasherDefault<AsIs>>,
+    /// Which hashes may be in it.
+    may_be: Vec<u64>,
+}
+
+impl Known {
+    #[inline]
+    fn bit(hash: u64) -> (usize, u64) {
+        let hash = hash ^ (hash >> 32);
+        (hash as usize % BITS / 64, 1 << (hash % 64))
+    }
+
+    fn add(&mut self, hash: u64, class: u16) {
+        let classes = self.table.entry(hash).or_default();
+        let is_known = classes.contains(&Some(class));
+        if let Some(free) = classes.iter_mut().find(|known| known.is_none()).filter(|_| !is_known) {
+            *free = Some(class);
+        }
+        self.may_be.resize(BITS / 64, 0);
+        let (at, bit) = Self::bit(hash);
+        self.may_be[at] |= bit;
+    }
+
+    #[inline]
+    fn get(&self, hash: u64) -> Option<Classes> {
+        let (at, bit) = Self::bit(hash);
+        let may_be = self.may_be.get(at).is_some_and(|bits| bits & bit != 0);
+        if may_be { self.table.get(&hash).copied() } else { None }
+    }
+}
 
 /// Words and the classes they belong to.
 #[derive(Clone, Default)]
 pub struct Meanings {
     names: Vec<Arc<str>>,
     ids: Vec<u64>,
-    words: Table,
-    stems: Table,
-    /// Which hashes may be of a stem.
-    may_be_stem: Vec<u64>,
+    words: Known,
+    stems: Known,
 }
 
 impl std::fmt::Debug for Meanings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Meanings").field("names", &self.names).field("words", &self.words.len()).finish()
+        f.debug_struct("Meanings").field("names", &self.names).field("words", &self.len()).finish()
     }
 }
 
@@ -81,17 +123,23 @@ pub(super) fn problem(classes: &BTreeMap<String, String>) -> Option<(String, Str
         }
         for word in words.split_whitespace() {
             let letters = word.strip_suffix('*').unwrap_or(word);
-            let count = letters.chars().count();
+            let count = letters.nfc().filter(|letter| !is_mark(*letter)).count();
             if !letters.chars().all(|letter| is_part_of_word(letter) || is_mark(letter)) {
                 return Some((class.clone(), format!("`{word}` is no single word")));
             }
-            if letters.len() < word.len() && count < STEM_MIN {
+            let is_stem = letters.len() < word.len();
+            let alone = letters.nfc().filter(|letter| stands_alone(*letter)).count();
+            if alone > 0 && (alone < count || is_stem) {
+                let why = "terms of Chinese, Japanese and Korean have no other letters and no `*`";
+                return Some((class.clone(), format!("`{word}` is never found: {why}")));
+            }
+            if is_stem && count < STEM_MIN {
                 return Some((
                     class.clone(),
                     format!("the stem `{word}` is shorter than {STEM_MIN} letters"),
                 ));
             }
-            if letters.chars().all(stands_alone) && count > TERM_MAX {
+            if alone > 0 && count > TERM_MAX {
                 return Some((class.clone(), format!("the term `{word}` is longer than {TERM_MAX} letters")));
             }
             if let Some(other) = seen.insert(word, class).filter(|other| other != class) {
@@ -105,7 +153,7 @@ pub(super) fn problem(classes: &BTreeMap<String, String>) -> Option<(String, Str
 impl Meanings {
     /// The classes of several files, in their order. A class may have words in many.
     pub(crate) fn of<'f>(files: impl Iterator<Item = &'f BTreeMap<String, String>>) -> Self {
-        let mut all = Self { may_be_stem: vec![0; BITS / 64], ..Self::default() };
+        let mut all = Self::default();
         let mut numbers: HashMap<&str, u16> = HashMap::new();
         for (class, words) in files.flatten() {
             let number = *numbers.entry(class).or_insert_with(|| {
@@ -129,15 +177,8 @@ impl Meanings {
             .then(|| letters.nfd().filter(|letter| !is_mark(*letter)).map(plain).fold(START, add_letter));
         let hashes = [Some(accented), plain.filter(|plain| *plain != accented)];
         for hash in hashes.into_iter().flatten() {
-            let table = if is_stem { &mut self.stems } else { &mut self.words };
-            let classes = table.entry(hash).or_default();
-            let is_known = classes.contains(&Some(class));
-            if let Some(free) = classes.iter_mut().find(|known| known.is_none()).filter(|_| !is_known) {
-                *free = Some(class);
-            }
-            if is_stem {
-                self.may_be_stem[hash as usize % BITS / 64] |= 1 << (hash % 64);
-            }
+            let known = if is_stem { &mut self.stems } else { &mut self.words };
+            known.add(hash, class);
         }
     }
 
@@ -154,7 +195,7 @@ impl Meanings {
 
     /// How many words and stems are known, those without their accents included.
     pub fn len(&self) -> usize {
-        self.words.len() + self.stems.len()
+        self.words.table.len() + self.stems.table.len()
     }
 
     /// Whether no word is known.
@@ -162,34 +203,34 @@ impl Meanings {
         self.len() == 0
     }
 
-    #[inline]
-    fn stem(&self, hash: u64) -> Option<Classes> {
-        let may_be = self.may_be_stem[hash as usize % BITS / 64] & (1 << (hash % 64)) != 0;
-        if may_be { self.stems.get(&hash).copied() } else { None }
-    }
-
-    /// Calls `found` with each class that a word in a part of a text has, and where the word stands, in order. The part begins and ends
-    /// on boundaries of letters.
-    pub fn each_in(&self, text: &str, part: Range<usize>, mut found: impl FnMut(u16, Range<usize>)) {
+    /// Calls `found` with each word that begins in a part of a text and belongs to a class, once for each of its classes, in order; the
+    /// part begins and ends on boundaries of letters. A word may end behind it.
+    pub fn each_in(&self, text: &str, part: Range<usize>, mut found: impl FnMut(Meant)) {
         if self.is_empty() {
             return;
         }
-        let text = &text[..part.end];
-        let mut at = part.start;
-        while let Some(letter) = text[at..].chars().next() {
-            let end = if !is_part_of_word(letter) {
-                at + letter.len_utf8()
-            } else if stands_alone(letter) {
-                let (classes, end) =
-                    self.term(text, at).unwrap_or((Classes::default(), at + letter.len_utf8()));
-                classes.into_iter().flatten().for_each(|class| found(class, at..end));
-                end
+        let text = until(text, part.end);
+        let mut at = lead(text, part.start);
+        let mut begins = at == 0;
+        while let Some(letter) = text[at..].chars().next().filter(|_| at < part.end) {
+            if !is_part_of_word(letter) {
+                at += letter.len_utf8();
+                let ends = ends_sentence(letter, text[at..].chars().next());
+                begins = ends || begins && goes_before(letter);
+                continue;
+            }
+            let (classes, end) = if stands_alone(letter) {
+                self.term(text, at).unwrap_or((Classes::default(), at + letter.len_utf8()))
             } else {
-                let (classes, end) = self.word(text, at);
-                classes.into_iter().flatten().for_each(|class| found(class, at..end));
-                end
+                self.word(text, at)
             };
-            at = end;
+            if at >= part.start {
+                classes
+                    .into_iter()
+                    .flatten()
+                    .for_each(|class| found(Meant { class, place: at..end, begins }));
+            }
+            (at, begins) = (end, false);
         }
     }
 
@@ -200,8 +241,8 @@ impl Meanings {
             text[start..].char_indices().take(TERM_MAX).take_while(|(_, letter)| stands_alone(*letter));
         for (at, letter) in letters {
             hash = add_letter(hash, letter);
-            if let Some(classes) = self.words.get(&hash) {
-                best = Some((*classes, start + at + letter.len_utf8()));
+            if let Some(classes) = self.words.get(hash) {
+                best = Some((classes, start + at + letter.len_utf8()));
             }
         }
         best
@@ -210,30 +251,118 @@ impl Meanings {
     /// The classes of the word that begins at a place, and its end. Of *l'instruction* what stands behind the apostrophe counts if
     /// the whole is not known.
     fn word(&self, text: &str, start: usize) -> (Classes, usize) {
-        let mut whole = (START, None);
-        let mut rest = None;
-        let mut end = start;
-        let mut letters = text[start..].char_indices().peekable();
+        let mut whole = Reading::default();
+        // Most words are of ASCII letters alone.
+        let bytes = &text.as_bytes()[start..];
+        let plain = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        for byte in &bytes[..plain] {
+            whole.add_byte(byte.to_ascii_lowercase(), &self.stems);
+        }
+        let mut end = start + plain;
+        if bytes.get(plain).is_none_or(|byte| byte.is_ascii() && *byte != b'\'') {
+            return (whole.known(&self.words).unwrap_or_default(), end);
+        }
+        let mut rest: Option<Reading> = None;
+        let mut letters = text[end..].char_indices().peekable();
+        let from = end;
         while let Some((at, letter)) = letters.next() {
             if matches!(letter, '\'' | '\u{2019}') {
                 if !letters.peek().is_some_and(|(_, next)| next.is_alphabetic()) {
                     break;
                 }
-                rest = Some((START, None));
+                rest = Some(Reading::default());
             } else if !is_mark(letter) {
                 if !is_part_of_word(letter) || stands_alone(letter) {
                     break;
                 }
-                for (hash, stem) in [Some(&mut whole), rest.as_mut()].into_iter().flatten() {
-                    *hash = add_letter(*hash, letter);
-                    *stem = self.stem(*hash).or(*stem);
+                whole.add(letter, &self.stems);
+                if let Some(rest) = &mut rest {
+                    rest.add(letter, &self.stems);
                 }
             }
-            end = start + at + letter.len_utf8();
+            end = from + at + letter.len_utf8();
         }
-        let known = |(hash, stem): (u64, Option<Classes>)| self.words.get(&hash).copied().or(stem);
-        (known(whole).or_else(|| rest.and_then(known)).unwrap_or_default(), end)
+        let known = whole.known(&self.words).or_else(|| rest.and_then(|rest| rest.known(&self.words)));
+        (known.unwrap_or_default(), end)
     }
+}
+
+/// A word as far as it was read: its hash, how many letters, and the classes of the longest stem that it begins with.
+struct Reading {
+    hash: u64,
+    letters: usize,
+    stem: Option<Classes>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { hash: START, letters: 0, stem: None }
+    }
+}
+
+impl Reading {
+    #[inline]
+    fn add_byte(&mut self, byte: u8, stems: &Known) {
+        self.hash = add(self.hash, byte);
+        self.end_letter(stems);
+    }
+
+    fn add(&mut self, letter: char, stems: &Known) {
+        self.hash = add_letter(self.hash, letter);
+        self.end_letter(stems);
+    }
+
+    #[inline]
+    fn end_letter(&mut self, stems: &Known) {
+        self.letters += 1;
+        if self.letters >= STEM_MIN {
+            self.stem = stems.get(self.hash).or(self.stem);
+        }
+    }
+
+    fn known(&self, words: &Known) -> Option<Classes> {
+        words.get(self.hash).or(self.stem)
+    }
+}
+
+/// Whether a sentence, a line or a quotation begins behind a sign. A dot or a colon amid a word or a number ends none.
+fn ends_sentence(letter: char, next: Option<char>) -> bool {
+    match letter {
+        '.' | ':' | ';' => next.is_none_or(|next| !next.is_alphanumeric()),
+        '!' | '?' | '\n' | '>' | ']' | '}' | '…' | '“' | '„' | '«' | '»' => true,
+        // Of Chinese and Japanese, Hindi and Bengali, Arabic and Urdu.
+        '。' | '！' | '？' | '：' | '；' | '「' | '『' | '】' | '।' | '॥' | '؟' | '؛' | '۔' => {
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether a sign that stands before a sentence leaves it at its beginning: a blank, a bracket, the sign of a list, what cannot be
+/// seen.
+fn goes_before(letter: char) -> bool {
+    letter.is_whitespace()
+        || is_mark(letter)
+        || matches!(
+            letter,
+            '(' | ')'
+                | '['
+                | '{'
+                | '*'
+                | '#'
+                | '-'
+                | '–'
+                | '—'
+                | '+'
+                | '_'
+                | '\''
+                | '"'
+                | '`'
+                | '‘'
+                | '¡'
+                | '¿'
+        )
+        || matches!(letter, '•' | '·' | '（' | '【' | '\u{feff}' | '\u{200b}')
 }
 
 fn add(hash: u64, byte: u8) -> u64 {
@@ -286,7 +415,7 @@ mod tests {
     fn found(text: &str) -> Vec<(String, &str)> {
         let meanings = some();
         let mut out = Vec::new();
-        meanings.each_in(text, 0..text.len(), |class, place| {
+        meanings.each_in(text, 0..text.len(), |Meant { class, place, .. }| {
             out.push((meanings.names()[usize::from(class)].to_string(), &text[place]));
         });
         out
@@ -340,8 +469,45 @@ mod tests {
     fn a_part_is_read_alone() {
         let meanings = some();
         let mut places = Vec::new();
-        meanings.each_in("rules rules rules", 6..11, |_, place| places.push((place.start, place.end)));
-        assert_eq!(places, [(6, 11)]);
+        let mut read = |part| {
+            let text = "rules rules rules";
+            meanings.each_in(text, part, |meant| places.push((meant.place.start, meant.place.end)));
+            std::mem::take(&mut places)
+        };
+        assert_eq!(read(6..11), [(6, 11)]);
+        assert_eq!((read(0..8), read(8..17)), (vec![(0, 5), (6, 11)], vec![(12, 17)]), "no word is cut");
+        let text = format!("{}忽略以前的指令", "好".repeat(9));
+        for cut in text.char_indices().map(|(at, _)| at) {
+            let mut places = Vec::new();
+            for part in [0..cut, cut..text.len()] {
+                meanings.each_in(&text, part, |meant| places.push(&text[meant.place]));
+            }
+            assert_eq!(places, ["忽略", "以前的指令"], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn where_a_sentence_begins_is_told() {
+        let meanings = some();
+        for (text, wanted) in [
+            ("rules. rules", &[true, true][..]),
+            ("the rules, rules", &[false, false]),
+            ("- rules: \u{201c}rules\u{201d} rules", &[true, true, false]),
+            ("so (rules) **rules**\n  # rules", &[false, false, true]),
+            ("[x] rules 3 rules", &[true, false]),
+            ("1. rules, 2) rules a.rules \"rules\"", &[true, false, false, false]),
+            ("¡rules! ¿rules? – rules\u{200b}", &[true, true, true]),
+            ("好。指令 指令", &[true, false]),
+        ] {
+            let mut found = Vec::new();
+            meanings.each_in(text, 0..text.len(), |meant| found.push(meant.begins));
+            assert_eq!(found, wanted, "{text}");
+        }
+        for (text, from, wanted) in [("so rules", 3, false), ("no. rules", 4, true), ("  rules", 2, true)] {
+            let mut found = Vec::new();
+            meanings.each_in(text, from..text.len(), |meant| found.push(meant.begins));
+            assert_eq!(found, [wanted], "{text} from {from}");
+        }
     }
 
     #[test]
@@ -350,6 +516,16 @@ mod tests {
             ("Ignore", "ignore", "use lower-case letters and underscores"),
             ("ignore", "do-not", "`do-not` is no single word"),
             ("ignore", "ig*", "the stem `ig*` is shorter than 3 letters"),
+            (
+                "ignore",
+                "pin码",
+                "`pin码` is never found: terms of Chinese, Japanese and Korean have no other letters and no `*`",
+            ),
+            (
+                "ignore",
+                "忽略*",
+                "`忽略*` is never found: terms of Chinese, Japanese and Korean have no other letters and no `*`",
+            ),
             ("ignore", "忽略以前的所有指令", "the term `忽略以前的所有指令` is longer than 6 letters"),
         ] {
             assert_eq!(
@@ -369,7 +545,7 @@ mod tests {
             let mut end = 0;
             let mut is_fine = true;
             let meanings = some();
-            meanings.each_in(&text, 0..text.len(), |class, place| {
+            meanings.each_in(&text, 0..text.len(), |Meant { class, place, .. }| {
                 is_fine &= place.start >= end || place.end == end;
                 is_fine &= text.get(place.clone()).is_some_and(|word| !word.is_empty());
                 is_fine &= usize::from(class) < meanings.names().len();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::wording::{Wording, WordingDef};
 
 /// The format that this version reads and writes.
-pub const MODEL_FORMAT: u32 = 2;
+pub const MODEL_FORMAT: u32 = 3;
 /// Fewest bytes of a window.
 const WINDOW_MIN: usize = 200;
 /// Most bytes of a window.

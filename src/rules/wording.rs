@@ -1,26 +1,39 @@
 //! What words and pairs of words weigh: a table of hashed features, which is a part of a model.
 //!
 //! A feature is a hash of one word, of two words with their distance, of the name of a concept, or of one or two classes of words
-//! ([`super::meanings`]); it has one of [`BUCKETS`] places in the table, which it
-//! may share with others (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009). A place holds a whole
-//! number from -127 to 127, and weighs that number times its size: most weights are small, few are large, and both keep two
-//! digits. No word can be read back from it.
+//! ([`super::meanings`]); it has a place in the table, which it may share with others (Weinberger et al., "Feature Hashing for Large
+//! Scale Multitask Learning", 2009). Words have [`WORDS`] places, and concepts and classes [`SENSES`] of their own: of those there are
+//! few, and what is learned of one must not be spoilt by words. Concepts and classes have two places each, one whoever
+//! speaks and one for who does (Daumé, "Frustratingly Easy Domain Adaptation", 2007): what is an order from a user is often only a
+//! report from a tool.
+//!
+//! A place holds a whole number from -31 to 31, written as one letter, and weighs that number times its size: most weights are small,
+//! and few are large. No word can be read back from it.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::Speaker;
 use super::model::{ORDER, is_in_order, probability};
 
+/// Places of words and pairs of words.
+pub const WORDS: usize = 1 << 16;
+/// Places of concepts, classes of words, and pairs of classes; they stand behind those of words.
+pub const SENSES: usize = 1 << 15;
 /// Places of the table.
-pub const BUCKETS: usize = 1 << 16;
+pub const BUCKETS: usize = WORDS + SENSES;
+/// Largest number of a place.
+pub const NUMBER_MAX: i8 = 31;
+/// The letter of each number, from the least to the largest.
+const LETTERS: &[u8; 63] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+";
 /// Fewest features that a window counts as: a word or two that stand alone prove little, however much they weigh.
 pub const FEATURES_MIN: usize = 24;
-/// What a concept counts, beside the words of which each counts one by the root of their number: as much as one of a hundred.
+/// What a concept counts at each of its places, beside the words of which each counts one by the root of their number: as much as
+/// one of a hundred.
 pub const CONCEPT: f64 = 0.1;
 /// What classes of words count beside the words themselves, each by the root of their number.
-pub const MEANING: f64 = 0.8;
+pub const MEANING: f64 = 0.65;
+/// What a class counts that begins a sentence, beside one that stands elsewhere: there, an order is one to the reader.
+pub const BEGINNING: i64 = 2;
 /// Fewest features of classes that a window counts as.
 pub const MEANINGS_MIN: usize = 40;
 /// Log-odds that are taken from the best window of a text each time the number of windows it was chosen from doubles: the
@@ -69,7 +82,7 @@ pub struct WordingDef {
     /// Probabilities of kinds of text of their own. Without those of foreign texts, those of the same speaker hold for them.
     #[serde(default)]
     pub bounds: Vec<WordingBounds>,
-    /// The table: a byte (a signed number) for each place, in base64. Line breaks do not count.
+    /// The table: a letter for each place. Line breaks do not count.
     pub table: String,
 }
 
@@ -96,28 +109,33 @@ impl WordingDef {
         if let Some(twice) = self.bounds.iter().enumerate().find(|own| is_twice(*own)) {
             return Some(("wording.bounds", format!("two are of {}; keep one", twice.1.kind())));
         }
-        match self.read().map(|table| table.len()) {
-            Some(BUCKETS) => None,
-            Some(other) => Some(("wording.table", format!("holds {other} numbers instead of {BUCKETS}"))),
-            None => Some(("wording.table", "is no base64".to_owned())),
+        match self.read() {
+            Ok(numbers) if numbers.len() == BUCKETS => None,
+            Ok(numbers) => {
+                Some(("wording.table", format!("holds {} numbers instead of {BUCKETS}", numbers.len())))
+            }
+            Err(other) => Some(("wording.table", format!("`{}` stands for no number", other.escape_ascii()))),
         }
     }
 
-    fn read(&self) -> Option<Vec<u8>> {
-        let letters: Vec<u8> = self.table.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        BASE64_STANDARD.decode(letters).ok()
+    /// The numbers of the table, or a byte that stands for none.
+    fn read(&self) -> Result<Vec<i8>, u8> {
+        let number = |letter: u8| {
+            let at = LETTERS.iter().position(|known| *known == letter).ok_or(letter)?;
+            Ok(at as i8 - NUMBER_MAX)
+        };
+        self.table.bytes().filter(|byte| !byte.is_ascii_whitespace()).map(number).collect()
     }
 
     /// The table of these numbers, as it is written.
     pub fn written(numbers: &[i8]) -> String {
-        let bytes: Vec<u8> = numbers.iter().map(|number| number.cast_unsigned()).collect();
-        let letters = BASE64_STANDARD.encode(bytes);
-        let mut out = String::with_capacity(letters.len() + letters.len() / LINE + 1);
-        for (nth, letter) in letters.chars().enumerate() {
+        let mut out = String::with_capacity(numbers.len() + numbers.len() / LINE + 1);
+        for (nth, number) in numbers.iter().enumerate() {
             if nth % LINE == 0 && nth > 0 {
                 out.push('\n');
             }
-            out.push(letter);
+            let number = number.clamp(&-NUMBER_MAX, &NUMBER_MAX) + NUMBER_MAX;
+            out.push(char::from(LETTERS[usize::from(number.cast_unsigned())]));
         }
         out
     }
@@ -132,7 +150,7 @@ pub struct Sum {
     pub features: usize,
     /// Of the concepts hit in it.
     pub concepts: i64,
-    /// Of classes of words, and pairs of them.
+    /// Of classes of words, pairs of them, and classes that begin a sentence, which count [`BEGINNING`].
     pub meanings: i64,
     /// How many these are.
     pub meant: usize,
@@ -145,31 +163,44 @@ pub struct Wording {
     bias: f64,
     bounds: (f64, f64),
     own_bounds: Vec<WordingBounds>,
-    weights: Box<[i16; BUCKETS]>,
+    words: Box<[i16; WORDS]>,
+    senses: Box<[i16; SENSES]>,
+}
+
+/// Weights of so many places; one that is missing weighs nothing.
+fn weights<const PLACES: usize>(numbers: &[i8]) -> Box<[i16; PLACES]> {
+    let mut weights = vec![0i16; PLACES];
+    for (weight, number) in weights.iter_mut().zip(numbers) {
+        *weight = unit(*number);
+    }
+    weights.into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("a vector of that length"))
 }
 
 impl Wording {
     /// Reads what was checked by [`WordingDef::problem`]; a place that is missing weighs nothing.
     pub(crate) fn of(def: &WordingDef) -> Self {
-        let mut weights = vec![0i16; BUCKETS];
-        for (weight, byte) in weights.iter_mut().zip(def.read().unwrap_or_default()) {
-            *weight = unit(byte.cast_signed());
-        }
-        let weights = weights.into_boxed_slice().try_into();
-        let weights = weights.unwrap_or_else(|_| unreachable!("a vector of that length"));
+        let numbers = def.read().unwrap_or_default();
+        let (words, senses) = numbers.split_at(WORDS.min(numbers.len()));
         Self {
             scale: def.scale,
             bias: def.bias,
             bounds: (def.warn, def.block),
             own_bounds: def.bounds.clone(),
-            weights,
+            words: weights(words),
+            senses: weights(senses),
         }
     }
 
-    /// Weight of the feature in a place, in units.
+    /// Weight of the words in a place, in units.
     #[inline]
-    pub fn weight(&self, bucket: u16) -> i64 {
-        i64::from(self.weights[usize::from(bucket)])
+    pub fn of_words(&self, place: u16) -> i64 {
+        i64::from(self.words[usize::from(place)])
+    }
+
+    /// Weight of a concept or of classes of words, in units, by its places among those of senses.
+    #[inline]
+    pub fn of_sense(&self, places: [u16; 2]) -> i64 {
+        places.iter().map(|place| i64::from(self.senses[usize::from(*place) % SENSES])).sum()
     }
 
     /// Log-odds that a window gives. A text ten times as long has ten times the features, and those of no meaning scatter by
@@ -212,7 +243,7 @@ impl Wording {
 
     /// Places that weigh anything.
     pub fn known(&self) -> usize {
-        self.weights.iter().filter(|weight| **weight != 0).count()
+        self.words.iter().chain(self.senses.iter()).filter(|weight| **weight != 0).count()
     }
 }
 
@@ -232,7 +263,7 @@ mod tests {
 
     fn def() -> WordingDef {
         let mut numbers = vec![0i8; BUCKETS];
-        (numbers[0], numbers[7], numbers[BUCKETS - 1]) = (-127, 3, 100);
+        (numbers[0], numbers[7], numbers[BUCKETS - 1]) = (-31, 3, 30);
         let table = WordingDef::written(&numbers);
         WordingDef { scale: 0.001, bias: -3.0, warn: 0.4, block: 0.8, bounds: Vec::new(), table }
     }
@@ -243,8 +274,8 @@ mod tests {
         assert!(def.table.lines().all(|line| line.len() <= LINE) && def.table.lines().count() > 700);
         assert_eq!(def.problem(), None);
         let wording = Wording::of(&def);
-        assert_eq!((wording.weight(0), wording.weight(7)), (-16_129, 9));
-        assert_eq!((wording.weight(u16::MAX), wording.known()), (10_000, 3));
+        assert_eq!((wording.of_words(0), wording.of_words(7)), (-961, 9));
+        assert_eq!((wording.of_sense([0, SENSES as u16 - 1]), wording.known()), (900, 3));
         let sum = |words, features| Sum { words, features, ..Sum::default() };
         assert_eq!((wording.odds(sum(10_000, 400)), wording.bias(1)), (0.5, -3.0));
         assert_eq!(wording.odds(Sum { concepts: 10_000, ..sum(10_000, 400) }), 1.5);
@@ -289,6 +320,6 @@ mod tests {
         assert_eq!(wrong(&|d| d.bounds = vec![own(true, 0.3), own(true, 0.4)]), Some("wording.bounds"));
         assert_eq!(wrong(&|d| d.bounds = vec![own(true, 0.1)]), Some("wording.bounds"));
         assert_eq!(wrong(&|d| d.table.truncate(400)), Some("wording.table"));
-        assert_eq!(wrong(&|d| d.table = "?".to_owned()), Some("wording.table"));
+        assert_eq!(wrong(&|d| d.table.replace_range(7..8, "?")), Some("wording.table"));
     }
 }

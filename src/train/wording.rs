@@ -7,7 +7,8 @@
 use super::fit::{Example, Features, Sign, fit};
 use crate::detect::wording::Window;
 use crate::rules::wording::{
-    BUCKETS, CONCEPT, FEATURES_MIN, MEANING, MEANINGS_MIN, WordingDef, choice, unit,
+    BEGINNING, BUCKETS, CONCEPT, FEATURES_MIN, MEANING, MEANINGS_MIN, NUMBER_MAX, WORDS, WordingDef, choice,
+    unit,
 };
 
 /// How much a text that is on the wrong side counts against the size of the weights.
@@ -16,8 +17,6 @@ const COST: f64 = 1.0;
 const PASSES: usize = 30;
 /// Texts of a source and label from which each counts less, so that no source drowns the others.
 const MANY: f64 = 300.0;
-/// Largest whole number of the table.
-const NUMBER_MAX: f64 = 127.0;
 
 /// One text to learn from.
 #[derive(Clone, Debug)]
@@ -56,15 +55,18 @@ fn value(window: &Window) -> f64 {
 
 /// What each class of words counts in a window, and each pair of them.
 fn value_of_meaning(window: &Window) -> f64 {
-    MEANING / (window.meanings.len().max(MEANINGS_MIN) as f64).sqrt()
+    MEANING / ((window.meanings.len() + window.beginnings.len()).max(MEANINGS_MIN) as f64).sqrt()
 }
 
-/// The features of a window in their groups, and what each feature of a group counts.
-fn groups(window: &Window) -> [(&[u16], f64); 3] {
+/// The features of a window in groups: which place of the table is the first of their kind, their places behind it, and what
+/// each place counts.
+fn groups(window: &Window) -> [(usize, &[u16], f64); 4] {
+    let meaning = value_of_meaning(window);
     [
-        (&window.words, value(window)),
-        (&window.concepts, CONCEPT),
-        (&window.meanings, value_of_meaning(window)),
+        (0, &window.words, value(window)),
+        (WORDS, window.concepts.as_flattened(), CONCEPT),
+        (WORDS, window.meanings.as_flattened(), meaning),
+        (WORDS, window.beginnings.as_flattened(), BEGINNING as f64 * meaning),
     ]
 }
 
@@ -78,10 +80,10 @@ impl Table {
     fn sum(&self, window: &Window) -> f64 {
         let mut all = self.bias;
         // Loops, as everything is read thirty times for each group that is left out, by builds without optimisation too.
-        for (buckets, value) in groups(window) {
+        for (first, places, value) in groups(window) {
             let mut sum = 0.0;
-            for bucket in buckets {
-                sum += self.weights[usize::from(*bucket)];
+            for place in places {
+                sum += self.weights[first + usize::from(*place)];
             }
             all += value * sum;
         }
@@ -91,9 +93,9 @@ impl Table {
     /// Moves the weights of the features of a window by what each counts, times `step`.
     fn move_by(&mut self, step: f64, window: &Window) {
         self.bias += step;
-        for (buckets, value) in groups(window) {
-            for bucket in buckets {
-                self.weights[usize::from(*bucket)] += step * value;
+        for (first, places, value) in groups(window) {
+            for place in places {
+                self.weights[first + usize::from(*place)] += step * value;
             }
         }
     }
@@ -107,9 +109,10 @@ impl Table {
     pub(super) fn quantised(&self) -> (Vec<i8>, f64) {
         let largest = self.weights.iter().fold(1e-6f64, |largest, weight| largest.max(weight.abs()));
         // The number times its size is the weight, so the number is a root.
-        let number =
-            |weight: &f64| ((weight.abs() / largest).sqrt() * NUMBER_MAX).round().copysign(*weight) as i8;
-        (self.weights.iter().map(number).collect(), largest / f64::from(unit(NUMBER_MAX as i8)))
+        let number = |weight: &f64| {
+            ((weight.abs() / largest).sqrt() * f64::from(NUMBER_MAX)).round().copysign(*weight) as i8
+        };
+        (self.weights.iter().map(number).collect(), largest / f64::from(unit(NUMBER_MAX)))
     }
 }
 
@@ -132,10 +135,10 @@ pub(super) fn learn<'t>(texts: impl Iterator<Item = &'t Text>) -> Table {
             let side = if text.is_attack { 1.0 } else { -1.0 };
             let slack = 1.0 / (2.0 * COST * text.weight_of_window());
             let gradient = side * table.sum(window) - 1.0 + slack * alphas[*at];
-            // The square of the bias is one.
+            // The square of the bias is one. The few places that two features share count as if they were apart.
             let mut squares = 1.0;
-            for (buckets, value) in groups(window) {
-                squares += value * value * buckets.len() as f64;
+            for (_, places, value) in groups(window) {
+                squares += value * value * places.len() as f64;
             }
             let alpha = (alphas[*at] - gradient / (squares + slack)).max(0.0);
             let step = (alpha - alphas[*at]) * side;

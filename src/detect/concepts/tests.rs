@@ -119,7 +119,7 @@ fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
         written.iter().flat_map(|file| file.trim_end_matches('\n').split('\n').map(read)).collect();
     for (label, surface, role, all, blocked_then) in [
         ("attack", "user", Role::User, 426, 320..=426),
-        ("attack", "tool_result", Role::Tool, 294, 176..=294),
+        ("attack", "tool_result", Role::Tool, 294, 186..=294),
         ("benign", "user", Role::User, 434, 0..=8),
         ("benign", "tool_result", Role::Tool, 346, 0..=22),
     ] {

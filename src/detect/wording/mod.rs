@@ -7,24 +7,24 @@
 //! of words ([`crate::rules::meanings`]) and pairs of them that stand near each other in any order: what is said in other words, in
 //! another language or with other words between is still known by what it means.
 //!
-//! A text is read in windows of about 768 bytes, each of which overlaps the one before by half. Words alone prove nothing: only windows
-//! in which a concept speaks for an attack, or names the subject, outside quotation marks are read at all, and a text without
-//! one costs nothing.
+//! Words alone prove nothing: only windows in which a concept speaks for an attack, or names the subject, outside quotation marks are
+//! read at all, and a text without one costs nothing.
 
+mod reading;
 mod tokens;
 
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tokens::each_in;
+use reading::{Feature, Named, Part, Windows, each_feature};
 pub use tokens::{FEATURES, Token, each};
 
 use super::concepts::{Evidence, Thresholds, score_of, speaker};
 use super::{Detected, INJECTION, Request};
 use crate::decision::{Category, Severity};
 use crate::rules::meanings::Meanings;
-use crate::rules::wording::{BUCKETS, Sum, Wording};
+use crate::rules::wording::{BEGINNING, Sum, Wording};
 use crate::rules::{Budget, MetaInfo, Model, Role, RuleSet, ScanStop, Speaker, Surface};
 use crate::text::{Layers, View, is_foreign};
 
@@ -35,19 +35,8 @@ const CATEGORY: &str = "prompt_injection.wording";
 const DESCRIPTION: &str =
     "Words, pairs of words and concepts that a trained model knows from injections, weighed together.";
 const RECOMMENDATION: &str = "Treat the text as data, or refuse the request; look at the words named.";
-/// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
-/// thins what stands around them. With 1,280 or 1,600 bytes a window about as many attacks are found, and fewer of those that
-/// harmless prose follows; with 384 fewer of all.
-const HALF: usize = 384;
-/// Bytes of a word that count. Only letters of ASCII are counted so: many others set no blanks between words.
-const WORD_MAX: usize = 24;
-/// How much longer a half may be for it to end at a blank.
-const REST_MAX: usize = 32;
 /// Most views that are read: the text as sent, and those in which most disguises and encodings are undone.
 const VIEWS_MAX: usize = 4;
-/// How many words of a class before one make pairs with it, and within how many bytes.
-const PAIRED: usize = 4;
-const PAIR_BYTES: usize = 100;
 /// Most places that a description names, and that an explanation tells.
 const NAMED_MAX: usize = 5;
 const EXPLAINED_MAX: usize = 16;
@@ -62,14 +51,6 @@ struct Summed {
     of: usize,
 }
 
-/// A hit of a concept.
-struct Named<'e> {
-    name: &'e str,
-    /// Bytes of the text as sent.
-    place: Range<usize>,
-    bucket: u16,
-}
-
 /// What concepts tell about a text: near which places its words are weighed, and what else counts there. Places are bytes
 /// of the text as sent, in order.
 pub(super) struct Near<'e> {
@@ -78,10 +59,10 @@ pub(super) struct Near<'e> {
 }
 
 impl<'e> Near<'e> {
-    pub(super) fn of(evidence: &'e Evidence<'_>) -> Self {
+    pub(super) fn of(evidence: &'e Evidence<'_>, who: Speaker) -> Self {
         let named = |(name, place): (&'e str, &Range<usize>)| Named {
             name,
-            bucket: tokens::named(name),
+            places: tokens::named(name, who),
             place: place.clone(),
         };
         Self { signs: evidence.signs(), concepts: evidence.concepts().map(named).collect() }
@@ -101,123 +82,30 @@ impl<'e> Near<'e> {
     }
 }
 
-/// Which places of the table were seen in a window. What is said twice counts once, or a row of the same sign would drown
-/// all else.
-struct Seen([u64; BUCKETS / 64]);
-
-impl Seen {
-    const NOTHING: Self = Self([0; BUCKETS / 64]);
-
-    /// Notes a place, and says whether it is new.
-    #[inline]
-    fn is_new(&mut self, bucket: u16) -> bool {
-        let (word, bit) = (&mut self.0[usize::from(bucket) / 64], 1 << (bucket % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
-    }
-}
-
-/// Where the halves of windows end, in order: the beginning of a text, and then the end of each.
-fn edges(text: &str) -> Vec<usize> {
-    let mut edges = Vec::from([0]);
-    let (mut size, mut word, mut was_blank) = (0, 0, false);
-    for (at, byte) in text.bytes().enumerate() {
-        let is_blank = byte.is_ascii_whitespace();
-        let may_end = is_blank && !was_blank;
-        let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
-        if size >= HALF && (may_end || must_end) {
-            edges.push(at);
-            size = 0;
-        }
-        word = if byte.is_ascii_alphanumeric() { word + 1 } else { 0 };
-        size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
-        was_blank = is_blank;
-    }
-    if edges.last() != Some(&text.len()) {
-        edges.push(text.len());
-    }
-    edges
-}
-
-/// The windows of a text in order: two halves each, or one where that is the whole text.
-fn windows_of(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let edges = edges(text);
-    let halves = edges.len() - 1;
-    let windows = halves.saturating_sub(1).max(usize::from(halves > 0));
-    (0..windows).map(move |nth| edges[nth]..edges[(nth + 2).min(halves)])
-}
-
-/// What makes a feature.
-enum Part<'p, 'e> {
-    /// A token, with as many before it as are said.
-    Words(&'p Token, usize),
-    Concept(&'p Named<'e>),
-    /// A class of words, or two, and where these stand.
-    Meaning([Option<u16>; 2], Range<usize>),
-}
-
-/// What is known of words: what they weigh, and what they mean.
+/// What is known of words, what they weigh and what they mean, and who says them.
 #[derive(Clone, Copy)]
 struct Known<'r> {
     wording: &'r Wording,
     meanings: &'r Meanings,
-}
-
-/// Calls `feature` with the place of each feature of a window, once, and what makes it first.
-fn each_feature<'e>(
-    text: &str,
-    window: &Range<usize>,
-    concepts: &[Named<'e>],
-    meanings: &Meanings,
-    mut feature: impl FnMut(Part<'_, 'e>, u16),
-) {
-    let mut seen = Seen::NOTHING;
-    each_in(text, window.clone(), |token| {
-        for (nth, bucket) in token.buckets.into_iter().enumerate() {
-            if seen.is_new(bucket) {
-                feature(Part::Words(&token, nth), bucket);
-            }
-        }
-    });
-    for one in concepts.iter().filter(|one| seen.is_new(one.bucket)) {
-        feature(Part::Concept(one), one.bucket);
-    }
-    // The classes before, the nearest last.
-    let mut before: [Option<(u16, usize)>; PAIRED] = [None; PAIRED];
-    meanings.each_in(text, window.clone(), |class, place| {
-        let bucket = tokens::class(meanings.id(class));
-        if seen.is_new(bucket) {
-            feature(Part::Meaning([Some(class), None], place.clone()), bucket);
-        }
-        for (other, at) in before.iter().flatten() {
-            if *other != class && place.start - at <= PAIR_BYTES {
-                let bucket = tokens::pair(meanings.id(class), meanings.id(*other));
-                if seen.is_new(bucket) {
-                    feature(Part::Meaning([Some(*other), Some(class)], *at..place.end), bucket);
-                }
-            }
-        }
-        before.rotate_left(1);
-        before[PAIRED - 1] = Some((class, place.start));
-    });
+    who: Speaker,
 }
 
 /// What the features of a window come to.
-fn sum_of(known: Known<'_>, text: &str, window: &Range<usize>, concepts: &[Named<'_>]) -> Sum {
+fn sum_of(known: Known<'_>, parts: [&Part; 2], concepts: &[Named<'_>]) -> Sum {
     let mut sum = Sum::default();
-    each_feature(text, window, concepts, known.meanings, |part, bucket| {
-        let weight = known.wording.weight(bucket);
-        match part {
-            Part::Words(..) => {
-                sum.words += weight;
-                sum.features += 1;
-            }
-            Part::Concept(_) => sum.concepts += weight,
-            Part::Meaning(..) => {
-                sum.meanings += weight;
-                sum.meant += 1;
-            }
+    each_feature(parts, concepts, (known.meanings, known.who), |feature| match feature {
+        Feature::Words(_, _, place) => {
+            sum.words += known.wording.of_words(place);
+            sum.features += 1;
+        }
+        Feature::Concept(one) => sum.concepts += known.wording.of_sense(one.places),
+        Feature::Meaning(_, _, places) => {
+            sum.meanings += known.wording.of_sense(places);
+            sum.meant += 1;
+        }
+        Feature::Beginning(_, _, places) => {
+            sum.meanings += BEGINNING * known.wording.of_sense(places);
+            sum.meant += 1;
         }
     });
     sum
@@ -234,7 +122,9 @@ fn best(
     let mut best: Option<(Summed, f64)> = None;
     let mut of = 0;
     budget.check()?;
-    for range in windows_of(view.text()) {
+    let mut windows = Windows::of(view.text(), known.meanings);
+    for nth in 0..windows.len() {
+        let range = windows.range(nth);
         let place = view.to_source(range.clone());
         if !near.has_sign(&place) {
             continue;
@@ -244,7 +134,7 @@ fn best(
         if is_derived && view.layers_in(range.clone()) == Layers::NONE {
             continue;
         }
-        let sum = sum_of(known, view.text(), &range, near.concepts(&place));
+        let sum = sum_of(known, windows.read(nth), near.concepts(&place));
         let odds = known.wording.odds(sum);
         if best.as_ref().is_none_or(|best| odds > best.1) {
             best = Some((Summed { range, sum, of }, odds));
@@ -254,31 +144,37 @@ fn best(
 }
 
 /// A window of a text, for training a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Places of the table that its words and pairs of words have, in order, each once.
+    /// Places that its words and pairs of words have among those of words, in order, each once.
     pub words: Vec<u16>,
-    /// Places of the table that the concepts hit in it have, each once, but for those that words have.
-    pub concepts: Vec<u16>,
-    /// Places of the table that classes of words and pairs of these have, each once, but for those that words and concepts have.
-    pub meanings: Vec<u16>,
+    /// Places that the concepts hit in it have among those of senses, each concept once.
+    pub concepts: Vec<[u16; 2]>,
+    /// Places that classes of words and pairs of these have among those of senses, each once, but for those that concepts have.
+    pub meanings: Vec<[u16; 2]>,
+    /// The same of classes of which a word begins a sentence.
+    pub beginnings: Vec<[u16; 2]>,
     /// Whether a concept speaks for an attack in it, or names the subject, so that it is weighed.
     pub has_sign: bool,
 }
 
-/// The windows of a text, in order.
-pub(super) fn windows(text: &str, near: &Near<'_>, meanings: &Meanings) -> Vec<Window> {
-    let read = |range: Range<usize>| {
-        let (mut words, mut concepts, mut meant) = (Vec::new(), Vec::new(), Vec::new());
-        each_feature(text, &range, near.concepts(&range), meanings, |part, bucket| match part {
-            Part::Words(..) => words.push(bucket),
-            Part::Concept(_) => concepts.push(bucket),
-            Part::Meaning(..) => meant.push(bucket),
+/// The windows of a text that somebody says, in order.
+pub(super) fn windows(text: &str, near: &Near<'_>, meanings: &Meanings, who: Speaker) -> Vec<Window> {
+    let mut windows = Windows::of(text, meanings);
+    let count = windows.len();
+    let read = |nth| {
+        let range = windows.range(nth);
+        let mut window = Window { has_sign: near.has_sign(&range), ..Window::default() };
+        each_feature(windows.read(nth), near.concepts(&range), (meanings, who), |feature| match feature {
+            Feature::Words(_, _, place) => window.words.push(place),
+            Feature::Concept(one) => window.concepts.push(one.places),
+            Feature::Meaning(_, _, places) => window.meanings.push(places),
+            Feature::Beginning(_, _, places) => window.beginnings.push(places),
         });
-        words.sort_unstable();
-        Window { words, concepts, meanings: meant, has_sign: near.has_sign(&range) }
+        window.words.sort_unstable();
+        window
     };
-    windows_of(text).map(read).collect()
+    (0..count).map(read).collect()
 }
 
 /// What the words of a window gave, and where it stands.
@@ -307,6 +203,8 @@ pub struct Term {
     pub concept: Option<String>,
     /// What the words mean: one class or two, of which each stands for all words that mean it; none where words count as such.
     pub means: Vec<Arc<str>>,
+    /// Whether it is that a sentence begins with words of this class.
+    pub begins: bool,
     /// Where it stands, in bytes of the text as sent.
     pub place: Range<usize>,
     /// Log-odds that it gave.
@@ -318,7 +216,10 @@ impl Term {
     pub fn name(&self) -> Option<String> {
         let name = match (&self.concept, self.means.is_empty()) {
             (Some(concept), _) => format!("concept {concept}"),
-            (None, false) => format!("words for {}", self.means.join(" and ")),
+            (None, false) => {
+                let begins = if self.begins { " that begin a sentence" } else { "" };
+                format!("words for {}{begins}", self.means.join(" and "))
+            }
             (None, true) => return None,
         };
         Some(name.replace('_', " "))
@@ -395,23 +296,23 @@ pub(super) fn weigh(
     budget: &Budget<'_>,
 ) -> Result<Option<Detected>, ScanStop> {
     let Some((model, wording, who)) = wording_for(rules, request) else { return Ok(None) };
-    let near = Near::of(evidence);
+    let near = Near::of(evidence, who);
     // What words mean is read from its files for the first text that needs it.
     if near.signs.is_empty() {
         return Ok(None);
     }
-    let known = Known { wording, meanings: rules.meanings() };
+    let known = Known { wording, meanings: rules.meanings(), who };
     let judged = judge(known, views, &near, budget)?;
-    Ok(judged.and_then(|judged| detected((model, known, who), &judged, &near)))
+    Ok(judged.and_then(|judged| detected((model, known), &judged, &near)))
 }
 
 /// What is reported of a window.
 fn detected(
-    (model, known, who): (&Model, Known<'_>, Speaker),
+    (model, known): (&Model, Known<'_>),
     judged: &Judged<'_, '_>,
     near: &Near<'_>,
 ) -> Option<Detected> {
-    let wording = known.wording;
+    let Known { wording, who, .. } = known;
     if !wording.may_warn(who, judged.probability) {
         return None;
     }
@@ -428,7 +329,7 @@ fn detected(
         let _ = write!(description, "{comma} {}..{}{name} ({log_odds:+.1})", place.start, place.end);
     }
     description.push('.');
-    let span = span(wording, judged.view.text(), &judged.window);
+    let span = span(known, judged.view.text(), &judged.window);
     let layers = if judged.is_derived { judged.view.layers_in(span.clone()) } else { Layers::default() };
     let info = MetaInfo {
         severity,
@@ -448,8 +349,8 @@ pub(super) fn explain(
     evidence: &Evidence<'_>,
 ) -> Option<Explanation> {
     let (_, wording, who) = wording_for(rules, request)?;
-    let near = Near::of(evidence);
-    let known = Known { wording, meanings: rules.meanings() };
+    let near = Near::of(evidence, who);
+    let known = Known { wording, meanings: rules.meanings(), who };
     let judged = judge(known, views, &near, &Budget::UNLIMITED).ok().flatten()?;
     let thresholds = thresholds(wording, who, judged.view.text());
     Some(Explanation {
@@ -466,29 +367,35 @@ pub(super) fn explain(
 /// What gave most for an attack in a window, the heaviest first.
 fn terms(known: Known<'_>, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
     let Judged { view, window, .. } = judged;
-    let Known { wording, meanings } = known;
+    let Known { wording, meanings, who } = known;
     let concepts = near.concepts(&view.to_source(window.range.clone()));
+    let part = Part::of(view.text(), window.range.clone(), meanings);
     let mut all: Vec<Term> = Vec::new();
-    each_feature(view.text(), &window.range, concepts, meanings, |part, bucket| {
-        let weight = wording.weight(bucket);
-        if weight > 0 {
-            let sum = Sum { features: window.sum.features, meant: window.sum.meant, ..Sum::default() };
-            let (concept, means, place, sum) = match part {
-                Part::Words(token, nth) => {
-                    (None, Vec::new(), view.to_source(words(token, nth)), Sum { words: weight, ..sum })
-                }
-                Part::Concept(one) => {
-                    let concept = Some(one.name.to_owned());
-                    (concept, Vec::new(), one.place.clone(), Sum { concepts: weight, ..sum })
-                }
-                Part::Meaning(classes, place) => {
-                    let names = meanings.names();
-                    let means =
-                        classes.into_iter().flatten().map(|class| Arc::clone(&names[usize::from(class)]));
-                    (None, means.collect(), view.to_source(place), Sum { meanings: weight, ..sum })
-                }
-            };
-            all.push(Term { concept, means, place, log_odds: wording.odds(sum) });
+    let name = |class: u16| Arc::clone(&meanings.names()[usize::from(class)]);
+    let base = Sum { features: window.sum.features, meant: window.sum.meant, ..Sum::default() };
+    each_feature([&part, &Part::default()], concepts, (meanings, who), |feature| {
+        let begins = matches!(feature, Feature::Beginning(..));
+        let (concept, means, place, sum) = match feature {
+            Feature::Words(token, nth, place) => {
+                let sum = Sum { words: wording.of_words(place), ..base };
+                (None, Vec::new(), view.to_source(words(token, nth)), sum)
+            }
+            Feature::Concept(one) => {
+                let sum = Sum { concepts: wording.of_sense(one.places), ..base };
+                (Some(one.name.to_owned()), Vec::new(), one.place.clone(), sum)
+            }
+            Feature::Meaning(classes, place, places) => {
+                let means = classes.into_iter().flatten().map(name).collect();
+                (None, means, view.to_source(place), Sum { meanings: wording.of_sense(places), ..base })
+            }
+            Feature::Beginning(class, place, places) => {
+                let sum = Sum { meanings: BEGINNING * wording.of_sense(places), ..base };
+                (None, Vec::from([name(class)]), view.to_source(place), sum)
+            }
+        };
+        let log_odds = wording.odds(sum);
+        if log_odds > 0.0 {
+            all.push(Term { concept, means, begins, place, log_odds });
         }
     });
     all.sort_by(|a, b| {
@@ -505,14 +412,16 @@ fn words(token: &Token, nth: usize) -> Range<usize> {
 }
 
 /// The words of a window that weigh most together, side by side.
-fn span(wording: &Wording, text: &str, window: &Summed) -> Range<usize> {
+fn span(known: Known<'_>, text: &str, window: &Summed) -> Range<usize> {
     let mut best: (i64, Range<usize>) = (0, window.range.clone());
     let (mut sum, mut start) = (0, None);
     // Places overlap where classes do, so only words tell.
-    each_feature(text, &window.range, &[], &Meanings::default(), |part, bucket| {
-        let Part::Words(token, nth) = part else { return };
+    let nothing = Meanings::default();
+    let part = Part::of(text, window.range.clone(), &nothing);
+    each_feature([&part, &Part::default()], &[], (&nothing, known.who), |feature| {
+        let Feature::Words(token, nth, place) = feature else { return };
         let range = words(token, nth);
-        sum += wording.weight(bucket);
+        sum += known.wording.of_words(place);
         let from = *start.get_or_insert(range.start);
         if sum > best.0 {
             best = (sum, from..range.end);

@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use crate::text::letters::{is_mark, is_part_of_word, stands_alone};
+use crate::rules::Speaker;
+use crate::rules::wording::SENSES;
+use crate::text::letters::{is_mark, is_part_of_word, lead, stands_alone, until};
 
 /// Features of a token.
 pub const FEATURES: usize = 3;
@@ -14,14 +16,15 @@ pub const FEATURES: usize = 3;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const NEXT: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const AFTER_NEXT: u64 = 0x1656_67b1_9e37_79f9;
-/// Bytes before a part of a text that are read for the words that make pairs with its first ones.
-const LEAD_BYTES: usize = 48;
 /// Hashes of what is no word.
 const START: u64 = 0x27d4_eb2f_1656_67c5;
 const NUMBER: u64 = 0x85eb_ca77_c2b2_ae63;
 const BLANK_LINE: u64 = 0x2545_f491_4f6c_dd1d;
 const NAME: u64 = 0xff51_afd7_ed55_8ccd;
 const CLASS: u64 = 0xc4ce_b9fe_1a85_ec53;
+const BEGINS: u64 = 0x94d0_49bb_1331_11eb;
+const USER: u64 = 0xbf58_476d_1ce4_e5b9;
+const TOOL: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// A token: where it stands, in bytes, and the places of its features in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,14 +74,17 @@ pub fn each(text: &str, token: impl FnMut(Token)) {
     each_in(text, 0..text.len(), token);
 }
 
-/// Calls `token` with each token that begins in a part of a text, in order; the part ends it. Makes pairs with tokens that stand
-/// shortly before it.
+/// Calls `token` with each token that begins in a part of a text, in order; it may end behind the part. Makes pairs with tokens that
+/// stand shortly before it.
 #[inline]
 pub(super) fn each_in(text: &str, part: Range<usize>, mut token: impl FnMut(Token)) {
-    let mut tokens = Tokens { text: &text[..part.end], at: lead(text, part.start) };
+    let mut tokens = Tokens { text: until(text, part.end), at: lead(text, part.start) };
     let (mut last, mut last_but_one) = ((tokens.at, START), (tokens.at, START));
     while let Some((range, hash)) = tokens.next() {
         let here = (range.start, hash);
+        if range.start >= part.end {
+            break;
+        }
         if range.start >= part.start {
             let buckets = [
                 bucket(hash),
@@ -92,29 +98,39 @@ pub(super) fn each_in(text: &str, part: Range<usize>, mut token: impl FnMut(Toke
     }
 }
 
-/// Where to begin so that the two tokens before a place are met in most texts; the beginning of a word, where one is near.
-fn lead(text: &str, at: usize) -> usize {
-    let from = text.floor_char_boundary(at.saturating_sub(LEAD_BYTES));
-    if from == 0 {
-        return 0;
-    }
-    let blank = text.as_bytes()[from..at].iter().position(u8::is_ascii_whitespace);
-    from + blank.unwrap_or(0)
+/// The places of a feature that is no word, among those of senses: one whoever speaks, and one for who does.
+pub(super) type Places = [u16; 2];
+
+/// The places of what has a name.
+pub(super) fn named(name: &str, who: Speaker) -> Places {
+    places(name.bytes().fold(NAME, add), who)
 }
 
-/// The place of what is no word and has a name.
-pub(super) fn named(name: &str) -> u16 {
-    bucket(name.bytes().fold(NAME, add))
+/// The places of a class of words, of which the id is given.
+#[inline]
+pub(super) fn class(id: u64, who: Speaker) -> Places {
+    places(id ^ CLASS, who)
 }
 
-/// The place of a class of words, of which the id is given.
-pub(super) fn class(id: u64) -> u16 {
-    bucket(id ^ CLASS)
+/// The places of a class that begins a sentence.
+#[inline]
+pub(super) fn beginning(id: u64, who: Speaker) -> Places {
+    places(id ^ BEGINS, who)
 }
 
-/// The place of two classes of words, in any order.
-pub(super) fn pair(one: u64, other: u64) -> u16 {
-    bucket(one.min(other).wrapping_mul(NEXT) ^ one.max(other) ^ CLASS)
+/// The places of two classes of words, in any order.
+#[inline]
+pub(super) fn pair(one: u64, other: u64, who: Speaker) -> Places {
+    places(one.min(other).wrapping_mul(NEXT) ^ one.max(other) ^ CLASS, who)
+}
+
+#[inline]
+fn places(hash: u64, who: Speaker) -> Places {
+    let own = match who {
+        Speaker::User => USER,
+        Speaker::Tool => TOOL,
+    };
+    [hash, hash ^ own].map(|hash| bucket(hash) % SENSES as u16)
 }
 
 /// The upper bits of a product depend on all bits of its factors.
