@@ -48,9 +48,9 @@ pub const KINDS: [Kind; 3] = [
 pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
 /// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same ones.
 /// Most harmless texts among the records were written to come near one, so that of usual text far fewer do. Users who write English
-/// have a high share for what it finds. With 0.015 for them, 0.0145 for those who write other languages and 0.0065 for tools, 529
-/// instead of 523 of 720 attacks that nobody trains on are blocked, 32 instead of 30 of 780 harmless texts, and 11 instead of 9 of 900
-/// documents of libraries.
+/// have a high share for what it finds. A training with 0.015 for them, 0.0145 for those who write other languages and 0.0065 for
+/// tools blocked 529 instead of 523 of 720 attacks that nobody trains on, 32 instead of 30 of 780 harmless texts, and 11 instead of 9
+/// of 900 documents of libraries.
 pub const WORDING_KINDS: [WordingKind; 4] = [
     WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0135, warn: 0.02 } },
     WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.013, warn: 0.019 } },
