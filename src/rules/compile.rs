@@ -401,7 +401,15 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
         // Only the byte before a token stands before its place.
         return Ok((if is_inside { 1 } else { bound }, bound, false));
     }
-    let lookback = window::lookback(hir, &lower_literals(def), bound);
+    let literals = lower_literals(def);
+    let lookback = window::lookback(hir, &literals, bound);
+    let is_beside = !lookback.is_prefix && lookback.bytes == bound && def.is_gated_by_context();
+    if is_beside {
+        // The match stands as far from its literal as a context word may from the match, on either side.
+        let longest = literals.iter().map(String::len).max().unwrap_or(0);
+        let far = bound + def.near_distance;
+        return Ok((far, far + longest, false));
+    }
     Ok((lookback.bytes, bound, lookback.is_prefix))
 }
 

@@ -17,6 +17,7 @@ pub mod import;
 pub(crate) mod lazy;
 mod literals;
 mod load;
+mod lost;
 pub mod meanings;
 mod model;
 mod needs;

@@ -352,6 +352,15 @@ pub struct RuleDef {
 }
 
 impl RuleDef {
+    /// Whether each of its context words holds a literal, so that the gate opens at the context and not in the match.
+    pub(super) fn is_gated_by_context(&self) -> bool {
+        let is_literal = |word: &String| {
+            let word = word.to_ascii_lowercase();
+            self.gate_literals().any(|literal| word.contains(&literal.to_ascii_lowercase()))
+        };
+        !self.near.is_empty() && self.near.iter().all(is_literal)
+    }
+
     /// Every literal that opens the gate, wherever it counts.
     pub fn gate_literals(&self) -> impl Iterator<Item = &String> {
         self.literals.iter().chain(&self.literal_words)

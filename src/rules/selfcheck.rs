@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use super::compile::CompiledRule;
+use super::lost;
 use super::problem::RuleProblem;
 use super::schema::{Role, Surface};
-use super::set::RuleSet;
+use super::set::{RuleSet, on_all_cores};
 
 /// Finds what one rule finds in a text, through every text layer. Given by `detect`, which owns the layers.
 pub type FindWith<'f> = dyn Fn(&RuleSet, u32, &str, Role, Surface) -> Vec<Range<usize>> + 'f;
@@ -22,6 +23,9 @@ pub struct SelfCheck {
     pub texts: usize,
     /// What is wrong.
     pub problems: Vec<RuleProblem>,
+    /// What may be meant so: texts that a pattern matches and that hold none of the rule's literals, so that nobody asks the
+    /// rule about them.
+    pub notes: Vec<RuleProblem>,
 }
 
 /// Checks every rule of `set` whose file satisfies `is_wanted`.
@@ -31,28 +35,39 @@ pub fn self_check(
     find: &FindWith<'_>,
 ) -> SelfCheck {
     let mut out = SelfCheck::default();
-    for (index, rule) in set.rules().iter().enumerate() {
-        if is_wanted(rule) {
-            out.rules += 1;
-            check_rule(set, index as u32, rule, find, &mut out);
+    let wanted: Vec<_> = set.rules().iter().enumerate().filter(|(_, rule)| is_wanted(rule)).collect();
+    for (index, rule) in &wanted {
+        out.rules += 1;
+        check_rule(set, *index as u32, rule, find, &mut out);
+    }
+    let lost = on_all_cores(&wanted, |(_, rule)| lost::lost(rule));
+    for ((_, rule), texts) in wanted.iter().zip(lost) {
+        let texts: Vec<String> = texts.iter().flatten().map(|text| format!("{text:?}")).collect();
+        if !texts.is_empty() {
+            let texts = texts.join(", ");
+            let message =
+                format!("also matches {texts}, where no literal opens its gate; add one, or narrow it");
+            out.notes.push(problem_of(rule, "pattern", message));
         }
     }
     out
+}
+
+fn problem_of(rule: &CompiledRule, field: &str, message: String) -> RuleProblem {
+    RuleProblem {
+        file: rule.info.file.to_string(),
+        line: rule.info.line,
+        rule_id: rule.def.id.clone(),
+        field: field.to_owned(),
+        message,
+    }
 }
 
 fn check_rule(set: &RuleSet, index: u32, rule: &CompiledRule, find: &FindWith<'_>, out: &mut SelfCheck) {
     let def = &rule.def;
     let role = Role::ALL.into_iter().rev().find(|r| rule.applies_to_role(*r)).unwrap_or(Role::User);
     let surface = Surface::ALL.into_iter().find(|s| rule.applies_to_surface(*s)).unwrap_or(Surface::Text);
-    let mut problem = |field: &str, message: String| {
-        out.problems.push(RuleProblem {
-            file: rule.info.file.to_string(),
-            line: rule.info.line,
-            rule_id: def.id.clone(),
-            field: field.to_owned(),
-            message,
-        });
-    };
+    let mut problem = |field: &str, message: String| out.problems.push(problem_of(rule, field, message));
     for (field, texts) in [("examples", &def.examples), ("negative_examples", &def.negative_examples)] {
         if texts.is_empty() {
             problem(field, "has none; give at least one".to_owned());

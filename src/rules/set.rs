@@ -303,7 +303,7 @@ const BLANKS: [&str; 5] = [" ", "\n", "\r\n", "\t", "  "];
 const VARIED_MAX: usize = 2;
 
 /// The literals that the gate looks for. Phrases in output may be wrapped between any two words.
-fn literals_of(rule: &CompiledRule) -> Cow<'_, [String]> {
+pub(super) fn literals_of(rule: &CompiledRule) -> Cow<'_, [String]> {
     let literals = &rule.def.literals;
     let is_phrase = &*rule.info.plugin == super::STREAMS && rule.def.commands.is_empty();
     if !is_phrase || !literals.iter().any(|literal| literal.contains(' ')) {

@@ -69,6 +69,8 @@ fn built_in_rules_pass_their_self_check() {
     let checked = self_check(scanner.rules(), |_| true, &find);
     let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let notes: Vec<String> = checked.notes.iter().map(ToString::to_string).collect();
+    assert!(notes.is_empty(), "{}", notes.join("\n"));
     assert!(checked.rules > 100 && checked.texts > 3 * checked.rules, "{checked:?}");
 }
 
@@ -231,6 +233,27 @@ fn words_of_the_gate_stand_alone() {
         set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
             .expect("no budget");
         assert_eq!(matches.len(), found, "{text:?}");
+    }
+}
+
+#[test]
+fn a_context_word_may_stand_as_far_away_as_it_says() {
+    let extra = "literals = ['pin', 'code of the door']\nnear = ['pin', 'code of the door']\nnear_distance = 40\n\
+                 pattern = '\\b[0-9]{4}\\b'";
+    let set = compile(&rule(extra)).expect("valid");
+    for word in ["pin", "code of the door"] {
+        for far in 0..60 {
+            let gap = "-".repeat(far);
+            for text in
+                [format!("{word} {gap} 4711"), format!("4711 {gap} {word}"), format!("- {word} {gap} 4711 -")]
+            {
+                let mut matches = Vec::new();
+                set.with_scratch(|s| set.scan(&text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+                    .expect("no budget");
+                // A blank on either side of the gap, and one that ends the word where something follows.
+                assert_eq!(matches.len(), usize::from(word.len() + far + 2 <= 40), "{text:?}");
+            }
+        }
     }
 }
 

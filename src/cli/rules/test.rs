@@ -74,11 +74,16 @@ fn report(
             "texts": check.texts,
             "replaced": replaced,
             "problems": check.problems.iter().map(problem_as_json).collect::<Vec<_>>(),
+            "notes": check.notes.iter().map(problem_as_json).collect::<Vec<_>>(),
         }))?;
         return Ok(exit);
     }
     for problem in &check.problems {
         output.line(problem);
+    }
+    for note in &check.notes {
+        let note = output.styled(Style::Dim, format_args!("note: {note}"));
+        output.line(note);
     }
     if !replaced.is_empty() {
         let note = format!("in place of built-in files: {}", replaced.join(", "));
