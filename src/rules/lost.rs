@@ -7,10 +7,11 @@
 //!
 //! Limits. Repeats of more than a few are read as if they had no end, as automata count by states; what is told was tried
 //! with the pattern as it stands. Texts are those that begin and end with their match. Exclusions and validators are not
-//! asked. Where the automata grow too large nothing is told.
+//! asked. Where the automata grow too large that is told instead.
 
 use std::collections::{HashSet, VecDeque};
 
+use memchr::memmem;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
@@ -24,7 +25,7 @@ use super::set::literals_of;
 /// Most texts that are told of one rule.
 const TOLD_MAX: usize = 3;
 /// Most pairs of states that are looked at for one rule.
-const PAIRS_MAX: usize = 1 << 17;
+const PAIRS_MAX: usize = 1 << 18;
 /// Most bytes of states of one automaton.
 const STATES_BYTES_MAX: usize = 16 << 20;
 /// Repeats that may be longer are read without an end.
@@ -34,34 +35,66 @@ const BEGIN: &str = r"(?:^|[^A-Za-z0-9]|\\[\x00-\xff]{1,15})";
 /// What stands behind a literal that ends one.
 const END: &str = "(?:$|[^A-Za-z0-9])";
 
-/// Some of the shortest texts that the pattern of a rule matches and that hold none of its literals; empty if there is none, or
-/// nothing can be told.
+/// What the gate of a rule loses.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Some of the shortest texts that the pattern matches and that hold no literal; empty where there is none.
+    Texts(Vec<String>),
+    /// The automata grew too large before such a text was seen.
+    Unknown,
+}
+
+/// What the gate of a rule loses.
 ///
 /// Nothing is lost of a rule whose literals are its context words, one of which it needs, or whose pattern only shows where
 /// a command may begin, which `commands` then judge.
-pub(super) fn lost(rule: &CompiledRule) -> Vec<String> {
+pub(super) fn lost(rule: &CompiledRule) -> Lost {
     let def = &rule.def;
     if def.phrases.is_some() || def.trigger.is_some() || !def.commands.is_empty() || def.is_gated_by_context()
     {
-        return Vec::new();
+        return Lost::Texts(Vec::new());
     }
     let mut texts = Vec::new();
-    let walked = Walk::of(rule).and_then(|mut walk| {
-        walk.run(|text| {
-            // Letters beyond ASCII are read in lower case before a pattern is asked.
-            let is_lower = text.chars().all(|c| c.is_ascii() || c.to_lowercase().eq([c]));
-            // One that holds another is lost for the same reason.
-            let is_news = texts.iter().all(|told: &String| !text.contains(told.as_str()));
-            if is_lower && is_news && rule.regex.is_match(text) {
-                texts.push(text.to_owned());
-            }
-            texts.len() < TOLD_MAX
-        })
+    let walked = walk(rule, |text| {
+        // Letters beyond ASCII are read in lower case before a pattern is asked.
+        let is_lower = text.chars().all(|c| c.is_ascii() || c.to_lowercase().eq([c]));
+        // One that holds another is lost for the same reason.
+        let is_news = texts.iter().all(|told: &String| !text.contains(told.as_str()));
+        if is_lower && is_news && rule.regex.is_match(text) {
+            texts.push(text.to_owned());
+        }
+        texts.len() < TOLD_MAX
     });
-    if walked.is_none() && texts.is_empty() {
-        tracing::debug!(rule = &*rule.info.id, "too large to tell which texts its gate loses");
+    if walked.is_none() && texts.is_empty() { Lost::Unknown } else { Lost::Texts(texts) }
+}
+
+/// Tells texts that the pattern of a rule matches without a literal, as long as it is wanted. None when it had to stop before
+/// all were seen.
+fn walk(rule: &CompiledRule, is_wanted: impl FnMut(&str) -> bool) -> Option<()> {
+    let pattern = compile::parse(&rule.def.pattern).ok()?;
+    let anywhere = if rule.def.literals_begin_words { &[][..] } else { &rule.def.literals };
+    // What an automaton that counts would be too large for is often seen at once.
+    if always_holds(&pattern, anywhere) {
+        return Some(());
     }
-    texts
+    Walk::of(rule, &pattern)?.run(is_wanted)
+}
+
+/// Whether a part that no match leaves out is spelled so that it holds a literal. False tells nothing.
+fn always_holds(hir: &Hir, literals: &[String]) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => false,
+        HirKind::Literal(part) => {
+            let part = part.0.to_ascii_lowercase();
+            literals
+                .iter()
+                .any(|literal| memmem::find(&part, literal.to_ascii_lowercase().as_bytes()).is_some())
+        }
+        HirKind::Repetition(repetition) => repetition.min > 0 && always_holds(&repetition.sub, literals),
+        HirKind::Capture(capture) => always_holds(&capture.sub, literals),
+        HirKind::Concat(parts) => parts.iter().any(|part| always_holds(part, literals)),
+        HirKind::Alternation(branches) => branches.iter().all(|branch| always_holds(branch, literals)),
+    }
 }
 
 /// Two automata on their way through the same texts.
@@ -79,8 +112,8 @@ struct Walk {
 type Pair = (LazyStateID, LazyStateID);
 
 impl Walk {
-    fn of(rule: &CompiledRule) -> Option<Self> {
-        let pattern = automaton(&endless(&compile::parse(&rule.def.pattern).ok()?))?;
+    fn of(rule: &CompiledRule, pattern: &Hir) -> Option<Self> {
+        let pattern = automaton(&endless(pattern))?;
         let literals = automaton(&gate(rule)?)?;
         let mut kinds = HashSet::new();
         // What reads well comes first: it stands for all of its kind in what is told.
@@ -206,8 +239,8 @@ mod tests {
     use super::super::{RuleSet, RuleSetConfig, RuleSource};
     use super::*;
 
-    /// Texts that are lost of a rule with these fields.
-    fn lost_of(fields: &str) -> Vec<String> {
+    /// What is lost of a rule with these fields.
+    fn lost_of(fields: &str) -> Lost {
         let text = format!(
             "plugin = \"code\"\n[[rule]]\nid = \"code.it\"\ncategory = \"code.it\"\nseverity = \"low\"\n\
              description = \"x\"\nrecommendation = \"x\"\nexamples = [\"x\"]\nnegative_examples = [\"y\"]\n{fields}"
@@ -239,7 +272,8 @@ mod tests {
             ),
             ("pattern = '\\d{4}[ab]'\ntrigger = 'digits'", &[]),
         ] {
-            assert_eq!(lost_of(fields), wanted, "{fields}");
+            let wanted = wanted.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(lost_of(fields), Lost::Texts(wanted), "{fields}");
         }
     }
 
@@ -256,6 +290,16 @@ mod tests {
         "\\bc",
     ];
 
+    #[test]
+    fn what_grows_too_large_is_told() {
+        // Which of the last forty are an `a` is a state of its own for each answer.
+        let counted = "[ab]{9,90}a[ab]{40}";
+        let by_classes = format!("pattern = '{counted}[Kk]ey'\nliterals = ['key']");
+        assert_eq!(lost_of(&by_classes), Lost::Unknown);
+        let spelled = format!("pattern = '{counted}(?P<value>key_[a-z]{{2}}){{1,3}}'\nliterals = ['ey_']");
+        assert_eq!(lost_of(&spelled), Lost::Texts(Vec::new()));
+    }
+
     proptest! {
         #[test]
         fn where_nothing_is_told_nothing_is_lost(
@@ -264,7 +308,9 @@ mod tests {
             text in "[abc]{3,9}",
         ) {
             let pattern = format!("{}b", pieces.concat());
-            let lost = lost_of(&format!("pattern = '{pattern}'\nliterals = {literals:?}"));
+            let Lost::Texts(lost) = lost_of(&format!("pattern = '{pattern}'\nliterals = {literals:?}")) else {
+                return Err(TestCaseError::fail("it is small"));
+            };
             let regex = regex_automata::meta::Regex::new(&pattern).expect("it is made of valid pieces");
             let holds = |text: &str| literals.iter().any(|literal| text.contains(literal.as_str()));
             for told in &lost {

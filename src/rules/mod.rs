@@ -59,7 +59,7 @@ pub use model::{Bounds, MODEL_FORMAT, Model, ModelDef, Speaker, probability};
 pub use problem::{RuleProblem, RuleProblems};
 pub use scan::{Budget, IsNew, Match, New, ScanStop, Scope, Scratch};
 pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
-pub use selfcheck::{FindWith, SelfCheck, self_check};
+pub use selfcheck::{FindWith, LostByGates, SelfCheck, lost_by_gates, self_check};
 pub(crate) use set::on_all_cores;
 pub use set::{RuleSet, RuleSetConfig};
 pub use validate::phone_plan::{Plan as PhonePlan, is_dialled, look_ups as phone_look_ups};

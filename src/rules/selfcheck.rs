@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::compile::CompiledRule;
-use super::lost;
+use super::lost::{self, Lost};
 use super::problem::RuleProblem;
 use super::schema::{Role, Surface};
 use super::set::{RuleSet, on_all_cores};
@@ -23,9 +23,6 @@ pub struct SelfCheck {
     pub texts: usize,
     /// What is wrong.
     pub problems: Vec<RuleProblem>,
-    /// What may be meant so: texts that a pattern matches and that hold none of the rule's literals, so that nobody asks the
-    /// rule about them.
-    pub notes: Vec<RuleProblem>,
 }
 
 /// Checks every rule of `set` whose file satisfies `is_wanted`.
@@ -35,19 +32,41 @@ pub fn self_check(
     find: &FindWith<'_>,
 ) -> SelfCheck {
     let mut out = SelfCheck::default();
-    let wanted: Vec<_> = set.rules().iter().enumerate().filter(|(_, rule)| is_wanted(rule)).collect();
-    for (index, rule) in &wanted {
-        out.rules += 1;
-        check_rule(set, *index as u32, rule, find, &mut out);
+    for (index, rule) in set.rules().iter().enumerate() {
+        if is_wanted(rule) {
+            out.rules += 1;
+            check_rule(set, index as u32, rule, find, &mut out);
+        }
     }
-    let lost = on_all_cores(&wanted, |(_, rule)| lost::lost(rule));
-    for ((_, rule), texts) in wanted.iter().zip(lost) {
-        let texts: Vec<String> = texts.iter().flatten().map(|text| format!("{text:?}")).collect();
-        if !texts.is_empty() {
-            let texts = texts.join(", ");
-            let message =
-                format!("also matches {texts}, where no literal opens its gate; add one, or narrow it");
-            out.notes.push(problem_of(rule, "pattern", message));
+    out
+}
+
+/// What gates lose.
+#[derive(Debug, Default)]
+pub struct LostByGates {
+    /// Texts that a pattern matches and for which its gate never opens, a note for each rule. That may be meant so.
+    pub notes: Vec<RuleProblem>,
+    /// Ids of rules whose patterns are too large to tell.
+    pub unknown: Vec<String>,
+}
+
+/// What the gates of the wanted rules lose. It takes up to a second of a processor for a rule, so it is for whoever waits for it,
+/// not for a server.
+pub fn lost_by_gates(set: &RuleSet, is_wanted: impl Fn(&CompiledRule) -> bool) -> LostByGates {
+    let wanted: Vec<_> = set.rules().iter().filter(|rule| is_wanted(rule)).collect();
+    let lost = on_all_cores(&wanted, |rule| lost::lost(rule));
+    let mut out = LostByGates::default();
+    for (rule, lost) in wanted.into_iter().zip(lost) {
+        match lost {
+            Some(Lost::Texts(texts)) if texts.is_empty() => {}
+            Some(Lost::Texts(texts)) => {
+                let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+                let texts = texts.join(", ");
+                let message =
+                    format!("also matches {texts}, where no literal opens its gate; add one, or narrow it");
+                out.notes.push(problem_of(rule, "pattern", message));
+            }
+            Some(Lost::Unknown) | None => out.unknown.push(rule.def.id.clone()),
         }
     }
     out

@@ -12,7 +12,10 @@ use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output};
 use crate::detect::{Scanner, find_with_rule};
-use crate::rules::{RuleProblem, RuleProblems, RuleSet, RuleSetConfig, SelfCheck, self_check};
+use crate::rules::{
+    CompiledRule, LostByGates, RuleProblem, RuleProblems, RuleSet, RuleSetConfig, SelfCheck, lost_by_gates,
+    self_check,
+};
 
 /// Arguments of `rules test`.
 #[derive(Debug, Args)]
@@ -36,34 +39,42 @@ pub(super) fn run(
     let has_paths = !arguments.paths.is_empty();
     let paths = if has_paths { arguments.paths.clone() } else { context.settings()?.rules.paths };
     let guards = Guards::of(&paths);
-    let (mut check, replaced) = match sources_with(&guards.remaining, !arguments.without_builtin) {
-        Ok(sources) => (check(&sources, has_paths), sources.replaced),
+    let (mut tested, replaced) = match sources_with(&guards.remaining, !arguments.without_builtin) {
+        Ok(sources) => (test(&sources, has_paths), sources.replaced),
         Err(problems) => (failed(problems), Vec::new()),
     };
-    guards.check(has_paths, !arguments.without_builtin, &mut check);
-    report(arguments, &check, &replaced, output)
+    guards.check(has_paths, !arguments.without_builtin, &mut tested.check);
+    report(arguments, &tested, &replaced, output)
 }
 
-fn failed(RuleProblems(problems): RuleProblems) -> SelfCheck {
-    SelfCheck { problems, ..SelfCheck::default() }
+/// What the rules did with their texts, and what their gates lose.
+#[derive(Default)]
+struct Tested {
+    check: SelfCheck,
+    lost: LostByGates,
 }
 
-fn check(sources: &RuleFiles, only_given: bool) -> SelfCheck {
+fn failed(RuleProblems(problems): RuleProblems) -> Tested {
+    Tested { check: SelfCheck { problems, ..SelfCheck::default() }, ..Tested::default() }
+}
+
+fn test(sources: &RuleFiles, only_given: bool) -> Tested {
     let set = match RuleSet::compile(&sources.files, &RuleSetConfig::default()) {
         Ok(set) => set,
         Err(problems) => return failed(problems),
     };
     let scanner = Scanner::new(Arc::new(set));
-    self_check(
-        scanner.rules(),
-        |rule| !only_given || sources.given.iter().any(|name| **name == *rule.info.file),
-        &|_, index, text, role, surface| find_with_rule(&scanner, index, text, Some(role), Some(surface)),
-    )
+    let is_wanted =
+        |rule: &CompiledRule| !only_given || sources.given.iter().any(|name| **name == *rule.info.file);
+    let check = self_check(scanner.rules(), is_wanted, &|_, index, text, role, surface| {
+        find_with_rule(&scanner, index, text, Some(role), Some(surface))
+    });
+    Tested { check, lost: lost_by_gates(scanner.rules(), is_wanted) }
 }
 
 fn report(
     arguments: &TestArguments,
-    check: &SelfCheck,
+    Tested { check, lost }: &Tested,
     replaced: &[String],
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -74,14 +85,15 @@ fn report(
             "texts": check.texts,
             "replaced": replaced,
             "problems": check.problems.iter().map(problem_as_json).collect::<Vec<_>>(),
-            "notes": check.notes.iter().map(problem_as_json).collect::<Vec<_>>(),
+            "notes": lost.notes.iter().map(problem_as_json).collect::<Vec<_>>(),
+            "unknown_gates": lost.unknown,
         }))?;
         return Ok(exit);
     }
     for problem in &check.problems {
         output.line(problem);
     }
-    for note in &check.notes {
+    for note in &lost.notes {
         let note = output.styled(Style::Dim, format_args!("note: {note}"));
         output.line(note);
     }
@@ -96,7 +108,18 @@ fn report(
         0 => output.styled(Style::Green, "ok"),
         n => output.styled(Style::Red, format_args!("{n} problem{}", plural(n))),
     };
-    output.line(format_args!("{rules} rule{}, {texts} text{}: {verdict}", plural(rules), plural(texts)));
+    let unknown = match lost.unknown.len() {
+        0 => String::new(),
+        n => output.styled(
+            Style::Dim,
+            format_args!("; {n} too large to tell what the gate loses: {}", lost.unknown.join(", ")),
+        ),
+    };
+    output.line(format_args!(
+        "{rules} rule{}, {texts} text{}: {verdict}{unknown}",
+        plural(rules),
+        plural(texts)
+    ));
     Ok(exit)
 }
 
