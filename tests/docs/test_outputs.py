@@ -39,6 +39,17 @@ def bad_rules(work, folder):
     return "portcullis rules test my-rules 2>&1"
 
 
+def rules_with_a_gap(work, folder):
+    text = (
+        'plugin = "code"\n\n[[rule]]\nid = "code.drop"\ncategory = "code.sql"\nseverity = "high"\n'
+        """literals = ["drop table"]\npattern = 'drop(?:ped)?\\s{1,4}table'\n"""
+        'description = "Drops a table."\nrecommendation = "Ask first."\n'
+        'examples = ["drop table"]\nnegative_examples = ["drop it"]\n'
+    )
+    write(folder / "my-rules/db.toml", text)
+    return "portcullis rules test my-rules"
+
+
 # By the beginning of the output.
 MAKERS = {
     "blocked_inline  skill": blocked_skill,
@@ -46,6 +57,7 @@ MAKERS = {
     "policies/support.yaml:3:1": broken_policy,
     "1 rule, 3 texts": good_rules,
     "my-rules/company/badges.toml:2": bad_rules,
+    "note: my-rules/db.toml:3": rules_with_a_gap,
 }
 # A listing of files, no output.
 NO_OUTPUT = ["my-rules/\n"]
