@@ -352,11 +352,20 @@ pub struct RuleDef {
 }
 
 impl RuleDef {
-    /// Whether each of its context words holds a literal, so that the gate opens at the context and not in the match.
+    /// Whether each of its context words, which stand alone, holds a literal that counts there, so that the gate opens at the
+    /// context and not in the match.
     pub(super) fn is_gated_by_context(&self) -> bool {
+        let is_edge = |byte: Option<&u8>| !byte.is_some_and(u8::is_ascii_alphanumeric);
+        let holds = |word: &str, literal: &str, starts_word: bool, ends_word: bool| {
+            let (word, literal) = (word.to_ascii_lowercase(), literal.to_ascii_lowercase());
+            word.match_indices(&literal).any(|(start, _)| {
+                let (before, after) = (&word.as_bytes()[..start], &word.as_bytes()[start + literal.len()..]);
+                (!starts_word || is_edge(before.last())) && (!ends_word || is_edge(after.first()))
+            })
+        };
         let is_literal = |word: &String| {
-            let word = word.to_ascii_lowercase();
-            self.gate_literals().any(|literal| word.contains(&literal.to_ascii_lowercase()))
+            self.literals.iter().any(|literal| holds(word, literal, self.literals_begin_words, false))
+                || self.literal_words.iter().any(|literal| holds(word, literal, true, true))
         };
         !self.near.is_empty() && self.near.iter().all(is_literal)
     }

@@ -46,7 +46,7 @@ pub fn self_check(
 pub struct LostByGates {
     /// Texts that a pattern matches and for which its gate never opens, a note for each rule. That may be meant so.
     pub notes: Vec<RuleProblem>,
-    /// Ids of rules whose patterns are too large to tell.
+    /// Ids of rules of which it cannot be told.
     pub unknown: Vec<String>,
 }
 

@@ -112,7 +112,7 @@ fn report(
         0 => String::new(),
         n => output.styled(
             Style::Dim,
-            format_args!("; {n} too large to tell what the gate loses: {}", lost.unknown.join(", ")),
+            format_args!("; {n} of which cannot be told what the gate loses: {}", lost.unknown.join(", ")),
         ),
     };
     output.line(format_args!(
