@@ -82,6 +82,8 @@ pub(super) struct Shape {
     pub is_prefix: bool,
     /// Where else it can begin.
     pub begin: Begin,
+    /// Whether a match may need a line break, which no blank stands for.
+    pub minds_breaks: bool,
 }
 
 /// A rule ready to run.
@@ -351,7 +353,8 @@ impl Shape {
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
         let begin = window::begin(&hir);
         let (value_group, span_group) = (group_named(&hir, "value"), group_named(&hir, "span"));
-        Ok((Self { value_group, span_group, before, after, is_prefix, begin }, hir))
+        let minds_breaks = window::minds_breaks(&hir);
+        Ok((Self { value_group, span_group, before, after, is_prefix, begin, minds_breaks }, hir))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Hints {
 
 /// Shortest literal that is also looked for in ROT13 and backwards, in characters; shorter ones are seen by chance.
 const DISGUISED_LITERAL_MIN: usize = 8;
+/// Line breaks of one literal that may go on, at most.
+const FLOWING_BREAKS_MAX: usize = 6;
 /// Literals that a set of rules has, about.
 const LITERALS_USUAL: usize = 24_000;
 /// Shortest run of token characters that a token rule may ask for.
@@ -35,6 +37,8 @@ pub(super) const TOKEN_MIN: usize = 12;
 enum Sense {
     /// Literal of the rules from the first number up to the second.
     Rules(u32, u32),
+    /// A literal that holds a line break, as it is where lines go on: its index in [`Gate::sent`].
+    Sent(u32),
     /// A phrase literal in ROT13.
     Rot13,
     /// A phrase literal backwards.
@@ -77,6 +81,8 @@ pub(super) struct Gate {
     senses: Vec<Sense>,
     /// Rule indices, cut up by `Sense::Rules`.
     rules: Vec<u32>,
+    /// Literals that hold a line break, in lower case, each with the rule that it opens where it was sent so.
+    sent: Vec<(Box<[u8]>, u32)>,
     /// Fewest digits that a rule asks for.
     digits: Option<usize>,
     /// Shortest token that a rule asks for.
@@ -92,7 +98,7 @@ impl Gate {
             let next = numbers.len();
             *numbers.entry(literal).or_insert(next)
         };
-        let (mut of_rules, mut disguised) = (Vec::new(), Vec::new());
+        let (mut of_rules, mut of_sent, mut disguised) = (Vec::new(), Vec::new(), Vec::new());
         let (mut digits, mut tokens, mut separators) = (None, None, Vec::new());
         let least = |of: &mut Option<usize>, min: usize| *of = Some(of.map_or(min, |other| other.min(min)));
         for rule in rules {
@@ -109,6 +115,10 @@ impl Gate {
                     }
                     let backwards: String = lower.chars().rev().collect();
                     disguised.push((number_of(Literal::anywhere(backwards.into_bytes())), Sense::Reversed));
+                }
+                for flowing in flowing(&lower) {
+                    let text = flowing.into_bytes().into();
+                    of_sent.push((number_of(Literal { text, bounds }), lower.clone(), rule.index));
                 }
                 of_rules.push((number_of(Literal { text: lower.into_bytes().into(), bounds }), rule.index));
             }
@@ -130,6 +140,13 @@ impl Gate {
             flat.extend(alike.iter().map(|(_, rule)| *rule));
             senses.push((alike[0].0, Sense::Rules(start, flat.len() as u32)));
         }
+        let mut sent = Vec::new();
+        of_sent.sort_unstable();
+        of_sent.dedup();
+        for (number, lower, rule) in of_sent {
+            senses.push((number, Sense::Sent(sent.len() as u32)));
+            sent.push((lower.into_bytes().into(), rule));
+        }
         senses.sort_unstable();
         senses.dedup();
         let mut literals: Vec<(Literal, usize)> = numbers.into_iter().collect();
@@ -142,7 +159,7 @@ impl Gate {
             patterns.push(literal);
         }
         let senses = senses.into_iter().map(|(_, sense)| sense).collect();
-        Self { literals: Literals::new(patterns), senses, rules: flat, digits, tokens, separators }
+        Self { literals: Literals::new(patterns), senses, rules: flat, sent, digits, tokens, separators }
     }
 
     /// Heap used for literals, in bytes.
@@ -150,9 +167,16 @@ impl Gate {
         self.literals.memory_usage()
     }
 
-    /// Reports every literal that is seen from `slice`; slices that follow on each other see each literal once.
-    pub(super) fn literals(&self, text: &[u8], slice: Range<usize>, sink: &mut impl Sink) {
-        self.literals.find(text, slice, |literal, at| match self.senses[literal] {
+    /// Reports every literal that is seen from `slice`; slices that follow on each other see each literal once. `flow` is the
+    /// text in which lines go on, as long as the one that was sent, and is read; or that text as well.
+    pub(super) fn literals(&self, (sent, flow): (&[u8], &[u8]), slice: Range<usize>, sink: &mut impl Sink) {
+        self.literals.find(flow, slice, |literal, at| match self.senses[literal] {
+            Sense::Sent(nth) => {
+                let (text, rule) = &self.sent[nth as usize];
+                if sent[at.clone()].eq_ignore_ascii_case(text) {
+                    sink.candidate(*rule, at);
+                }
+            }
             Sense::Rules(from, to) => {
                 for rule in &self.rules[from as usize..to as usize] {
                     sink.candidate(*rule, at.clone());
@@ -184,6 +208,17 @@ impl Gate {
             }
         }
     }
+}
+
+/// What a literal that holds line breaks may be where lines go on: a blank for each of them that goes on.
+fn flowing(literal: &str) -> Vec<String> {
+    let breaks: Vec<usize> = literal.match_indices('\n').map(|(at, _)| at).take(FLOWING_BREAKS_MAX).collect();
+    let blanks = |chosen: u32| {
+        let is_blank =
+            |at: usize| (0..).zip(&breaks).any(|(nth, other)| *other == at && chosen >> nth & 1 != 0);
+        literal.char_indices().map(|(at, letter)| if is_blank(at) { ' ' } else { letter }).collect()
+    };
+    (1..1 << breaks.len()).map(blanks).collect()
 }
 
 fn rot13(bytes: &[u8]) -> Vec<u8> {

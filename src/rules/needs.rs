@@ -117,13 +117,12 @@ impl Finder {
 /// The rarest sets of which every match of a pattern holds one literal each.
 fn sets(hir: &Hir, literals: &[String]) -> Vec<Set> {
     let reader = Reader { gate: literals };
-    let mut found = reader.sets_of(&lower(hir));
-    let rank = |set: &Set| reader.commonness(set);
-    found.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
-    found.dedup();
-    found.retain(|set| rank(set) <= COMMONNESS_MAX);
+    let ranked = |set: Set| (reader.commonness(&set), set);
+    let mut found: Vec<(f64, Set)> = reader.sets_of(&lower(hir)).into_iter().map(ranked).collect();
+    found.retain(|(rank, _)| *rank <= COMMONNESS_MAX);
+    found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let mut chosen: Vec<Set> = Vec::new();
-    for set in found {
+    for (_, set) in found {
         // One that holds all of another, or a part of each, refuses nothing that the other lets through.
         let is_new = chosen.iter().all(|other| !covers(&set, other) && !covers(other, &set));
         if is_new && chosen.len() < SETS_MAX {
@@ -237,7 +236,10 @@ fn prefixes(hir: &Hir) -> Option<Set> {
 
 /// Whether a part stands in a literal. Both are short, and a searcher would take longer to make than this does.
 fn holds(literal: &[u8], part: &[u8]) -> bool {
-    literal.len() >= part.len() && literal.windows(part.len().max(1)).any(|window| window == part)
+    let Some(first) = part.first() else { return false };
+    // Most looks end at one byte.
+    let places = (literal.len() + 1).saturating_sub(part.len());
+    (0..places).any(|at| literal[at] == *first && literal[at..].starts_with(part))
 }
 
 /// Without the literals that hold another one: where they stand, the other one does.

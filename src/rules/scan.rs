@@ -10,11 +10,12 @@ use super::compile::{CompiledRule, Shape};
 use super::gate::{Hints, Sink};
 use super::phrases::{self, Before};
 use super::schema::{Role, Surface};
-use super::search::{Search, on_boundaries};
+use super::search::{Reading, Search, Texts, on_boundaries};
 use super::set::RuleSet;
 use super::shapes::{Memory, Place};
 use super::triggered::Places;
 use super::window::Begin;
+use crate::text::Flow;
 
 /// Bytes the gate reads between two looks at the budget.
 const SLICE_BYTES: usize = 16 * 1024;
@@ -135,8 +136,9 @@ pub struct Scratch {
     caches: Caches,
     candidates: Vec<Candidates>,
     touched: Vec<u32>,
-    /// The text in lower case, where rules ask for it.
+    /// The text in lower case, where rules ask for it, and the same with lines that go on.
     lower: Vec<u8>,
+    lower_flow: Vec<u8>,
     /// Most bytes that the windows of a rule may have together to be tried one by one.
     points_bytes_max: usize,
     /// What regexes cost since it was last taken.
@@ -176,12 +178,15 @@ impl Scratch {
     }
 
     /// Writes the text in lower case, if a rule is to be asked about it.
-    fn read_lower(&mut self, text: &str) {
-        self.lower.clear();
-        self.lower.shrink_to(LOWER_BYTES_KEPT);
-        if !self.touched.is_empty() {
-            self.lower.extend_from_slice(text.as_bytes());
-            self.lower.make_ascii_lowercase();
+    fn read_lower(&mut self, text: &str, flow: Option<&Flow>) {
+        let is_asked = !self.touched.is_empty();
+        for (lower, text) in [(&mut self.lower, Some(text)), (&mut self.lower_flow, flow.map(Flow::text))] {
+            lower.clear();
+            lower.shrink_to(LOWER_BYTES_KEPT);
+            if let Some(text) = text.filter(|_| is_asked) {
+                lower.extend_from_slice(text.as_bytes());
+                lower.make_ascii_lowercase();
+            }
         }
     }
 
@@ -239,6 +244,7 @@ impl RuleSet {
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
             lower: Vec::new(),
+            lower_flow: Vec::new(),
             points_bytes_max: 0,
             cost: 0,
             cost_max: u64::MAX,
@@ -263,7 +269,7 @@ impl RuleSet {
     /// Calls `found` with the rule and the place of every literal that is seen from `slice`: one pass, without a look at
     /// any pattern. Slices that follow on each other see each literal once.
     pub fn literals_in(&self, text: &[u8], slice: Range<usize>, found: impl FnMut(u32, Range<usize>)) {
-        self.gate(u32::MAX).literals(text, slice, &mut Seen(found));
+        self.gate(u32::MAX).literals((text, text), slice, &mut Seen(found));
     }
 
     /// Finds every match of the rules in `scope`, appends them to `matches`, phrases first and else in the order of rules,
@@ -314,7 +320,7 @@ impl RuleSet {
                 scratch.add(*rule, shape.is_prefix, window);
             }
         }
-        let confirmed = self.confirm(text, scratch, &Budget::UNLIMITED, matches);
+        let confirmed = self.confirm((text, None), scratch, &Budget::UNLIMITED, matches);
         debug_assert!(confirmed.is_ok(), "an unlimited budget is never spent");
         scratch.forget_candidates();
     }
@@ -331,6 +337,8 @@ impl RuleSet {
         scratch.points_bytes_max = text.len().saturating_mul(POINTS_FACTOR_MAX);
         let is_new = new.map(|new| new.is_new);
         let all = 0..text.len();
+        let flow = if self.is_about_injection(scope.plugins) { Flow::of(text) } else { None };
+        let flow = flow.as_ref();
         let stretches = new.map_or(std::slice::from_ref(&all), |new| new.stretches);
         let mut collect = Collect {
             set: self,
@@ -338,6 +346,7 @@ impl RuleSet {
             scratch,
             hints: Hints::default(),
             text: text.as_bytes(),
+            flow: flow.map_or(text, Flow::text).as_bytes(),
             is_new,
             later,
             phrases: Vec::new(),
@@ -346,24 +355,29 @@ impl RuleSet {
         let gated = stretches.iter().try_for_each(|stretch| collect.gate(stretch.clone(), budget));
         let hints = std::mem::take(&mut collect.hints);
         let on_text = |found: Match| Match { range: on_boundaries(text, found.range), ..found };
-        matches.extend(collect.phrases.into_iter().map(on_text));
+        // What speaks against a phrase may stand before the end of a line, or go on over it.
+        let is_admitted = |found: &Match| {
+            flow.is_none_or(|flow| self.rules[found.rule as usize].admits_phrase(flow.text(), &found.range))
+        };
+        matches.extend(collect.phrases.into_iter().map(on_text).filter(is_admitted));
         let result = gated
             .and_then(|()| self.places(text, scope, is_new, scratch, budget))
-            .and_then(|()| self.confirm(text, scratch, budget, matches));
+            .and_then(|()| self.confirm((text, flow), scratch, budget, matches));
         scratch.places.clear();
         scratch.forget_candidates();
         result.map(|()| hints)
     }
 
+    /// Asks the patterns of rules around their literals, of injection also in the text in which lines go on.
     fn confirm(
         &self,
-        text: &str,
+        (text, flow): (&str, Option<&Flow>),
         scratch: &mut Scratch,
         budget: &Budget<'_>,
         matches: &mut Vec<Match>,
     ) -> Result<(), ScanStop> {
         scratch.touched.sort_unstable();
-        scratch.read_lower(text);
+        scratch.read_lower(text, flow);
         for index in &scratch.touched {
             if scratch.cost >= scratch.cost_max {
                 return Err(ScanStop);
@@ -373,15 +387,16 @@ impl RuleSet {
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
             settle(candidates, scratch.points_bytes_max);
+            let flow = flow.filter(|_| &*rule.info.plugin == super::INJECTION);
             let (cost, result) = scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
                 let cost_max = scratch.cost_max - scratch.cost;
-                let texts = (text, &*scratch.lower);
+                let texts = Texts {
+                    sent: Reading { text, lower: &scratch.lower },
+                    flow: flow.map(|flow| (flow, Reading { text: flow.text(), lower: &scratch.lower_flow })),
+                };
                 let mut search =
                     Search::new((index as u32, rule), texts, (first_look, cache), (budget, cost_max));
-                let result = match candidates.anchored {
-                    true => search.at_points(&candidates.windows, matches),
-                    false => search.in_windows(&candidates.windows, matches),
-                };
+                let result = search.find_all(&candidates.windows, candidates.anchored, matches);
                 (search.cost(), result)
             });
             scratch.cost += cost;
@@ -415,6 +430,8 @@ struct Collect<'s, 'r> {
     scratch: &'s mut Scratch,
     hints: Hints,
     text: &'r [u8],
+    /// The same with lines that go on, in which literals are looked for and phrases are read.
+    flow: &'r [u8],
     /// Whether a place may hold what another view of the text does not; none where every place may.
     is_new: Option<IsNew<'r>>,
     /// Where to note the literals of rules for any command; none where those are asked like all others.
@@ -431,7 +448,7 @@ impl Collect<'_, '_> {
         let mut start = stretch.start;
         while start < stretch.end {
             let end = (start + SLICE_BYTES).min(stretch.end);
-            gate.literals(self.text, start..end, self);
+            gate.literals((self.text, self.flow), start..end, self);
             start = end;
             if start < stretch.end {
                 self.scratch.check(budget)?;
@@ -458,7 +475,7 @@ impl Sink for Collect<'_, '_> {
                 return;
             }
             self.scratch.cost += PHRASE_COST;
-            let found = phrases.find(self.text, &at, &mut self.before);
+            let found = phrases.find(self.flow, &at, &mut self.before);
             self.phrases.extend(found.map(|range| Match { rule: index, range }));
             return;
         }

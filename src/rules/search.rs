@@ -2,6 +2,7 @@
 //!
 //! A match that a condition rejects is retried one byte later, only so often and over so many bytes.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use regex_automata::meta::Cache;
@@ -11,6 +12,7 @@ use super::compile::{self, CompiledRule};
 use super::lazy::LazyRegex;
 use super::placeholder;
 use super::scan::{Budget, Match, ScanStop};
+use crate::text::Flow;
 
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
 const CONTEXT_BYTES: usize = 64;
@@ -45,13 +47,49 @@ const NEED_COST: u64 = 1;
 const MATCH_COST: u64 = 2_000;
 const MATCH_BYTE_COST: u64 = 20;
 
+/// A text, and the same in lower case.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'t> {
+    pub text: &'t str,
+    pub lower: &'t [u8],
+}
+
+/// What a rule is asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Texts<'t> {
+    /// The text as it was sent.
+    pub sent: Reading<'t>,
+    /// The same with lines that go on, where that is another one and the rule may read over line breaks.
+    pub flow: Option<(&'t Flow, Reading<'t>)>,
+}
+
+/// Which of these texts is searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// The text as it was sent.
+    Sent,
+    /// Both at once, for a pattern that matches the text in which lines go on wherever it matches the other: up to a match
+    /// over a line break, from which on they may differ.
+    Both,
+    /// The text in which lines go on, for what is found over a line break.
+    OverBreaks,
+}
+
+/// What one pass came to.
+struct Passed {
+    /// Where a candidate that is tried at its beginning only was done with.
+    to: usize,
+    /// Whether it stopped at a match over a line break.
+    met_break: bool,
+}
+
 /// One rule's regex at work on one text.
 pub(super) struct Search<'s, 't> {
     rule: &'s CompiledRule,
     index: u32,
-    text: &'t str,
-    /// The text in lower case.
-    lower: &'t [u8],
+    texts: Texts<'t>,
+    /// What is read of them now.
+    reading: Reading<'t>,
     /// Those of the relaxed pattern and of the pattern, made when they are first needed.
     first_look: &'s mut Option<Box<Cache>>,
     cache: &'s mut Option<Box<Cache>>,
@@ -68,24 +106,24 @@ pub(super) struct Search<'s, 't> {
 }
 
 impl<'s, 't> Search<'s, 't> {
-    /// A search for a rule, by its index, in a text and the same in lower case, with the caches of the relaxed pattern and of the
-    /// pattern, as long as the budget lasts and it costs no more than told.
+    /// A search for a rule, by its index, in a text, with the caches of the relaxed pattern and of the pattern, as long as the
+    /// budget lasts and it costs no more than told.
     pub(super) fn new(
         (index, rule): (u32, &'s CompiledRule),
-        (text, lower): (&'t str, &'t [u8]),
+        texts: Texts<'t>,
         (first_look, cache): (&'s mut Option<Box<Cache>>, &'s mut Option<Box<Cache>>),
         (budget, cost_max): (&'s Budget<'s>, u64),
     ) -> Self {
         Self {
             rule,
             index,
-            text,
-            lower,
+            texts,
+            reading: texts.sent,
             first_look,
             cache,
             budget,
-            retries: RETRIES_MIN + text.len() / RETRY_EVERY_BYTES,
-            retried_bytes: RETRIED_BYTES_MIN + text.len().saturating_mul(RETRIED_FACTOR_MAX),
+            retries: RETRIES_MIN + texts.sent.text.len() / RETRY_EVERY_BYTES,
+            retried_bytes: RETRIED_BYTES_MIN + texts.sent.text.len().saturating_mul(RETRIED_FACTOR_MAX),
             cost: 0,
             cost_max,
             searches: 0,
@@ -97,50 +135,111 @@ impl<'s, 't> Search<'s, 't> {
         self.cost
     }
 
-    pub(super) fn at_points(
+    /// Pushes every match around the candidates: in windows, in order, or at the beginning of each of them only. Where lines go
+    /// on, what is found over a line break is found as well.
+    ///
+    /// # Errors
+    /// [`ScanStop`] when the budget is spent, or it cost all that it may.
+    pub(super) fn find_all(
         &mut self,
-        points: &[Range<usize>],
+        windows: &[Range<usize>],
+        is_anchored: bool,
         matches: &mut Vec<Match>,
     ) -> Result<(), ScanStop> {
-        let mut done = 0;
-        for point in points {
-            if point.start < done {
+        // Candidates that begin inside of what was found at another one are done with, in either text.
+        let (mut sent_to, mut flow_to) = (0, 0);
+        for window in windows {
+            let is_over = |to: usize| is_anchored && window.start < to;
+            if !self.goes_on(window) {
+                if !is_over(sent_to) {
+                    sent_to = sent_to.max(self.pass(Pass::Sent, window, is_anchored, matches)?.to);
+                }
                 continue;
             }
-            self.check_cost()?;
-            let Some(found) = self.find(point.clone(), Anchored::Yes) else { continue };
-            if self.accept(&found, matches) {
-                done = behind(&found, matches);
-            } else if !self.may_retry(&found) {
-                done = found.end;
+            let first = matches.len();
+            if !self.rule.shape().minds_breaks && !is_over(sent_to.max(flow_to)) {
+                let retries = (self.retries, self.retried_bytes);
+                let done = self.pass(Pass::Both, window, is_anchored, matches)?;
+                if !done.met_break {
+                    (sent_to, flow_to) = (sent_to.max(done.to), flow_to.max(done.to));
+                    continue;
+                }
+                // What was rejected on the way is rejected again.
+                (self.retries, self.retried_bytes) = retries;
+                matches.truncate(first);
             }
+            if !is_over(sent_to) {
+                sent_to = sent_to.max(self.pass(Pass::Sent, window, is_anchored, matches)?.to);
+            }
+            let second = matches.len();
+            if !is_over(flow_to) {
+                flow_to = flow_to.max(self.pass(Pass::OverBreaks, window, is_anchored, matches)?.to);
+            }
+            // Where a pattern takes white space of any kind, both find the same.
+            let over_breaks = matches.split_off(second);
+            let known: HashSet<Range<usize>> =
+                matches[first..].iter().map(|found| found.range.clone()).collect();
+            matches.extend(over_breaks.into_iter().filter(|found| !known.contains(&found.range)));
         }
         Ok(())
     }
 
-    pub(super) fn in_windows(
+    /// Whether a line goes on in a range.
+    fn goes_on(&self, range: &Range<usize>) -> bool {
+        self.texts.flow.is_some_and(|(flow, _)| flow.differs_in(range))
+    }
+
+    /// Pushes what one pass finds in a window, or at the beginning of it only.
+    fn pass(
         &mut self,
-        windows: &[Range<usize>],
+        pass: Pass,
+        window: &Range<usize>,
+        is_anchored: bool,
         matches: &mut Vec<Match>,
-    ) -> Result<(), ScanStop> {
-        for window in windows {
-            let mut at = window.start;
-            while at < window.end {
-                self.check_cost()?;
-                let Some(found) = self.find(at..window.end, Anchored::No) else { break };
+    ) -> Result<Passed, ScanStop> {
+        let sent = self.texts.sent;
+        let flow = self.texts.flow.map_or(sent, |(_, flow)| flow);
+        let (searched, judged) = match pass {
+            Pass::Sent => (sent, sent),
+            Pass::Both => (flow, sent),
+            Pass::OverBreaks => (flow, flow),
+        };
+        let anchored = if is_anchored { Anchored::Yes } else { Anchored::No };
+        let mut passed = Passed { to: 0, met_break: false };
+        let mut at = window.start;
+        while at < window.end {
+            self.check_cost()?;
+            self.reading = searched;
+            let Some(found) = self.find(at..window.end, anchored) else { break };
+            let is_over_break = pass != Pass::Sent && self.goes_on(&found);
+            if is_over_break && pass == Pass::Both {
+                passed.met_break = true;
+                break;
+            }
+            if !is_over_break && pass == Pass::OverBreaks {
+                at = found.end;
+            } else {
+                self.reading = judged;
                 // What calls for a look at a command confirms nothing: another may begin inside of it.
-                let is_over = self.accept(&found, matches) && self.rule.def.commands.is_empty();
-                if is_over {
-                    at = behind(&found, matches);
-                } else if self.retries == 0 || !self.may_retry(&found) {
-                    at = found.end;
-                } else {
-                    self.retries -= 1;
-                    at = found.start + 1;
-                }
+                let is_accepted = self.accept(&found, matches);
+                let is_done = is_accepted && (is_anchored || self.rule.def.commands.is_empty());
+                let may_retry = !is_done && (is_anchored || self.retries > 0) && self.may_retry(&found);
+                at = match (is_done, may_retry) {
+                    (true, _) => behind(&found, matches),
+                    (false, false) => found.end,
+                    (false, true) if is_anchored => window.start,
+                    (false, true) => {
+                        self.retries -= 1;
+                        found.start + 1
+                    }
+                };
+            }
+            if is_anchored {
+                passed.to = at;
+                break;
             }
         }
-        Ok(())
+        Ok(passed)
     }
 
     /// Whether another search may be made; asks the clock now and then.
@@ -161,7 +260,7 @@ impl<'s, 't> Search<'s, 't> {
 
     /// The next match in `window`, followed to its real end where the window cut it.
     fn find(&mut self, window: Range<usize>, anchored: Anchored) -> Option<Range<usize>> {
-        let bytes = self.text.as_bytes();
+        let bytes = self.reading.text.as_bytes();
         let edge = window.end;
         let input = Input::new(bytes).range(window).anchored(anchored);
         let from = input.start();
@@ -169,7 +268,7 @@ impl<'s, 't> Search<'s, 't> {
         let read = |to: usize, cost: u64| cost * (to - from) as u64;
         let size = self.rule.def.pattern.len() as u64;
         self.cost += LOOK_COST;
-        if !self.rule.needs.may_match(&self.lower[from..edge]) {
+        if !self.rule.needs.may_match(&self.reading.lower[from..edge]) {
             self.cost += read(edge, NEED_COST);
             return None;
         }
@@ -201,22 +300,22 @@ impl<'s, 't> Search<'s, 't> {
         self.cost += MATCH_COST + MATCH_BYTE_COST * whole.len() as u64;
         let rule = self.rule;
         let is_in = |regexes: &[LazyRegex], text: &str| regexes.iter().any(|regex| regex.is_match(text));
-        if is_in(&rule.exclude_match, &self.text[on_boundaries(self.text, whole.clone())])
+        if is_in(&rule.exclude_match, &self.reading.text[on_boundaries(self.reading.text, whole.clone())])
             || (!rule.exclude_line.is_empty()
-                && is_in(&rule.exclude_line, line_around(self.text, whole.start)))
+                && is_in(&rule.exclude_line, line_around(self.reading.text, whole.start)))
         {
             return false;
         }
-        let (before, after) = context(self.text, whole, CONTEXT_BYTES);
+        let (before, after) = context(self.reading.text, whole, CONTEXT_BYTES);
         if rule.exclude_before.as_ref().is_some_and(|r| r.is_match(before))
             || rule.exclude_after.as_ref().is_some_and(|r| r.is_match(after))
         {
             return false;
         }
         if let Some(near) = &rule.near {
-            let (left, right) = context(self.text, whole, near.distance);
-            let inner = on_boundaries(self.text, whole.clone());
-            let within = &self.text[inner.clone()];
+            let (left, right) = context(self.reading.text, whole, near.distance);
+            let inner = on_boundaries(self.reading.text, whole.clone());
+            let within = &self.reading.text[inner.clone()];
             let sides = [(inner.start - left.len(), left), (inner.end, right), (inner.start, within)];
             if !sides.into_iter().any(|(start, side)| self.is_near(&near.words, start, side)) {
                 return false;
@@ -224,22 +323,23 @@ impl<'s, 't> Search<'s, 't> {
         }
         // Finding the value takes longer than all that is asked about the whole.
         let Some((value, span)) = self.value_of(whole) else { return false };
-        let value = on_boundaries(self.text, value);
-        let text = &self.text[value.clone()];
+        let value = on_boundaries(self.reading.text, value);
+        let text = &self.reading.text[value.clone()];
         // What was taken out already is no value.
-        if text.starts_with('[') && placeholder::around(self.text.as_bytes(), value.clone()).is_some() {
+        if text.starts_with('[') && placeholder::around(self.reading.text.as_bytes(), value.clone()).is_some()
+        {
             return false;
         }
         if rule.exclude.iter().any(|r| r.is_match(text)) {
             return false;
         }
         if !rule.validators.is_empty() {
-            let (before, after) = context(self.text, &value, CONTEXT_BYTES);
+            let (before, after) = context(self.reading.text, &value, CONTEXT_BYTES);
             if !rule.validators.iter().all(|v| v.accepts(text, before, after)) {
                 return false;
             }
         }
-        matches.push(Match { rule: self.index, range: on_boundaries(self.text, span) });
+        matches.push(Match { rule: self.index, range: on_boundaries(self.reading.text, span) });
         true
     }
 
@@ -247,7 +347,7 @@ impl<'s, 't> Search<'s, 't> {
     fn is_near(&self, words: &LazyRegex, start: usize, side: &str) -> bool {
         let is_word = |found: regex_automata::Match| {
             let (from, to) = (start + found.start(), start + found.end());
-            placeholder::around(self.text.as_bytes(), from..to).is_none()
+            placeholder::around(self.reading.text.as_bytes(), from..to).is_none()
         };
         words.find_iter(side).any(is_word)
     }
@@ -261,7 +361,7 @@ impl<'s, 't> Search<'s, 't> {
         let regex = &self.rule.regex;
         let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
         let mut captures = regex.create_captures();
-        let input = Input::new(self.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
+        let input = Input::new(self.reading.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
         regex.search_captures_with(cache, &input, &mut captures);
         let value = match shape.value_group {
             Some(group) => captures.get_group(group)?.range(),

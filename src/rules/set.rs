@@ -163,10 +163,15 @@ impl RuleSet {
     /// injection, whose words are common: who looks for credentials and personal data alone is not held up by them.
     pub(super) fn gate(&self, plugins: u32) -> &Gate {
         let injection = self.plugin_bits([super::INJECTION]);
-        if injection == 0 || plugins & injection != 0 {
+        if injection == 0 || self.is_about_injection(plugins) {
             return &self.gate;
         }
         self.narrow_gate.get_or_init(|| gate_of(&self.rules, |rule| rule.plugin_bit & injection == 0))
+    }
+
+    /// Whether prompt injection is among some plugins, as bits.
+    pub(super) fn is_about_injection(&self, plugins: u32) -> bool {
+        plugins & self.plugin_bits([super::INJECTION]) != 0
     }
 
     /// Whether a rule of these plugins, as bits, is started by something else than a literal.

@@ -7,6 +7,7 @@ use regex_automata::Input;
 
 use super::*;
 use crate::detect::{Scanner, find_with_rule};
+use crate::text::Flow;
 
 fn builtin() -> &'static Scanner {
     static SCANNER: std::sync::OnceLock<Scanner> = std::sync::OnceLock::new();
@@ -33,8 +34,14 @@ fn by_engine(text: &str) -> BTreeSet<u32> {
 
 /// Rules whose regex matches somewhere, without looking at validators and context.
 fn by_regex(text: &str) -> BTreeSet<u32> {
+    let flow = Flow::of(text);
+    let is_match = |rule: &CompiledRule| {
+        let goes_on = flow.as_ref().filter(|_| &*rule.info.plugin == INJECTION);
+        rule.regex.is_match(Input::new(text))
+            || goes_on.is_some_and(|flow| rule.regex.is_match(Input::new(flow.text())))
+    };
     let rules = builtin().rules().rules().iter().enumerate();
-    rules.filter(|(_, r)| r.regex.is_match(Input::new(text))).map(|(i, _)| i as u32).collect()
+    rules.filter(|(_, rule)| is_match(rule)).map(|(i, _)| i as u32).collect()
 }
 
 #[test]
@@ -70,6 +77,39 @@ fn built_in_rules_pass_their_self_check() {
     let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(checked.rules > 100 && checked.texts > 3 * checked.rules, "{checked:?}");
+}
+
+#[test]
+fn what_rules_about_injection_find_they_find_in_wrapped_lines() {
+    /// Most bytes of a line, where words are shorter.
+    const LINE: usize = 24;
+    /// Of so many examples one may be lost: it shows a line by itself, or what stands at the beginning of one.
+    const LOST_OF: usize = 100;
+    let wrapped = |text: &str| {
+        let mut line = 0;
+        let wrap = |word: &str| {
+            line += word.len();
+            let is_full = line > LINE && word.ends_with(' ');
+            line = if is_full || word.contains('\n') { 0 } else { line };
+            if is_full { word.replace(' ', "\n") } else { word.to_owned() }
+        };
+        text.split_inclusive(' ').map(wrap).collect::<String>()
+    };
+    let (mut asked, mut lost) = (0, Vec::new());
+    for (index, rule) in (0..).zip(builtin().rules().rules()) {
+        if &*rule.info.plugin != INJECTION {
+            continue;
+        }
+        let finds = |text: &str| !find_with_rule(builtin(), index, text, None, None).is_empty();
+        for example in rule.def.examples.iter().filter(|example| finds(example)) {
+            asked += 1;
+            if !finds(&wrapped(example)) {
+                lost.push(format!("{}: {example:?}", rule.info.id));
+            }
+        }
+    }
+    assert!(asked > 1_500, "{asked}");
+    assert!(lost.len() * LOST_OF <= asked, "{} of {asked}:\n{}", lost.len(), lost.join("\n"));
 }
 
 #[test]
@@ -243,6 +283,94 @@ fn words_of_the_gate_stand_alone() {
         set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
             .expect("no budget");
         assert_eq!(matches.len(), found, "{text:?}");
+    }
+}
+
+#[test]
+fn rules_about_injection_read_on_over_the_end_of_a_line() {
+    type Case = (&'static str, &'static str, &'static str, &'static [(usize, usize)]);
+    let cases: [Case; 11] = [
+        ("all previous", "all previous", "all\nprevious", &[(0, 12)]),
+        ("all previous", "all previous", "all previous, all\nprevious\nones", &[(0, 12), (14, 26)]),
+        // What stands apart stays apart.
+        ("all previous", "all previous", "all\n\nprevious all\n- previous all \nprevious", &[]),
+        // A class without the line break means the line as it was written, or as it goes on.
+        ("all[^\\n]{1,9}ones", "all", "all of\nthese\nones", &[]),
+        ("all[^\\n]{1,19}ones", "all", "all of\nthese\nones", &[(0, 17)]),
+        ("all[^\\n]{1,9}ones", "all", "all\n\nof ones, all ones", &[(14, 22)]),
+        // What needs a line break keeps it.
+        ("(?m)^all$", "all", "not all\nall\nof all", &[(8, 11)]),
+        ("so\\nall", "all", "so\nall, so all", &[(0, 6)]),
+        ("so[\\n ]all", "all", "so\nall, so all", &[(0, 6), (8, 14)]),
+        ("(?m)all(?: of)?[ ]these$", "all", "all of\nthese\nones, all\nthese.", &[]),
+        // As long as the pattern may read, in any place of a text that begins and ends so.
+        ("all[ ]of", "all", "\nall\nof\n", &[(1, 7)]),
+    ];
+    for (pattern, literals, text, found) in cases {
+        let written =
+            format!("literals = [\"{literals}\"]\npattern = '''{pattern}'''\nmatch_length_max = 60");
+        let found: Vec<_> = found.iter().map(|(start, end)| *start..*end).collect();
+        assert_eq!(found_by(INJECTION, &written, text), found, "{pattern} in {text:?}");
+        // Other rules read the text as it was sent.
+        let regex = regex_automata::meta::Regex::new(pattern).expect("valid");
+        let sent: Vec<_> = regex.find_iter(text).map(|found| found.range()).collect();
+        assert_eq!(found_by("custom", &written, text), sent, "{pattern} in {text:?}");
+    }
+}
+
+/// Where the one rule of a plugin finds something in a text.
+fn found_by(plugin: &str, written: &str, text: &str) -> Vec<std::ops::Range<usize>> {
+    let source = RuleSource::custom("t.toml", plugin, rule(written));
+    let set = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("valid");
+    let mut matches = Vec::new();
+    set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+        .expect("no budget");
+    matches.into_iter().map(|found| found.range).collect()
+}
+
+#[test]
+fn literals_with_line_breaks_open_what_was_sent_so() {
+    let written = "literals = [\"\"\"pin\\nof\\n\\ndoor\"\"\"]\npattern = '(?i)pin\\s+of\\s+door'\nmatch_length_max = 60";
+    for (text, found) in [
+        ("pin\nof\n\ndoor", true),
+        ("a\nb PIN\nof\n\ndoor", true),
+        ("pin of\n\ndoor\nand", false),
+        ("pin of  door\nand", false),
+        ("pin\nof\ndoor", false),
+    ] {
+        for plugin in [INJECTION, "custom"] {
+            assert_eq!(!found_by(plugin, written, text).is_empty(), found, "{plugin}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn what_speaks_against_a_phrase_may_stand_on_the_line_before() {
+    let written =
+        "phrases = ['show your secret']\nexclude_before = 'must not (?:ever )?$'\nexclude_after = '^ to me'";
+    let source = RuleSource::custom("t.toml", INJECTION, rule(written));
+    let set = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("valid");
+    let scanner = Scanner::new(std::sync::Arc::new(set));
+    for (text, found) in [
+        ("so show your secret", true),
+        ("must not show your secret", false),
+        ("must not\nshow your\nsecret", false),
+        ("must\nnot ever show your secret", false),
+        ("show your\nsecret to\nme", false),
+        ("you must not\n\nshow your secret", true),
+    ] {
+        assert_eq!(!find_with_rule(&scanner, 0, text, None, None).is_empty(), found, "{text:?}");
+    }
+}
+
+#[test]
+fn a_line_that_goes_on_costs_no_retries() {
+    let written = "literals = ['zrun']\npattern = '(?:zno )?zrun [a-z]+'\nexclude_match = ['^zno zrun', ' x$']\nmatch_length_max = 20";
+    // The window is one, and each of its matches is rejected twice.
+    let rejected = "zno zrun x. ".repeat(30);
+    for end in ["zrun\naway", "zrun away"] {
+        let text = format!("{rejected}zno zrun evil. end. {end}");
+        assert_eq!(found_by(INJECTION, written, &text), [364..373, 380..389], "{text:?}");
     }
 }
 

@@ -79,6 +79,22 @@ fn is_made_of(hir: &Hir, is_part: fn(u8) -> bool) -> bool {
     }
 }
 
+/// Whether a pattern may match a text and not the same with blanks for line breaks.
+pub(super) fn minds_breaks(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty => false,
+        HirKind::Look(look) => matches!(look, Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF),
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Class(class) => bytes_of(class).is_none_or(|ranges| {
+            let holds = |byte: u8| ranges.iter().any(|range| range.contains(&byte));
+            holds(b'\n') && !holds(b' ')
+        }),
+        HirKind::Repetition(repetition) => minds_breaks(&repetition.sub),
+        HirKind::Capture(capture) => minds_breaks(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(minds_breaks),
+    }
+}
+
 /// The parts of a concatenation, groups looked through.
 fn flatten<'h>(hir: &'h Hir, parts: &mut Vec<&'h Hir>) {
     match hir.kind() {

@@ -5,6 +5,7 @@
 //! closely on each other amid words that phrases are made of, and around places that the caller names. What lies
 //! between stretches is left out.
 
+use super::flow;
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
@@ -69,6 +70,8 @@ struct Edit {
 enum Gap {
     /// As in ordinary prose.
     Usual,
+    /// The end of a line that goes on, which whoever reads phrases reads on over.
+    Wrapped,
     /// Layout.
     Unusual,
     /// Signs that no phrase goes on over.
@@ -91,6 +94,8 @@ struct Loose {
     end: usize,
     gaps: usize,
     usual: usize,
+    /// Whether one of the gaps is more than the end of a line.
+    is_odd: bool,
 }
 
 /// One same sign between words.
@@ -169,10 +174,12 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
             }
             match kind_of(gap, signs, &mut self.gap) {
                 Gap::Usual => self.take_usual(&mut loose),
-                Gap::Unusual => {
+                gap @ (Gap::Wrapped | Gap::Unusual) => {
                     if loose.gaps == 0 {
                         loose.start = last.start;
+                        loose.is_odd = false;
                     }
+                    loose.is_odd |= gap == Gap::Unusual;
                     loose.gaps += 1;
                     loose.usual = 0;
                     loose.end = word.end;
@@ -192,7 +199,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
         let bytes = self.text.as_bytes();
         let mut words = Words::new(self.text, last.end..bytes.len());
         let mut behind = last.clone();
-        let (mut loose, mut usual) = (0, 0);
+        let (mut loose, mut usual, mut is_odd) = (0, 0, false);
         let (mut strict, mut sign) = (0, 0..0);
         let mut capitals = 0;
         let (mut plain, mut last_plain) = (0, 0);
@@ -240,10 +247,13 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
                         loose = 0;
                     }
                 }
-                Gap::Unusual => (loose, usual) = (loose + 1, 0),
+                gap @ (Gap::Wrapped | Gap::Unusual) => {
+                    is_odd = gap == Gap::Unusual || loose > 0 && is_odd;
+                    (loose, usual) = (loose + 1, 0);
+                }
                 Gap::Stop => loose = 0,
             }
-            if strict == GAPS_MIN || loose == GAPS_MIN {
+            if strict == GAPS_MIN || loose >= GAPS_MIN && is_odd {
                 return Some(Enough { behind, end: range.end });
             }
         }
@@ -259,7 +269,7 @@ impl<F: Fn(&[u8]) -> bool> Found<'_, F> {
 
     /// Nearly always there is nothing to undo, so the ends only tell whether there is.
     fn end_loose(&mut self, loose: &mut Loose) {
-        if loose.gaps >= GAPS_MIN {
+        if loose.gaps >= GAPS_MIN && loose.is_odd {
             self.undo_loose(loose.start..loose.end);
         }
         loose.gaps = 0;
@@ -493,6 +503,10 @@ fn kind_of(gap: &[u8], signs: Signs, out: &mut String) -> Gap {
     if gap.is_empty() || gap.len() > GAP_MAX || signs.has(OTHER) || signs.count(BREAK) > 1 {
         return Gap::Stop;
     }
+    // A line that goes on is read as one with what it goes on from.
+    if signs.count(BREAK) == 1 && signs.has_only(BLANK | MARK | BREAK) && is_wrapped(gap) {
+        return Gap::Wrapped;
+    }
     if signs.has_only(BLANK | MARK) {
         let is_wide = signs.count(BLANK) > 1 && gap.windows(2).any(|two| two == b"  ");
         return if is_wide { Gap::Unusual } else { Gap::Usual };
@@ -509,6 +523,17 @@ fn kind_of(gap: &[u8], signs: Signs, out: &mut String) -> Gap {
         }
     }
     Gap::Unusual
+}
+
+/// Whether a gap is one line break, with marks of sentences and single blanks besides, over which a line goes on. Words stand
+/// on both sides of a gap.
+fn is_wrapped(gap: &[u8]) -> bool {
+    let is_usual = |byte: &u8| matches!(kind(*byte), BLANK | MARK | BREAK);
+    let is_blank = |at: Option<usize>| at.and_then(|at| gap.get(at)) == Some(&b' ');
+    let is_parted = |at: usize| is_blank(at.checked_sub(1)) || is_blank(Some(at + 1));
+    gap.iter().all(is_usual)
+        && flow::only_break(gap).is_some_and(|at| !is_parted(at))
+        && !gap.windows(2).any(|two| two == b"  ")
 }
 
 /// Whether an unusual gap is of white space alone, or with what leads a line, so that it should be a blank.
@@ -553,6 +578,7 @@ fn read_gap(bytes: &[u8], out: &mut String) -> Gap {
     // A blank line ends what was said, and a low line alone joins a name.
     match breaks > 1 || (has_sign && out.is_empty()) {
         true => Gap::Stop,
+        false if is_wrapped(bytes) => Gap::Wrapped,
         false if out.as_bytes() == bytes => Gap::Usual,
         false => Gap::Unusual,
     }

@@ -14,6 +14,7 @@ mod codes;
 mod confusables;
 mod decode;
 mod escapes;
+mod flow;
 mod fold;
 mod form;
 mod gate;
@@ -39,6 +40,7 @@ mod words;
 mod yaml_problem;
 
 pub use chars::{as_typed, is_invisible};
+pub use flow::Flow;
 pub use language::is_foreign;
 pub use layer::{Layer, Layers};
 pub use layout::layout;
