@@ -66,8 +66,9 @@ fn is_plain(plain: &str) -> bool {
 fn is_read_back(layer: Layer, text: &str, choice: u8) -> bool {
     use Layer::*;
     match layer {
-        Nfkc | Invisible | Tags | VariationSelectors | Whitespace | Percent | HtmlEntities | Escapes
-        | Terminal => true,
+        Nfkc | Invisible | Tags | Whitespace | Percent | HtmlEntities | Escapes | Terminal => true,
+        // Only text is taken for hidden.
+        VariationSelectors => !text.contains(char::is_control),
         // Only text is taken for encoded, and only text that is mostly Latin for encoded in two bytes each.
         Base64 | Base32 | Hex => {
             let is_wide = layer == Base64 && choice & WIDE != 0;
@@ -102,6 +103,8 @@ fn phrases_of<'t>(view: &View<'t>, choice: u8) -> Vec<View<'t>> {
     }
     made.extend(text::spaced(view));
     made.extend(text::morse(view));
+    made.extend(text::joined(view));
+    made.extend(text::look_alikes(view));
     made.extend(text::pig_latin(view, is_known));
     made.extend(text::layout(view, signs, is_known));
     made
@@ -231,6 +234,8 @@ fn write_in(layer: Layer, plain: &str, choice: u8) -> String {
             _ => format!("\u{1b}]0;{plain}\u{7}{plain}\u{9b}2K"),
         },
         Layer::Layout => plain.replace(' ', ["\n# ", "  ", "</p><p>", "**_"][usize::from(choice) % 4]),
+        Layer::QuotedPrintable => joined(plain.bytes(), |byte, out| write!(out, "={byte:02X}")),
+        Layer::Joined => plain.replace(' ', "\" + \""),
         Layer::PigLatin => {
             let words = plain.split(' ').map(|word| {
                 let head = word.find(|c| "aeiou".contains(c)).unwrap_or(0);

@@ -34,7 +34,7 @@ const MATCH_BYTES_MAX: usize = 16 * 1024;
 const LAZY_DFA_BYTES_MAX: usize = 1024 * 1024;
 
 /// The parts of a rule that its findings carry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MetaInfo {
     /// Stable id.
     pub id: Arc<str>,
@@ -60,18 +60,31 @@ pub struct MetaInfo {
     pub line: usize,
 }
 
+/// What the confidence of a finding is worth where an attack is only shown.
+pub const SHOWN_CONFIDENCE: f64 = 0.6;
+
+impl MetaInfo {
+    /// The same for a match that a text only shows.
+    fn shown(&self) -> Self {
+        let confidence = self.confidence * SHOWN_CONFIDENCE;
+        Self { score: self.severity.score() * confidence, confidence, ..self.clone() }
+    }
+}
+
 /// Context words that must stand near a match.
 #[derive(Debug)]
 pub(super) struct Near {
     pub words: LazyRegex,
     pub distance: usize,
+    /// Whether they count inside of longer words, and where they begin before a match and end in it.
+    pub inside_words: bool,
 }
 
 /// What a pattern says about the places where it can match.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The group that holds the value, where not the whole match does.
-    pub value_group: Option<usize>,
+    /// The groups that may hold the value, where not the whole match does: the first that matched something.
+    pub value_groups: Vec<usize>,
     /// The group that a finding shows as its span, where that is more than the value.
     pub span_group: Option<usize>,
     /// Bytes before a candidate at which a match may begin.
@@ -91,6 +104,8 @@ pub(super) struct Shape {
 pub struct CompiledRule {
     /// What its findings carry.
     pub info: Arc<MetaInfo>,
+    /// What they carry where the text only shows the attack; none if that is all the same.
+    pub info_if_shown: Option<Arc<MetaInfo>>,
     /// The rule as written, for examples and for showing it.
     pub def: RuleDef,
     pub(super) regex: LazyRegex,
@@ -240,9 +255,9 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
     let exclude_before = def.exclude_before.as_deref().and_then(|p| regex_of("exclude_before", p));
     let exclude_after = def.exclude_after.as_deref().and_then(|p| regex_of("exclude_after", p));
     let near = (!def.near.is_empty())
-        .then(|| regex_of("near", &near_pattern(&def.near)))
+        .then(|| regex_of("near", &near_pattern(&def.near, def.near_inside_words)))
         .flatten()
-        .map(|words| Near { words, distance: def.near_distance });
+        .map(|words| Near { words, distance: def.near_within(), inside_words: def.near_inside_words });
     let validators: Vec<_> = def
         .validator
         .as_slice()
@@ -280,20 +295,22 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
     let (Some(regex), true) = (main, problems.is_empty()) else {
         return Err(problems);
     };
+    let info = MetaInfo {
+        id: def.id.as_str().into(),
+        plugin: rule.plugin.as_str().into(),
+        category: Category::new(&def.category),
+        severity: def.severity,
+        score: def.severity.score() * def.confidence,
+        confidence: def.confidence,
+        description: def.description.as_str().into(),
+        recommendation: def.recommendation.as_str().into(),
+        references: def.references.clone(),
+        file: rule.file.as_str().into(),
+        line: rule.line,
+    };
     Ok(CompiledRule {
-        info: Arc::new(MetaInfo {
-            id: def.id.as_str().into(),
-            plugin: rule.plugin.as_str().into(),
-            category: Category::new(&def.category),
-            severity: def.severity,
-            score: def.severity.score() * def.confidence,
-            confidence: def.confidence,
-            description: def.description.as_str().into(),
-            recommendation: def.recommendation.as_str().into(),
-            references: def.references.clone(),
-            file: rule.file.as_str().into(),
-            line: rule.line,
-        }),
+        info_if_shown: def.milder_if_shown.then(|| Arc::new(info.shown())),
+        info: Arc::new(info),
         first_look: FirstLook::default(),
         needs,
         shape,
@@ -318,9 +335,34 @@ fn mask<T>(of: Option<&[T]>, bit: impl Fn(&T) -> u8) -> u8 {
     of.map_or(u8::MAX, |list| list.iter().fold(0, |bits, item| bits | 1 << bit(item)))
 }
 
-fn near_pattern(words: &[String]) -> String {
-    let alternatives: Vec<String> = words.iter().map(|w| regex_syntax::escape(w)).collect();
-    format!(r"(?i)(?:^|[^A-Za-z0-9])(?:{})(?:$|[^A-Za-z0-9])", alternatives.join("|"))
+/// The pattern of context words. `inside_words` takes them wherever they stand, in any ASCII case; else they stand by
+/// themselves, in any ASCII case and with `_`, `-` or nothing in place of a blank, or are parts of a name in camel case, where a
+/// capital begins the next word.
+fn near_pattern(words: &[String], inside_words: bool) -> String {
+    if inside_words {
+        let alternatives: Vec<String> = words.iter().map(|word| regex_syntax::escape(word)).collect();
+        return format!("(?i)(?:{})", alternatives.join("|"));
+    }
+    let plain = |word: &String| regex_syntax::escape(word).replace(' ', "[ _-]?");
+    let alone: Vec<String> = words.iter().map(plain).collect();
+    let capital = |part: &str| {
+        let mut letters = part.chars();
+        letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    let camel = |word: &String| -> Option<String> {
+        let word = word.to_ascii_lowercase();
+        let is_letters = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' ');
+        is_letters.then(|| word.split(' ').filter_map(capital).collect())
+    };
+    let parts: Vec<String> = words.iter().filter_map(camel).collect();
+    let mut pattern = format!(r"(?i:(?:^|[^A-Za-z0-9])(?:{})(?:$|[^A-Za-z0-9]))", alone.join("|"));
+    if !parts.is_empty() {
+        let small = |part: &String| part[..1].to_ascii_lowercase() + &part[1..];
+        let begins: Vec<String> = parts.iter().flat_map(|part| [part.clone(), small(part)]).collect();
+        let (begins, ends) = (begins.join("|"), parts.join("|"));
+        pattern += &format!("|(?:^|[^A-Za-z0-9])(?:{begins})[A-Z]|[a-z](?:{ends})(?:$|[^A-Za-z0-9]|[A-Z])");
+    }
+    pattern
 }
 
 fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
@@ -352,9 +394,16 @@ impl Shape {
         let (before, after, is_prefix) =
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
         let begin = window::begin(&hir);
-        let (value_group, span_group) = (group_named(&hir, "value"), group_named(&hir, "span"));
+        let mut value_groups = Vec::from_iter(group_named(&hir, "value"));
+        // More of them are rare.
+        while !value_groups.is_empty()
+            && let Some(group) = group_named(&hir, &format!("value{}", value_groups.len() + 1))
+        {
+            value_groups.push(group);
+        }
+        let span_group = group_named(&hir, "span");
         let minds_breaks = window::minds_breaks(&hir);
-        Ok((Self { value_group, span_group, before, after, is_prefix, begin, minds_breaks }, hir))
+        Ok((Self { value_groups, span_group, before, after, is_prefix, begin, minds_breaks }, hir))
     }
 }
 
@@ -410,7 +459,7 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
     if is_beside {
         // The match stands as far from its literal as a context word may from the match, on either side.
         let longest = literals.iter().map(String::len).max().unwrap_or(0);
-        let far = bound + def.near_distance;
+        let far = bound + def.near_within();
         return Ok((far, far + longest, false));
     }
     Ok((lookback.bytes, bound, lookback.is_prefix))
@@ -419,6 +468,15 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
 /// Every literal of the gate, in lower case.
 fn lower_literals(def: &RuleDef) -> Vec<String> {
     def.gate_literals().map(|literal| literal.to_ascii_lowercase()).collect()
+}
+
+/// Whether a name is one that policies can name: parts of lower-case letters, digits, `_` and `-` with dots between them.
+fn is_category(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+    };
+    name.split('.').all(is_part)
 }
 
 fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
@@ -436,6 +494,11 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     }
     if def.category.is_empty() {
         wrong("category", "is empty");
+    } else if !is_category(&def.category) {
+        wrong(
+            "category",
+            "use lower-case letters, digits, `_` and `-` between dots: a policy can name no other",
+        );
     }
     if !(def.confidence > 0.0 && def.confidence <= 1.0) {
         wrong("confidence", "must be above 0.0 and at most 1.0");
@@ -492,7 +555,20 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
     if def.any_command && def.commands.is_empty() {
         wrong("any_command", "name the rules about commands in `commands`");
     }
-    if def.near_distance > 1_000 {
+    let excludes = [&def.exclude, &def.exclude_match, &def.exclude_line];
+    if def.exclude_overlaps && excludes.iter().all(|patterns| patterns.as_slice().is_empty()) {
+        wrong("exclude_overlaps", "only for a rule with `exclude`, `exclude_match` or `exclude_line`");
+    }
+    if def.near_inside_words && def.near.is_empty() {
+        wrong("near_inside_words", "only for a rule that has context words");
+    }
+    if def.near_distance.is_some_and(|bytes| bytes > 1_000) {
         wrong("near_distance", "at most 1000 bytes");
+    }
+    if def.near_distance.is_some() && def.near.is_empty() {
+        wrong("near_distance", "only for a rule that has `near`");
+    }
+    if def.match_length_max.is_some_and(|bytes| bytes > MATCH_BYTES_MAX) {
+        wrong("match_length_max", "at most 16384 bytes (16 KiB)");
     }
 }

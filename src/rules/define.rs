@@ -32,7 +32,11 @@ fn expand_at(pattern: &str, pieces: &BTreeMap<String, String>, depth: usize) -> 
         let name = &tail[3..close];
         let Some(piece) = pieces.get(name) else {
             let known: Vec<&str> = pieces.keys().map(String::as_str).collect();
-            return Err(format!("`(?&{name})` is not in [define]; known: {}", known.join(", ")));
+            let known = match known.is_empty() {
+                true => "this file has none".to_owned(),
+                false => format!("known: {}", known.join(", ")),
+            };
+            return Err(format!("`(?&{name})` is not in [define]; {known}"));
         };
         out.push_str("(?:");
         out.push_str(&expand_at(piece, pieces, depth + 1)?);
@@ -63,5 +67,8 @@ mod tests {
         assert!(expand("(?&loop)", &pieces).is_err_and(|e| e.contains("does one use itself")));
         assert!(expand("(?&none)", &pieces).is_err_and(|e| e.contains("known: gap, loop, two")));
         assert!(expand("(?&gap", &pieces).is_err());
+        assert!(
+            expand("(?&gap)", &BTreeMap::new()).is_err_and(|e| e.ends_with("[define]; this file has none"))
+        );
     }
 }

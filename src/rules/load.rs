@@ -354,6 +354,9 @@ fn walk(path: &Path, depth: usize, sources: &mut Vec<RuleSource>, problems: &mut
                 .map_or_else(|| "custom".to_owned(), plugin_of);
             sources.push(RuleSource::custom(path.display().to_string(), default_plugin, text));
         }
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            problems.push(problem("is not UTF-8; rule files are TOML, save it as UTF-8".to_owned()))
+        }
         Err(error) => {
             problems.push(problem(format!("cannot be read: {error}; check the path and its permissions")))
         }

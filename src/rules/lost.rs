@@ -83,7 +83,44 @@ fn walk(rule: &CompiledRule, is_wanted: impl FnMut(&[u8]) -> bool) -> Option<()>
     if always_holds(&pattern, anywhere) {
         return Some(());
     }
-    Walk::of(rule, &pattern)?.run(is_wanted)
+    Walk::of(&pattern, &gate(rule)?)?.run(is_wanted)
+}
+
+/// Whether every match of a pattern holds one of some words, in any ASCII case; none where the automata grow too large to tell.
+/// What the pattern asks of the text around a match is not asked.
+pub(super) fn every_match_holds(pattern: &Hir, words: &[String]) -> Option<bool> {
+    let pattern = unbounded_by_text(pattern);
+    if always_holds(&pattern, words) {
+        return Some(true);
+    }
+    let words: Vec<String> = words.iter().map(|word| regex_syntax::escape(word)).collect();
+    let words = compile::parse(&format!("(?i)(?:{})", words.join("|"))).ok()?;
+    let mut holds = true;
+    Walk::of(&pattern, &words)?.run(|_| {
+        holds = false;
+        false
+    })?;
+    Some(holds)
+}
+
+/// A pattern without its looks at what stands before and behind.
+fn unbounded_by_text(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Look(_) => Hir::empty(),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            let Repetition { min, max, greedy, .. } = *repetition;
+            Hir::repetition(Repetition {
+                min,
+                max,
+                greedy,
+                sub: Box::new(unbounded_by_text(&repetition.sub)),
+            })
+        }
+        HirKind::Capture(capture) => unbounded_by_text(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(unbounded_by_text).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(unbounded_by_text).collect()),
+    }
 }
 
 /// Whether a part that no match leaves out is spelled so that it holds a literal. False tells nothing.
@@ -118,9 +155,9 @@ struct Walk {
 type Pair = (LazyStateID, LazyStateID);
 
 impl Walk {
-    fn of(rule: &CompiledRule, pattern: &Hir) -> Option<Self> {
+    fn of(pattern: &Hir, literals: &Hir) -> Option<Self> {
         let pattern = automaton(&endless(pattern))?;
-        let literals = automaton(&gate(rule)?)?;
+        let literals = automaton(literals)?;
         let mut kinds = HashSet::new();
         // What reads well comes first: it stands for all of its kind in what is told.
         let letters_first = (b'a'..=b'z').chain(b' '..=b'~').chain(0..=u8::MAX);
@@ -305,6 +342,24 @@ mod tests {
         assert_eq!(lost_of(&by_classes), Lost::Unknown);
         let spelled = format!("pattern = '{counted}(?P<value>key_[a-z]{{2}}){{1,3}}'\nliterals = ['ey_']");
         assert_eq!(lost_of(&spelled), Lost::Texts(Vec::new()));
+    }
+
+    #[test]
+    fn words_that_every_match_holds_are_known() {
+        for (pattern, words, wanted) in [
+            ("SK[0-9a-f]{32}", &["sk"][..], Some(true)),
+            ("(?i)passw(?:or)?d[=:]{1,3}[0-9a-z]{20}", &["passwd", "password"], Some(true)),
+            ("(?i)(?:mer(?:aki|cury))=", &["meraki", "mercury"], Some(true)),
+            (r"(?:^|[^a-z])[a-z]{3}\dQ~[a-z]{31,34}(?:$|\s)", &["q~"], Some(true)),
+            ("(?:opx_)?[0-9a-f]{32}", &["opx"], Some(false)),
+            (r"\Bxyz-[0-9]{4}", &["acme"], Some(false)),
+            ("(?i)tok[:= ]+[0-9a-f]{32}", &["tok:", "tok="], Some(false)),
+            ("[ab]{9,90}a[ab]{40}[Kk]ey", &["key"], None),
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let pattern = compile::parse(pattern).expect("test patterns are valid");
+            assert_eq!(every_match_holds(&pattern, &words), wanted, "{words:?}");
+        }
     }
 
     proptest! {

@@ -51,7 +51,7 @@ pub const CODE: &str = "code";
 /// Plugin id of rules about streams of output.
 pub const STREAMS: &str = "streams";
 
-pub use compile::{CompiledRule, MetaInfo};
+pub use compile::{CompiledRule, MetaInfo, SHOWN_CONFIDENCE};
 pub use country::{CountrySet, UnknownCountry};
 pub use gate::Hints;
 pub use load::{LoadedFile, LoadedRule, OTHER_FOLDERS, RuleSource, load_folder, load_kind, parse_file};

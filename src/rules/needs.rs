@@ -256,7 +256,7 @@ fn shortest(mut set: Set) -> Set {
 }
 
 /// A pattern that matches, in lower case, whatever the pattern matches.
-fn lower(hir: &Hir) -> Hir {
+pub(super) fn lower(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => hir.clone(),
         HirKind::Literal(literal) => Hir::literal(literal.0.to_ascii_lowercase()),

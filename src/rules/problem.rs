@@ -7,7 +7,8 @@ use std::fmt;
 pub struct RuleProblem {
     /// The file, as named when it was loaded.
     pub file: String,
-    /// 1-based line where the rule (or the broken TOML) begins; 0 when unknown.
+    /// 1-based line of the field, where it is one of a file that is loaded, else where the rule (or the broken TOML) begins;
+    /// 0 when unknown.
     pub line: usize,
     /// Id of the rule; empty when the file could not be read as rules.
     pub rule_id: String,
@@ -32,6 +33,21 @@ impl fmt::Display for RuleProblem {
             f.write_str(": ")?;
         }
         f.write_str(&self.message)
+    }
+}
+
+/// Moves problems of rules that begin at a line of `text` to the lines of their fields, as far as these begin a line.
+pub(super) fn at_fields<'p>(problems: impl Iterator<Item = &'p mut RuleProblem>, text: &str) {
+    let lines: Vec<&str> = text.lines().collect();
+    for problem in problems.filter(|problem| problem.line > 0 && !problem.field.is_empty()) {
+        let is_field = |line: &&str| {
+            let rest = line.trim_start().strip_prefix(&*problem.field);
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        let own = lines.iter().skip(problem.line).take_while(|line| !line.starts_with("[["));
+        if let Some(after) = own.into_iter().position(is_field) {
+            problem.line += after + 1;
+        }
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Match {
     pub rule: u32,
     /// The reported value, in bytes of the scanned text, on character boundaries.
     pub range: Range<usize>,
+    /// What was read to tell: the whole of what the pattern matched and a context word near it.
+    pub read: Range<usize>,
 }
 
 /// Whether a place of a view may hold what another view of the text does not.
@@ -354,7 +356,10 @@ impl RuleSet {
         };
         let gated = stretches.iter().try_for_each(|stretch| collect.gate(stretch.clone(), budget));
         let hints = std::mem::take(&mut collect.hints);
-        let on_text = |found: Match| Match { range: on_boundaries(text, found.range), ..found };
+        let on_text = |found: Match| {
+            let range = on_boundaries(text, found.range);
+            Match { read: range.clone(), range, ..found }
+        };
         // What speaks against a phrase may stand before the end of a line, or go on over it.
         let is_admitted = |found: &Match| {
             flow.is_none_or(|flow| self.rules[found.rule as usize].admits_phrase(flow.text(), &found.range))
@@ -476,7 +481,7 @@ impl Sink for Collect<'_, '_> {
             }
             self.scratch.cost += PHRASE_COST;
             let found = phrases.find(self.flow, &at, &mut self.before);
-            self.phrases.extend(found.map(|range| Match { rule: index, range }));
+            self.phrases.extend(found.map(|range| Match { rule: index, read: range.clone(), range }));
             return;
         }
         if let Some(later) = self.later.as_mut().filter(|_| rule.def.any_command) {

@@ -280,7 +280,8 @@ pub struct RuleDef {
     /// ASCII punctuation for `trigger = "separator"`.
     #[serde(default)]
     pub separators: String,
-    /// The regex, ASCII by default (`(?-u)`); a group named `value` is the reported span.
+    /// The regex, ASCII by default (`(?-u)`); a group named `value` is the reported span, or the first of `value`, `value2` and so
+    /// on that matched something.
     #[serde(default)]
     pub pattern: String,
     /// Phrases of words and gaps instead of a pattern and its literals; see [`super::phrases`]. A quotation that
@@ -304,6 +305,10 @@ pub struct RuleDef {
     /// Regexes over the line that the match begins in; a match of one drops the finding.
     #[serde(default)]
     pub(super) exclude_line: OneOrMany,
+    /// Whether what an exclusion of the value, the match or the line drops takes every later match with it that overlaps it.
+    /// Without it another match may begin inside, lest who writes a text hide a value behind what is excluded.
+    #[serde(default)]
+    pub exclude_overlaps: bool,
     /// Regex over up to 64 bytes before the match; a match drops the finding.
     pub exclude_before: Option<String>,
     /// Regex over up to 64 bytes after the match; a match drops the finding.
@@ -312,12 +317,18 @@ pub struct RuleDef {
     /// phrases it always is.
     #[serde(default)]
     pub unless_discussed: bool,
-    /// Context words: one must stand near the match.
+    /// Whether a match is worth less where the text only shows it: in inline code of a sentence, in quotation marks that are
+    /// discussed, or in a test that it is refused. Never so in arguments of tools.
     #[serde(default)]
+    pub milder_if_shown: bool,
+    /// Context words: one must stand near the match.
+    #[serde(default, deserialize_with = "some_words")]
     pub near: Vec<String>,
-    /// How near, in bytes either side of the match.
-    #[serde(default = "sixty")]
-    pub near_distance: usize,
+    /// How near, in bytes either side of the match; see [`Self::near_within`].
+    pub near_distance: Option<usize>,
+    /// Whether context words count inside of longer words too, as `key` does in `apiKeys`.
+    #[serde(default)]
+    pub near_inside_words: bool,
     /// For rules about streams: rules or categories about commands, one of which must hold for the command that the
     /// pattern shows. Empty for all other rules.
     #[serde(default)]
@@ -360,7 +371,10 @@ impl RuleDef {
             let (word, literal) = (word.to_ascii_lowercase(), literal.to_ascii_lowercase());
             word.match_indices(&literal).any(|(start, _)| {
                 let (before, after) = (&word.as_bytes()[..start], &word.as_bytes()[start + literal.len()..]);
-                (!starts_word || is_edge(before.last())) && (!ends_word || is_edge(after.first()))
+                // What stands around a word that counts inside of others is not known.
+                let begins = !self.near_inside_words && is_edge(before.last());
+                let ends = !self.near_inside_words && is_edge(after.first());
+                (!starts_word || begins) && (!ends_word || ends)
             })
         };
         let is_literal = |word: &String| {
@@ -368,6 +382,11 @@ impl RuleDef {
                 || self.literal_words.iter().any(|literal| holds(word, literal, true, true))
         };
         !self.near.is_empty() && self.near.iter().all(is_literal)
+    }
+
+    /// How near a context word must stand, in bytes either side of the match.
+    pub fn near_within(&self) -> usize {
+        self.near_distance.unwrap_or(NEAR_BYTES)
     }
 
     /// Every literal that opens the gate, wherever it counts.
@@ -398,11 +417,14 @@ impl RuleDef {
             exclude: OneOrMany::default(),
             exclude_match: OneOrMany::default(),
             exclude_line: OneOrMany::default(),
+            exclude_overlaps: false,
             exclude_before: None,
             exclude_after: None,
             unless_discussed: false,
+            milder_if_shown: false,
             near: Vec::new(),
-            near_distance: sixty(),
+            near_distance: None,
+            near_inside_words: false,
             commands: Vec::new(),
             any_command: false,
             countries: Vec::new(),
@@ -426,6 +448,14 @@ fn one() -> f64 {
     1.0
 }
 
-fn sixty() -> usize {
-    60
+/// How near context words stand unless a rule says otherwise.
+const NEAR_BYTES: usize = 60;
+
+/// A list that is not empty: one that is would ask for nothing, and look as if it did.
+fn some_words<'de, D: serde::Deserializer<'de>>(of: D) -> Result<Vec<String>, D::Error> {
+    let words = Vec::<String>::deserialize(of)?;
+    match words.is_empty() {
+        true => Err(serde::de::Error::custom("near is empty; name context words, or leave it out")),
+        false => Ok(words),
+    }
 }

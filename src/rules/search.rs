@@ -1,6 +1,7 @@
 //! One rule's regex at work on one text: windows are searched, and what is found must satisfy the rule's own conditions.
 //!
-//! A match that a condition rejects is retried one byte later, only so often and over so many bytes.
+//! A match that a condition rejects is retried one byte later, only so often and over so many bytes; one that an exclusion
+//! drops is not where the rule says so.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -83,6 +84,15 @@ struct Passed {
     met_break: bool,
 }
 
+/// What the rule's own conditions say of a match.
+enum Verdict {
+    Accepted,
+    /// An exclusion dropped it, and with it everything up to there.
+    Excluded(usize),
+    /// Something else did, which another match that begins inside of it may satisfy.
+    Rejected,
+}
+
 /// One rule's regex at work on one text.
 pub(super) struct Search<'s, 't> {
     rule: &'s CompiledRule,
@@ -103,6 +113,8 @@ pub(super) struct Search<'s, 't> {
     cost_max: u64,
     /// Searches until now.
     searches: u32,
+    /// The match that an exclusion dropped last, in the text that was sent and in the one in which lines go on.
+    excluded: [Range<usize>; 2],
 }
 
 impl<'s, 't> Search<'s, 't> {
@@ -127,6 +139,7 @@ impl<'s, 't> Search<'s, 't> {
             cost: 0,
             cost_max,
             searches: 0,
+            excluded: [0..0, 0..0],
         }
     }
 
@@ -218,20 +231,29 @@ impl<'s, 't> Search<'s, 't> {
             }
             if !is_over_break && pass == Pass::OverBreaks {
                 at = found.end;
+            } else if let Some(end) = self.excluded_until(pass, &found) {
+                at = end.max(found.start + 1);
             } else {
                 self.reading = judged;
                 // What calls for a look at a command confirms nothing: another may begin inside of it.
-                let is_accepted = self.accept(&found, matches);
-                let is_done = is_accepted && (is_anchored || self.rule.def.commands.is_empty());
-                let may_retry = !is_done && (is_anchored || self.retries > 0) && self.may_retry(&found);
-                at = match (is_done, may_retry) {
-                    (true, _) => behind(&found, matches),
-                    (false, false) => found.end,
-                    (false, true) if is_anchored => window.start,
-                    (false, true) => {
-                        self.retries -= 1;
-                        found.start + 1
+                let may_hold_others = !is_anchored && !self.rule.def.commands.is_empty();
+                at = match self.accept(&found, matches) {
+                    Verdict::Accepted if !may_hold_others => {
+                        let span = matches.last().map_or(found.clone(), |last| last.range.clone());
+                        behind(&found, &span)
                     }
+                    Verdict::Excluded(to) => {
+                        self.exclude(pass, found.start..to);
+                        to
+                    }
+                    _ if (is_anchored || self.retries > 0) && self.may_retry(&found) => match is_anchored {
+                        true => window.start,
+                        false => {
+                            self.retries -= 1;
+                            found.start + 1
+                        }
+                    },
+                    _ => found.end,
                 };
             }
             if is_anchored {
@@ -240,6 +262,23 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         Ok(passed)
+    }
+
+    /// Remembers that an exclusion dropped what stands there.
+    fn exclude(&mut self, pass: Pass, range: Range<usize>) {
+        let [sent, flow] = &mut self.excluded;
+        if pass != Pass::OverBreaks {
+            *sent = range.clone();
+        }
+        if pass != Pass::Sent {
+            *flow = range;
+        }
+    }
+
+    /// The end of what an exclusion dropped last, where a match overlaps it.
+    fn excluded_until(&self, pass: Pass, found: &Range<usize>) -> Option<usize> {
+        let excluded = &self.excluded[usize::from(pass == Pass::OverBreaks)];
+        (found.start < excluded.end && excluded.start < found.end).then_some(excluded.end)
     }
 
     /// Whether another search may be made; asks the clock now and then.
@@ -296,7 +335,7 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     /// Pushes the match unless the rule's own conditions reject it.
-    fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> bool {
+    fn accept(&mut self, whole: &Range<usize>, matches: &mut Vec<Match>) -> Verdict {
         self.cost += MATCH_COST + MATCH_BYTE_COST * whole.len() as u64;
         let rule = self.rule;
         let is_in = |regexes: &[LazyRegex], text: &str| regexes.iter().any(|regex| regex.is_match(text));
@@ -304,58 +343,90 @@ impl<'s, 't> Search<'s, 't> {
             || (!rule.exclude_line.is_empty()
                 && is_in(&rule.exclude_line, line_around(self.reading.text, whole.start)))
         {
-            return false;
+            let value = match rule.def.exclude_overlaps {
+                true => self.value_of(whole).map(|(_, span)| span),
+                false => None,
+            };
+            return self.excluded(whole, &value.unwrap_or_else(|| whole.clone()));
         }
-        let (before, after) = context(self.reading.text, whole, CONTEXT_BYTES);
-        if rule.exclude_before.as_ref().is_some_and(|r| r.is_match(before))
-            || rule.exclude_after.as_ref().is_some_and(|r| r.is_match(after))
-        {
-            return false;
+        // A context word that a view laid bare makes a match new that stands beside it.
+        let mut read = whole.clone();
+        if self.is_excluded_by_surroundings(whole) {
+            return Verdict::Rejected;
         }
         if let Some(near) = &rule.near {
             let (left, right) = context(self.reading.text, whole, near.distance);
             let inner = on_boundaries(self.reading.text, whole.clone());
             let within = &self.reading.text[inner.clone()];
-            let sides = [(inner.start - left.len(), left), (inner.end, right), (inner.start, within)];
-            if !sides.into_iter().any(|(start, side)| self.is_near(&near.words, start, side)) {
-                return false;
-            }
+            let (from, to) = (inner.start - left.len(), inner.end + right.len());
+            let word = if near.inside_words {
+                self.near(&near.words, from, &self.reading.text[from..to])
+            } else {
+                let sides = [(from, left), (inner.end, right), (inner.start, within)];
+                sides.into_iter().find_map(|(start, side)| self.near(&near.words, start, side))
+            };
+            let Some(word) = word else { return Verdict::Rejected };
+            read = read.start.min(word.start)..read.end.max(word.end);
         }
         // Finding the value takes longer than all that is asked about the whole.
-        let Some((value, span)) = self.value_of(whole) else { return false };
+        let Some((value, span)) = self.value_of(whole) else { return Verdict::Rejected };
         let value = on_boundaries(self.reading.text, value);
         let text = &self.reading.text[value.clone()];
         // What was taken out already is no value.
         if text.starts_with('[') && placeholder::around(self.reading.text.as_bytes(), value.clone()).is_some()
         {
-            return false;
+            return Verdict::Rejected;
         }
-        if rule.exclude.iter().any(|r| r.is_match(text)) {
-            return false;
+        if is_in(&rule.exclude, text) {
+            return self.excluded(whole, &span);
         }
         if !rule.validators.is_empty() {
             let (before, after) = context(self.reading.text, &value, CONTEXT_BYTES);
             if !rule.validators.iter().all(|v| v.accepts(text, before, after)) {
-                return false;
+                return Verdict::Rejected;
             }
         }
-        matches.push(Match { rule: self.index, range: on_boundaries(self.reading.text, span) });
-        true
+        let text = self.reading.text;
+        let (range, read) = (on_boundaries(text, span), on_boundaries(text, read));
+        matches.push(Match { rule: self.index, range, read });
+        Verdict::Accepted
     }
 
-    /// Whether a context word stands in the part of the text that begins at `start`, but for the names of placeholders.
-    fn is_near(&self, words: &LazyRegex, start: usize, side: &str) -> bool {
-        let is_word = |found: regex_automata::Match| {
-            let (from, to) = (start + found.start(), start + found.end());
-            placeholder::around(self.reading.text.as_bytes(), from..to).is_none()
-        };
-        words.find_iter(side).any(is_word)
+    /// Whether what stands before or after a match drops it, as it was sent or with lines that go on.
+    fn is_excluded_by_surroundings(&self, whole: &Range<usize>) -> bool {
+        let (before, after) = (self.rule.exclude_before.as_ref(), self.rule.exclude_after.as_ref());
+        if before.is_none() && after.is_none() {
+            return false;
+        }
+        let around = whole.start.saturating_sub(CONTEXT_BYTES)..whole.end + CONTEXT_BYTES;
+        let flow = self.texts.flow.filter(|(flow, _)| flow.differs_in(&around));
+        let texts = [Some(self.reading.text), flow.map(|(_, reading)| reading.text)];
+        texts.into_iter().flatten().any(|text| {
+            let (left, right) = context(text, whole, CONTEXT_BYTES);
+            before.is_some_and(|regex| regex.is_match(left))
+                || after.is_some_and(|regex| regex.is_match(right))
+        })
     }
 
-    /// Ranges of the groups `value` and `span`. Without `value` the whole match stands for it, without `span` the value.
+    /// What becomes of a match that an exclusion dropped.
+    fn excluded(&self, whole: &Range<usize>, value: &Range<usize>) -> Verdict {
+        match self.rule.def.exclude_overlaps {
+            true => Verdict::Excluded(behind(whole, value)),
+            false => Verdict::Rejected,
+        }
+    }
+
+    /// Where a context word stands in the part of the text that begins at `start`, but for the names of placeholders.
+    fn near(&self, words: &LazyRegex, start: usize, side: &str) -> Option<Range<usize>> {
+        let mut found = words.find_iter(side).map(|found| start + found.start()..start + found.end());
+        found.find(|word| placeholder::around(self.reading.text.as_bytes(), word.clone()).is_none())
+    }
+
+    /// Ranges of the groups `value` and `span`. Without `value` the whole match stands for it, without `span` the value; of several
+    /// groups for values the first that matched something counts.
     fn value_of(&mut self, whole: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let shape = self.rule.shape();
-        if shape.value_group.is_none() && shape.span_group.is_none() {
+        if shape.value_groups.is_empty() && shape.span_group.is_none() {
             return Some((whole.clone(), whole.clone()));
         }
         let regex = &self.rule.regex;
@@ -363,19 +434,21 @@ impl<'s, 't> Search<'s, 't> {
         let mut captures = regex.create_captures();
         let input = Input::new(self.reading.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
         regex.search_captures_with(cache, &input, &mut captures);
-        let value = match shape.value_group {
-            Some(group) => captures.get_group(group)?.range(),
-            None => whole.clone(),
+        let something =
+            |group: usize| captures.get_group(group).map(|at| at.range()).filter(|at| !at.is_empty());
+        let value = match &shape.value_groups[..] {
+            [] => whole.clone(),
+            groups => groups.iter().find_map(|group| something(*group))?,
         };
-        let span = shape.span_group.and_then(|group| captures.get_group(group)).map(|span| span.range());
-        (!value.is_empty()).then(|| (value.clone(), span.filter(|span| !span.is_empty()).unwrap_or(value)))
+        let span = shape.span_group.and_then(something).unwrap_or_else(|| value.clone());
+        Some((value, span))
     }
 }
 
-/// Where the search goes on behind an accepted match: behind the value, when the pattern read no more than a delimiter
-/// after it, which may be the one before the next value; else behind the whole match.
-fn behind(whole: &Range<usize>, matches: &[Match]) -> usize {
-    let end = matches.last().map_or(whole.end, |found| found.range.end);
+/// Where the search goes on behind a match that was accepted or excluded: behind the value, when the pattern read no more
+/// than a delimiter after it, which may be the one before the next value; else behind the whole match.
+fn behind(whole: &Range<usize>, value: &Range<usize>) -> usize {
+    let end = value.end;
     let is_near = end > whole.start && end < whole.end && whole.end - end <= DELIMITER_BYTES_MAX;
     if is_near { end } else { whole.end }
 }

@@ -16,7 +16,7 @@ use super::gate::{Gate, GateRule};
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::meanings::Meanings;
 use super::model::Model;
-use super::problem::{RuleProblem, RuleProblems};
+use super::problem::{RuleProblem, RuleProblems, at_fields};
 use super::scan::{Scratch, TRIGGERED_REACH};
 use super::schema::{Concept, Trigger};
 use super::triggered::Group;
@@ -71,6 +71,15 @@ impl RuleSet {
     /// # Errors
     /// Every problem of every rule.
     pub fn compile(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
+        Self::compiled(sources, config).map_err(|RuleProblems(mut problems)| {
+            for source in sources.iter().filter(|source| !source.is_builtin) {
+                at_fields(problems.iter_mut().filter(|problem| problem.file == source.name), &source.text);
+            }
+            RuleProblems(problems)
+        })
+    }
+
+    fn compiled(sources: &[RuleSource], config: &RuleSetConfig) -> Result<Self, RuleProblems> {
         let mut loaded = Vec::new();
         let (mut problems, mut models, mut meaning_files) = (Vec::new(), Vec::new(), Vec::new());
         for (result, source) in on_all_cores(sources, parse_file).into_iter().zip(sources) {

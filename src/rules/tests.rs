@@ -201,7 +201,7 @@ proptest! {
                 && rule.exclude_before.is_none()
                 && rule.exclude_after.is_none()
                 && rule.near.is_none()
-                && rule.shape().value_group.is_none()
+                && rule.shape().value_groups.is_empty()
                 && rule.shape().span_group.is_none();
             // Capitals of other scripts are found in the folded view of a text, which is not looked at here.
             if is_plain && text.is_ascii() {
@@ -244,19 +244,44 @@ fn problems_say_where_and_what() {
             "trigger = 'digits'\npattern = '1'\nliterals_begin_words = true",
             "only for a rule that has literals",
         ),
+        ("literals = ['abc']\npattern = 'abc'\nexclude_overlaps = true", "only for a rule with `exclude`"),
+        ("literals = ['abc']\npattern = 'abc'\nnear_inside_words = true", "only for a rule that has context"),
         ("literal_words = ['ab']\npattern = 'ab'", "at least 3 bytes"),
         ("literal_words = ['abc']\npattern = 'abc'\ntrigger = 'digits'", "not both"),
+        (
+            "literals = ['abc']\npattern = 'abc'\nnear_distance = 50",
+            "near_distance: only for a rule that has `near`",
+        ),
+        ("literals = ['abc']\npattern = 'abc'\nnear = []", "near is empty"),
+        ("literals = ['abc']\npattern = 'abc'\nmatch_length_max = 999999", "at most 16384 bytes"),
+        ("literals = ['abc']\npattern = 'abc'\nvalidator = 'lunh'", "did you mean `luhn`?"),
+        ("literals = ['abc']\npattern = 'abc'\nvalidator = 'entropy:9'", "above 0 and at most 8"),
+        ("literals = ['abc']\npattern = 'abc'\nvalidator = 'characters:0'", "a whole number from 1"),
+        (
+            "literals = ['abc']\npattern = 'abc'\nvalidator = 'national-id:pl-pesl'",
+            "did you mean `national-id:pl-pesel`?",
+        ),
     ] {
         let error = compile(&rule(extra)).expect_err(extra).to_string();
         assert!(error.contains(wanted), "{extra}: {error}");
         assert!(error.starts_with("t.toml:"), "{error}");
+    }
+    // The line is that of the field where it stands at the beginning of one.
+    let text = rule("literals = ['abc']\npattern = 'abc'\nconfidence = 1.5");
+    let line = text.lines().position(|line| line.starts_with("confidence")).expect("the field") + 1;
+    let error = compile(&text).expect_err("a wrong field").to_string();
+    assert!(error.starts_with(&format!("t.toml:{line}: rule `a.b`, confidence: ")), "{error}");
+    for category in ["PII Badge", "pii..badge", "pii.", "Pii.badge"] {
+        let text = rule(plain).replace("category = \"c\"", &format!("category = {category:?}"));
+        let error = compile(&text).expect_err(category).to_string();
+        assert!(error.contains("category: use lower-case letters"), "{category}: {error}");
     }
     let twice = format!("{}{}", rule(plain), rule(plain));
     assert!(
         compile(&twice)
             .expect_err("two")
             .to_string()
-            .contains("t.toml:11: rule `a.b`, id: already used at t.toml:1")
+            .contains("t.toml:12: rule `a.b`, id: already used at t.toml:1")
     );
     assert!(compile("[[rule]").is_err());
     assert!(compile(&rule(plain)).is_ok());
@@ -329,6 +354,23 @@ fn found_by(plugin: &str, written: &str, text: &str) -> Vec<std::ops::Range<usiz
 }
 
 #[test]
+fn exclusions_of_patterns_see_over_the_end_of_a_line() {
+    let written =
+        "literals = ['zrun']\npattern = 'zrun'\nexclude_before = 'must not $'\nexclude_after = '^ never'";
+    for (text, found) in [
+        ("you must\nzrun", true),
+        ("you must not zrun", false),
+        ("you must not\nzrun", false),
+        ("you must\nnot zrun", false),
+        ("zrun never", false),
+        ("zrun\nnever", false),
+        ("zrun\n\nnever", true),
+    ] {
+        assert_eq!(!found_by(INJECTION, written, text).is_empty(), found, "{text:?}");
+    }
+}
+
+#[test]
 fn literals_with_line_breaks_open_what_was_sent_so() {
     let written = "literals = [\"\"\"pin\\nof\\n\\ndoor\"\"\"]\npattern = '(?i)pin\\s+of\\s+door'\nmatch_length_max = 60";
     for (text, found) in [
@@ -375,6 +417,77 @@ fn a_line_that_goes_on_costs_no_retries() {
 }
 
 #[test]
+fn what_is_excluded_takes_with_it_what_overlaps_it_where_a_rule_says_so() {
+    type Case = (&'static str, &'static str, &'static str, &'static [(usize, usize)]);
+    let cases: [Case; 8] = [
+        // By its value, its match and its line.
+        ("[a-z]{3,9}[.]zhost", "exclude = '^pub'", "publicx.zhost, myx.zhost", &[(15, 24)]),
+        ("[a-z]{3,9}[.]zhost", "exclude_match = '^pub'", "publicx.zhost", &[]),
+        ("[a-z]{3,9}[.]zhost", "exclude_line = '# no$'", "abc.zhost # no\nabc.zhost", &[(15, 24)]),
+        // Tried at each literal alone, which may stand inside of what another began.
+        ("zhost[a-z/]{1,20}", "exclude = '^zhost/ok'", "zhost/okay/zhost/a zhost/b", &[(19, 26)]),
+        // The delimiter behind a value may be the one before the next.
+        ("(?:^|;)(?P<value>z=[a-z]{2,3});", "exclude = '^z=no'", ";z=no;z=yes;", &[(6, 11)]),
+        ("(?:^|;)(?P<value>z=[a-z]{2,3});", "exclude_match = '^;z=no'", ";z=no;z=yes;", &[(6, 11)]),
+        // What something else rejects is retried, whatever it held.
+        ("[a-z]{3,9}[.]zhost", "exclude = '^q'\nvalidator = 'characters:8'", "abcd.zhost", &[(1, 10)]),
+        (
+            "(?:zno )?zrun [a-z]+",
+            "exclude_match = 'b$'\nexclude_before = '!$'",
+            "!zno zrun it. zrun b",
+            &[(5, 12)],
+        ),
+    ];
+    for (pattern, exclusion, text, found) in cases {
+        let literals: Vec<&str> =
+            ["zhost", "z=no", "z=yes", "zrun"].into_iter().filter(|literal| text.contains(literal)).collect();
+        let written = format!(
+            "literals = {literals:?}\npattern = '{pattern}'\nmatch_length_max = 40\n{exclusion}\nexclude_overlaps = true"
+        );
+        let found: Vec<_> = found.iter().map(|(start, end)| *start..*end).collect();
+        for plugin in [INJECTION, "custom"] {
+            assert_eq!(found_by(plugin, &written, text), found, "{pattern} and {exclusion} in {text:?}");
+        }
+    }
+    // Elsewhere another match may begin inside: nobody hides a value behind what is excluded.
+    let written = "literals = ['zhost']\npattern = '[a-z]{3,9}[.]zhost'\nexclude = '^pub'";
+    assert_eq!(found_by("custom", written, "publicx.zhost").first(), Some(&(1..13)));
+}
+
+#[test]
+fn context_words_may_count_inside_of_longer_ones() {
+    let written =
+        "literals = ['zq-']\npattern = 'zq-[0-9]{4}'\nnear = ['key', 'x:zq']\nnear_inside_words = true";
+    for (text, found) in [
+        ("myApiKeys are zq-1234", 1),
+        ("zq-1234, of the monkeys", 1),
+        ("zq-1234", 0),
+        // It may begin before the match and end in it.
+        ("ax:zq-1234", 1),
+        ("a zq-1234 k e y", 0),
+    ] {
+        assert_eq!(found_by("custom", written, text).len(), found, "{text:?}");
+    }
+    let words = written.replace("near_inside_words = true", "");
+    assert!(found_by("custom", &words, "myApiKeys are zq-1234").is_empty());
+}
+
+#[test]
+fn the_first_group_for_a_value_that_matched_something_counts() {
+    let written = "literals = ['zauth']\nexclude = '^no'\n\
+                   pattern = '(?P<value3>zauth(?: basic (?P<value>[a-z]{0,9})| bearer (?P<value2>[a-z]{3,9}))?)'";
+    for (text, found) in [
+        ("zauth basic abc", Some(12..15)),
+        ("zauth bearer abc", Some(13..16)),
+        ("zauth basic nothing", None),
+        ("zauth basic ", Some(0..12)),
+        ("zauth and", Some(0..5)),
+    ] {
+        assert_eq!(found_by("custom", written, text).into_iter().next(), found, "{text:?}");
+    }
+}
+
+#[test]
 fn a_context_word_may_stand_as_far_away_as_it_says() {
     let extra = "literals = ['pin', 'code of the door']\nnear = ['pin', 'code of the door']\nnear_distance = 40\n\
                  pattern = '\\b[0-9]{4}\\b'";
@@ -392,6 +505,32 @@ fn a_context_word_may_stand_as_far_away_as_it_says() {
                 assert_eq!(matches.len(), usize::from(word.len() + far + 2 <= 40), "{text:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_context_word_may_be_part_of_a_name() {
+    let extra = "literals = ['-4711']\nnear = ['door code', 'pin', 'дверь']\nnear_distance = 60\npattern = '\\b[0-9]-4711\\b'";
+    let set = compile(&rule(extra)).expect("valid");
+    for (text, wanted) in [
+        ("door code 1-4711", true),
+        ("DOOR_CODE=1-4711", true),
+        ("door-code: 1-4711", true),
+        ("{\"doorCode\": \"1-4711\"}", true),
+        ("{\"doorCodeValue\": \"1-4711\"}", true),
+        ("<UserPin>1-4711</UserPin>", true),
+        ("pinNumber = 1-4711", true),
+        ("(дверь) 1-4711", true),
+        ("shopping 1-4711", false),
+        ("PINE 1-4711", false),
+        ("pine 1-4711", false),
+        ("indoorCode 1-4711", false),
+        ("doorCoded 1-4711", false),
+    ] {
+        let mut matches = Vec::new();
+        set.with_scratch(|s| set.scan(text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches))
+            .expect("no budget");
+        assert_eq!(!matches.is_empty(), wanted, "{text:?}");
     }
 }
 

@@ -9,10 +9,12 @@ const MORSE_MIN: usize = 8;
 /// Longest gap between two signs of Morse, in bytes.
 const MORSE_GAP_MAX: usize = 5;
 
-/// The bytes that base32 (RFC 4648, capitals) in `text` stands for; none if another character is in it or its length is
-/// none that base32 has.
+/// The bytes that base32 (RFC 4648, in capitals or in small letters) in `text` stands for; none if another character is in it
+/// or its length is none that base32 has.
 pub(super) fn base32(text: &[u8]) -> Option<Vec<u8>> {
-    if !text.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7')) {
+    let is_digit = |byte: &u8| matches!(byte, b'2'..=b'7');
+    let is_of = |is_letter: fn(&u8) -> bool| text.iter().all(|byte| is_letter(byte) || is_digit(byte));
+    if !is_of(u8::is_ascii_uppercase) && !is_of(u8::is_ascii_lowercase) {
         return None;
     }
     let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
@@ -20,6 +22,7 @@ pub(super) fn base32(text: &[u8]) -> Option<Vec<u8>> {
     for byte in text {
         let value = match byte {
             b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a',
             b'2'..=b'7' => byte - b'2' + 26,
             _ => return None,
         };
@@ -157,7 +160,8 @@ mod tests {
             ("M", None),
             ("MZX", None),
             ("MZXW61", None),
-            ("mzxw6ytb", None),
+            ("mzxw6ytb", Some("fooba")),
+            ("mzxw6YTB", None),
         ] {
             let decoded = base32(text.as_bytes());
             assert_eq!(decoded.as_deref(), wanted.map(str::as_bytes), "{text}");

@@ -125,7 +125,7 @@ pub(super) fn has_look_alike(text: &str) -> bool {
 
 /// Maps the look-alikes of every word that is not genuine; none if there is no such word. Letters left alone become
 /// lower case, because `parent` was folded with its case kept: a capital may look Latin where its small form does not.
-pub(super) fn map<'t>(parent: &View<'t>) -> Option<View<'t>> {
+pub fn map<'t>(parent: &View<'t>) -> Option<View<'t>> {
     let text = parent.text();
     let mut rewriter = Rewriter::new(text);
     let mut has_mapped = false;

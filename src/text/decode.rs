@@ -155,7 +155,7 @@ impl Decoder<'_> {
         for piece in self.text[run].split(|byte| matches!(byte, b'/' | b'-' | b'_' | b'+')) {
             let range = start..start + piece.len();
             start = range.end + 1;
-            if range.len() >= gate::RUN_MIN && !self.take_hex(&range) {
+            if range.len() >= gate::RUN_MIN && !self.take_hex(&range) && !self.take_base32(&range) {
                 self.take_base64(range);
             }
         }
@@ -189,7 +189,7 @@ impl Decoder<'_> {
         });
         self.rewriter.replace_parts(run.start..end + padding, text, parts, Layer::Base32.into());
         self.found.insert(Layer::Base32);
-        self.at = end + padding;
+        self.at = self.at.max(end + padding);
         true
     }
 

@@ -41,7 +41,21 @@ fn percent(text: &[u8], at: usize) -> Option<Escape> {
         let code = number(text.get(at + 2..at + 6)?, 16)?;
         return atom(Layer::Percent, char::from_u32(code)?, at..at + 6);
     }
-    byte_run(text, at, b"%", Layer::Percent).or_else(|| overlong(text, at))
+    signs_in_a_row(text, at, b"25", Layer::Percent, '%')
+        .or_else(|| byte_run(text, at, b"%", Layer::Percent))
+        .or_else(|| overlong(text, at))
+}
+
+/// A sign that was escaped again and again, as in `%252525` and `&amp;amp;amp;`: whoever writes it so, be it a feed that
+/// escapes once too often, hides no more behind many than behind two.
+fn signs_in_a_row(text: &[u8], at: usize, name: &[u8], layer: Layer, sign: char) -> Option<Escape> {
+    let count = text[at + 1..].chunks_exact(name.len()).take_while(|next| *next == name).count();
+    (count > 1).then(|| Escape {
+        layer,
+        text: sign.into(),
+        range: at..at + 1 + count * name.len(),
+        unit: None,
+    })
 }
 
 /// An ASCII character in more bytes than it needs, as in `%c0%af`: no UTF-8, yet some decoders take it.
@@ -65,7 +79,7 @@ fn overlong(text: &[u8], at: usize) -> Option<Escape> {
 }
 
 /// A run of bytes, each two hex digits after `sign`, as far as it is UTF-8.
-fn byte_run(text: &[u8], at: usize, sign: &[u8], layer: Layer) -> Option<Escape> {
+pub(super) fn byte_run(text: &[u8], at: usize, sign: &[u8], layer: Layer) -> Option<Escape> {
     let unit = sign.len() + 2;
     let byte = |unit: &[u8]| match unit.strip_prefix(sign)? {
         &[high, low] => hex::byte(high, low),
@@ -101,6 +115,11 @@ fn html(text: &[u8], at: usize) -> Option<Escape> {
         return None;
     }
     let c = named(&rest[..len])?;
+    if c == '&'
+        && let Some(escape) = signs_in_a_row(text, at, b"amp;", Layer::HtmlEntities, '&')
+    {
+        return Some(escape);
+    }
     atom(Layer::HtmlEntities, c, at..at + len + 2)
 }
 

@@ -54,11 +54,15 @@ pub enum Layer {
     Layout,
     /// Words in pig latin.
     PigLatin,
+    /// Quoted-printable, as in mail.
+    QuotedPrintable,
+    /// Strings that code puts together from pieces.
+    Joined,
 }
 
 impl Layer {
     /// Every layer, in bit order.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Nfkc,
         Self::Case,
         Self::Invisible,
@@ -84,6 +88,8 @@ impl Layer {
         Self::Terminal,
         Self::Layout,
         Self::PigLatin,
+        Self::QuotedPrintable,
+        Self::Joined,
     ];
 
     /// The stable name that findings report as an evasion.
@@ -114,6 +120,8 @@ impl Layer {
             Self::Terminal => "terminal",
             Self::Layout => "layout",
             Self::PigLatin => "pig_latin",
+            Self::QuotedPrintable => "quoted_printable",
+            Self::Joined => "joined",
         }
     }
 }

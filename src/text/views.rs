@@ -1,12 +1,14 @@
 //! All views of a text that are worth scanning.
 //!
-//! Each level of the nest of encodings has a text; control sequences of terminals are taken out of it, folding makes up to four views of it (folded, with zero-width
+//! Each level of the nest of encodings has a text; control sequences of terminals are taken out of it, what mail encodes is
+//! decoded, folding makes up to four views of it (folded, with zero-width
 //! joints as spaces, and both with look-alikes mapped), and decoding the folded one makes the next level's text.
 
 use super::confusables;
 use super::decode::decode;
 use super::fold::{Mode, fold};
 use super::layer::{Layer, Layers};
+use super::quoted;
 use super::terminal;
 use super::view::View;
 
@@ -85,11 +87,15 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Adds what a view is without control sequences, and what folding makes of that; answers the view to decode, none if that was too large.
+    /// Adds what a view is without control sequences and what mail encodes, and what folding makes of that; answers the view to decode, none if that was too large.
     fn fold(&mut self, level: usize) -> Option<usize> {
         let stripped = terminal::strip(&self.made.views[level]);
         let level = match stripped {
             Some(stripped) => self.add(stripped)?,
+            None => level,
+        };
+        let level = match quoted::decode(&self.made.views[level]) {
+            Some(decoded) => self.add(decoded)?,
             None => level,
         };
         let text = &self.made.views[level];

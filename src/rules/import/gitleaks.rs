@@ -10,29 +10,35 @@ use super::literals::{self, LITERAL_MIN};
 use super::sample::Sampler;
 use super::{ImportError, ImportNote, Imported, NoteWeight, pattern};
 use crate::decision::Severity;
+use crate::rules::lost::every_match_holds;
 use crate::rules::{Budget, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope};
 use crate::text::line_of;
 
-/// Longest match of a pattern without a bound of its own, in bytes. A match that reaches further is followed to its end.
-const MATCH_BYTES: usize = 1_024;
+/// Longest match of a pattern without a bound of its own, in bytes: the most that rules allow.
+const MATCH_BYTES: usize = 16 * 1024;
 /// How far from a match a keyword may stand that the match does not hold, in bytes: the most that rules allow.
 const NEAR_BYTES: usize = 1_000;
 /// Shortest token that starts a rule without a literal.
 const TOKEN_MIN: usize = 12;
+/// Entropy in bits per character that no text has more of.
+const ENTROPY_MAX: f64 = 8.0;
+/// What a rule without an id is called.
+const NAMELESS: &str = "(without an id)";
 /// Most bytes of stop words in one exclusion.
 const STOPWORD_BYTES: usize = 8_000;
 /// How many texts are made in search of an example.
 const SAMPLES: u64 = 40;
 
 pub(super) fn import(text: &str, severity: Severity) -> Result<Imported, ImportError> {
-    let config: Config = toml::from_str(text).map_err(|error| ImportError {
+    let config = Config::read(text).map_err(|error| ImportError {
         line: error.span().map_or(0, |span| line_of(text, span.start)),
         message: error.message().trim().replace('\n', "; "),
     })?;
     if config.rules.is_empty() && config.extend.is_none() {
         return Err(ImportError { line: 0, message: "holds no [[rules]] of gitleaks".to_owned() });
     }
-    let mut import = Import { config: &config, severity, out: Imported::default(), ids: BTreeSet::new() };
+    let (out, everywhere) = (Imported::default(), Vec::new());
+    let mut import = Import { config: &config, everywhere, severity, out, ids: BTreeSet::new() };
     import.whole_file();
     for rule in &config.rules {
         import.rule(rule);
@@ -42,17 +48,31 @@ pub(super) fn import(text: &str, severity: Severity) -> Result<Imported, ImportE
 
 struct Import<'c> {
     config: &'c Config,
+    /// What allow-lists for all rules, or for some of them, do not report.
+    everywhere: Vec<(&'c [String], Exceptions)>,
     severity: Severity,
     out: Imported,
     ids: BTreeSet<String>,
 }
 
 /// What a rule does not report.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Exceptions {
     value: Vec<String>,
     whole: Vec<String>,
     line: Vec<String>,
+}
+
+impl Exceptions {
+    fn is_empty(&self) -> bool {
+        self.value.is_empty() && self.whole.is_empty() && self.line.is_empty()
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.value.extend_from_slice(&other.value);
+        self.whole.extend_from_slice(&other.whole);
+        self.line.extend_from_slice(&other.line);
+    }
 }
 
 /// What starts a rule.
@@ -61,7 +81,7 @@ enum Gate {
     Token(usize),
 }
 
-impl Import<'_> {
+impl<'c> Import<'c> {
     fn note(&mut self, rule: &str, weight: NoteWeight, message: impl Into<String>) {
         self.out.notes.push(ImportNote { rule: rule.to_owned(), weight, message: message.into() });
     }
@@ -77,13 +97,31 @@ impl Import<'_> {
         if self.config.min_version.is_some() {
             self.note("", NoteWeight::Remark, "minVersion has no meaning here");
         }
-        for key in self.config.unknown.keys() {
+        let config = self.config;
+        for key in &config.unknown {
             self.note("", NoteWeight::Changed, format!("`{key}` is not known and was left out"));
+        }
+        self.everywhere = config
+            .allowlist
+            .as_slice()
+            .iter()
+            .chain(&config.allowlists)
+            .map(|allow| (allow.target_rules.as_slice(), self.exception("", allow)))
+            .collect();
+        self.both_kinds("", config.allowlist.as_slice(), &config.allowlists);
+    }
+
+    /// Allow-lists of the older and of the newer form side by side, of which gitleaks takes one.
+    fn both_kinds(&mut self, name: &str, older: &[Allow], newer: &[Allow]) {
+        if !older.is_empty() && !newer.is_empty() {
+            let message =
+                "has `allowlist` beside `allowlists`, which gitleaks refuses; all of them are in force";
+            self.note(name, NoteWeight::Remark, message);
         }
     }
 
     fn rule(&mut self, rule: &Rule) {
-        let name = if rule.id.is_empty() { "(without an id)" } else { rule.id.as_str() };
+        let name = if rule.id.is_empty() { NAMELESS } else { rule.id.as_str() };
         let left_out = |import: &mut Self, message: String| {
             import.out.left_out += 1;
             import.note(name, NoteWeight::LeftOut, message);
@@ -96,15 +134,19 @@ impl Import<'_> {
             let message = "asks for matches of other rules near its own, which rules here cannot";
             return left_out(self, message.to_owned());
         }
+        if rule.entropy.is_some_and(|bits| bits >= ENTROPY_MAX) {
+            let message = format!("asks for more than {ENTROPY_MAX} bits of entropy, which nothing has");
+            return left_out(self, message);
+        }
         let pattern = match pattern::translate(regex, rule.secret_group.unwrap_or_default()) {
             Ok(pattern) => pattern,
             Err(error) => return left_out(self, format!("its regex cannot be read: {error}")),
         };
-        let (gate, near) = match self.gate(name, rule, &pattern.hir) {
+        let (gate, near) = match gate(rule, &pattern.hir) {
             Ok(gate) => gate,
             Err(message) => return left_out(self, message),
         };
-        self.remarks(name, rule, pattern.groups);
+        self.remarks(name, rule, &pattern.hir, &near);
         let exceptions = self.exceptions(name, rule);
         let id = self.id_of(name);
         let written = Written {
@@ -137,34 +179,18 @@ impl Import<'_> {
         }
     }
 
-    /// What starts the rule, and words that must stand near a match.
-    fn gate(&mut self, name: &str, rule: &Rule, hir: &Hir) -> Result<(Gate, Vec<String>), String> {
-        let mut keywords: Vec<String> = rule.keywords.iter().map(|word| word.to_ascii_lowercase()).collect();
-        keywords.retain(|word| !word.is_empty());
-        let is_long = keywords.iter().all(|word| word.len() >= LITERAL_MIN);
-        if !keywords.is_empty() && is_long && literals::always_holds(hir, &keywords) {
-            return Ok((Gate::Literals(keywords), Vec::new()));
-        }
-        if !keywords.is_empty() {
+    fn remarks(&mut self, name: &str, rule: &Rule, hir: &Hir, near: &[String]) {
+        if !near.is_empty() {
             let message = format!(
-                "its keywords may stand anywhere in a file for gitleaks; here they must stand within {NEAR_BYTES} bytes \
-                 of a match, as words"
+                "not every match holds one of its keywords, which may stand anywhere in a file for gitleaks; here one \
+                 must stand within {NEAR_BYTES} bytes of the match"
             );
             self.note(name, NoteWeight::Changed, message);
         }
-        if let Some(found) = literals::required(hir) {
-            return Ok((Gate::Literals(found), keywords));
+        if bound_of(hir).is_some() {
+            let message = format!("matches longer than {MATCH_BYTES} bytes are not found");
+            self.note(name, NoteWeight::Remark, message);
         }
-        let least = hir.properties().minimum_len().unwrap_or_default();
-        if least >= TOKEN_MIN && !keywords.is_empty() {
-            return Ok((Gate::Token(TOKEN_MIN), keywords));
-        }
-        Err("its pattern holds no literal of three bytes and is too short or has no keywords: it would have to run over \
-             every byte of every text"
-            .to_owned())
-    }
-
-    fn remarks(&mut self, name: &str, rule: &Rule, groups: usize) {
         if rule.path.is_some() {
             self.note(name, NoteWeight::Changed, "its path was left out: it applies to every text");
         }
@@ -174,46 +200,68 @@ impl Import<'_> {
         if !rule.tags.is_empty() {
             self.note(name, NoteWeight::Remark, "tags have no meaning here");
         }
-        if rule.secret_group.unwrap_or_default() == 0 && groups > 1 {
-            let message =
-                "gitleaks reports the first group that matched something; here it is always the first";
-            self.note(name, NoteWeight::Changed, message);
+        if rule.entropy.is_some_and(|bits| bits.is_nan() || bits < 0.0) {
+            self.note(name, NoteWeight::Remark, "its entropy is below zero, which asks for nothing");
         }
-        if rule.entropy.is_some_and(|bits| !(0.0..=8.0).contains(&bits)) {
-            self.note(name, NoteWeight::Changed, "its entropy is out of range and was left out");
-        }
-        for key in rule.unknown.keys() {
+        for key in &rule.unknown {
             self.note(name, NoteWeight::Changed, format!("`{key}` is not known and was left out"));
         }
     }
 
     fn exceptions(&mut self, name: &str, rule: &Rule) -> Exceptions {
         let mut out = Exceptions::default();
-        let config = self.config;
-        let is_meant =
-            |allow: &&Allow| allow.target_rules.is_empty() || allow.target_rules.contains(&rule.id);
-        let everywhere = config.allowlist.as_slice().iter().chain(&config.allowlists).filter(is_meant);
-        for allow in rule.allowlist.as_slice().iter().chain(&rule.allowlists).chain(everywhere) {
-            self.exception(name, allow, &mut out);
+        for allow in rule.allowlist.as_slice().iter().chain(&rule.allowlists) {
+            out.add(&self.exception(name, allow));
+        }
+        self.both_kinds(name, rule.allowlist.as_slice(), &rule.allowlists);
+        for (targets, exceptions) in &self.everywhere {
+            if targets.is_empty() || targets.contains(&rule.id) {
+                out.add(exceptions);
+            }
         }
         out
     }
 
-    fn exception(&mut self, name: &str, allow: &Allow, out: &mut Exceptions) {
+    fn exception(&mut self, name: &str, allow: &Allow) -> Exceptions {
+        let mut out = Exceptions::default();
         let told = allow.description.as_deref().map_or_else(String::new, |text| format!(" ({text})"));
-        for key in allow.unknown.keys() {
+        for key in &allow.unknown {
             let message = format!("an allow-list{told} holds `{key}`, which is not known and was left out");
             self.note(name, NoteWeight::Changed, message);
         }
+        let is_and = match allow.condition.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("" | "or" | "||") => false,
+            Some("and" | "&&") => true,
+            Some(_) => {
+                let condition = allow.condition.as_deref().unwrap_or_default();
+                let message =
+                    format!("an allow-list{told} has the unknown condition `{condition}` and was left out");
+                self.note(name, NoteWeight::Changed, message);
+                return out;
+            }
+        };
         let has_place = !allow.paths.is_empty() || !allow.commits.is_empty();
-        let is_and = allow
-            .condition
-            .as_deref()
-            .is_some_and(|condition| condition.eq_ignore_ascii_case("and") || condition == "&&");
         let kinds = [has_place, !allow.regexes.is_empty(), !allow.stopwords.is_empty()];
-        if is_and && kinds.iter().filter(|has| **has).count() > 1 {
-            let message = format!("an allow-list{told} asks for several things at once and was left out");
-            return self.note(name, NoteWeight::Changed, message);
+        match kinds.iter().filter(|has| **has).count() {
+            0 => {
+                let message = format!("an allow-list{told} asks for nothing and was left out");
+                self.note(name, NoteWeight::Remark, message);
+                return out;
+            }
+            2.. if is_and && has_place => {
+                let message = format!(
+                    "an allow-list{told} asks for a path or a commit besides, which texts have none of: it never holds and \
+                     was left out"
+                );
+                self.note(name, NoteWeight::Remark, message);
+                return out;
+            }
+            2.. if is_and => {
+                let message = format!("an allow-list{told} asks for several things at once and was left out");
+                self.note(name, NoteWeight::Changed, message);
+                return out;
+            }
+            _ => {}
         }
         if has_place {
             let message = format!("paths and commits of an allow-list{told} have no meaning here");
@@ -226,7 +274,8 @@ impl Import<'_> {
             Some(other) => {
                 let message =
                     format!("an allow-list{told} has the unknown regexTarget `{other}` and was left out");
-                return self.note(name, NoteWeight::Changed, message);
+                self.note(name, NoteWeight::Changed, message);
+                return out;
             }
         };
         let mut wrong = Vec::new();
@@ -241,6 +290,7 @@ impl Import<'_> {
             let message = format!("a regex of an allow-list{told} cannot be read and was left out: {error}");
             self.note(name, NoteWeight::Changed, message);
         }
+        out
     }
 
     /// An id that no other rule of the file has.
@@ -255,8 +305,50 @@ impl Import<'_> {
             count += 1;
             id = format!("{base}-{count}");
         }
+        if name == NAMELESS {
+            self.note(name, NoteWeight::Remark, format!("it is imported as `{id}`"));
+        } else if id != base {
+            let same = self.config.rules.iter().filter(|rule| rule.id == name).count() > 1;
+            let (weight, whose) = match same {
+                true => (NoteWeight::Changed, "another rule has the same id"),
+                false => (NoteWeight::Remark, "the id of another rule is too much like its own"),
+            };
+            self.note(name, weight, format!("{whose}: it is imported as `{id}`, and both are in force"));
+        }
         id
     }
+}
+
+/// What starts the rule, and words that must stand near a match.
+fn gate(rule: &Rule, hir: &Hir) -> Result<(Gate, Vec<String>), String> {
+    let mut keywords: Vec<String> = rule.keywords.iter().map(|word| word.to_lowercase()).collect();
+    keywords.retain(|word| !word.is_empty());
+    let keywords = literals::shortest(keywords);
+    let are_held = keywords.is_empty() || every_match_holds(hir, &keywords) == Some(true);
+    let are_literals = !keywords.is_empty() && keywords.iter().all(|word| word.len() >= LITERAL_MIN);
+    let near = if are_held { Vec::new() } else { keywords.clone() };
+    if are_held && are_literals {
+        return Ok((Gate::Literals(keywords), near));
+    }
+    if let Some(found) = literals::required(hir) {
+        return Ok((Gate::Literals(found), near));
+    }
+    if are_literals {
+        return Ok((Gate::Literals(keywords), near));
+    }
+    let least = hir.properties().minimum_len().unwrap_or_default();
+    if least >= TOKEN_MIN && !keywords.is_empty() {
+        return Ok((Gate::Token(TOKEN_MIN), near));
+    }
+    Err("its pattern holds no literal of three bytes and is too short or has no keywords: it would have to run over \
+         every byte of every text"
+        .to_owned())
+}
+
+/// The bound that a rule with that pattern needs, where the pattern has none of its own that rules allow.
+fn bound_of(hir: &Hir) -> Option<usize> {
+    let own = hir.properties().maximum_len();
+    own.is_none_or(|own| own > MATCH_BYTES).then_some(MATCH_BYTES)
 }
 
 /// Exclusions of values that hold one of the words, in any case.
@@ -305,12 +397,11 @@ impl Written<'_> {
             }
         }
         put("pattern", literal(self.pattern));
-        if self.hir.properties().maximum_len().is_none() {
-            let least = self.hir.properties().minimum_len().unwrap_or_default();
-            put("match_length_max", MATCH_BYTES.max(least * 4).min(16 * 1024).to_string());
+        if let Some(bound) = bound_of(self.hir) {
+            put("match_length_max", bound.to_string());
         }
-        if let Some(bits) = self.rule.entropy.filter(|bits| *bits > 0.0 && *bits <= 8.0) {
-            put("validator", quoted(&format!("entropy:{bits}")));
+        if let Some(bits) = self.rule.entropy.filter(|bits| *bits > 0.0) {
+            put("validator", quoted(&format!("entropy-above:{bits}")));
         }
         for (key, regexes) in [
             ("exclude", &self.exceptions.value),
@@ -321,9 +412,13 @@ impl Written<'_> {
                 put(key, list(regexes));
             }
         }
+        if !self.exceptions.is_empty() {
+            put("exclude_overlaps", true.to_string());
+        }
         if !self.near.is_empty() {
             put("near", list(self.near));
             put("near_distance", NEAR_BYTES.to_string());
+            put("near_inside_words", true.to_string());
         }
         let description =
             if self.rule.description.trim().is_empty() { self.id } else { self.rule.description.trim() };
@@ -341,16 +436,20 @@ fn compiled(rule: &str) -> Result<RuleSet, RuleProblems> {
     RuleSet::compile(&[RuleSource::custom("import", "secrets", rule)], &RuleSetConfig::default())
 }
 
-/// A text in which the only rule of `set` finds something.
+/// A text in which the only rule of `set` finds something; with a context word before it where it needs one.
 fn example(set: &RuleSet, hir: &Hir, near: &[String]) -> Option<String> {
-    let word = near.first().map_or_else(String::new, |word| format!("{word}: "));
-    (1..=SAMPLES).find_map(|seed| {
-        let text = format!("{word}{}", Sampler::new(seed).text(hir)?);
-        let scope = Scope { plugins: u32::MAX, role: None, surface: None };
-        let mut matches = Vec::new();
-        let scanned = set
-            .with_scratch(|scratch| set.scan(&text, scope, None, scratch, &Budget::UNLIMITED, &mut matches));
-        (scanned.is_ok() && !matches.is_empty()).then_some(text)
+    let with_word = near.first().map(|word| format!("{word}: "));
+    let beginnings = [Some(String::new()), with_word];
+    beginnings.into_iter().flatten().find_map(|beginning| {
+        (1..=SAMPLES).find_map(|seed| {
+            let text = format!("{beginning}{}", Sampler::new(seed).text(hir)?);
+            let scope = Scope { plugins: u32::MAX, role: None, surface: None };
+            let mut matches = Vec::new();
+            let scanned = set.with_scratch(|scratch| {
+                set.scan(&text, scope, None, scratch, &Budget::UNLIMITED, &mut matches)
+            });
+            (scanned.is_ok() && !matches.is_empty()).then_some(text)
+        })
     })
 }
 

@@ -1,81 +1,119 @@
-//! Which literals every match of a pattern holds.
+//! Literals of which every match of a pattern holds one, for its gate.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::literal::{ExtractKind, Extractor};
+use regex_syntax::hir::{Hir, HirKind};
+
+use crate::rules::needs::lower;
 
 /// Shortest literal that a gate takes, in bytes.
 pub(super) const LITERAL_MIN: usize = 3;
-/// Most alternatives that are worth a gate.
-const ALTERNATIVES_MAX: usize = 64;
+/// Most literals that are worth a gate.
+const LITERALS_MAX: usize = 64;
+/// Longest literal that is read: what is longer is no rarer.
+const LITERAL_BYTES_MAX: usize = 64;
+/// Largest class of which each byte is tried: letters of one case and digits, `-` and `_`.
+const CLASS_MAX: usize = 38;
+/// Parts of a concatenation that are read together for the literals that begin there.
+const PARTS: usize = 16;
+/// Literals longer than these are no rarer than such.
+const LONG: usize = 6;
+/// How much rarer a literal is for each of its bytes: binary logarithm, about.
+const BITS_PER_BYTE: usize = 4;
 
-/// Whether every match of `hir` holds one of `words` (ASCII lower case), in any ASCII case.
-pub(super) fn always_holds(hir: &Hir, words: &[String]) -> bool {
-    let has_word = |run: &String| words.iter().any(|word| run.contains(word.as_str()));
-    match hir.kind() {
-        HirKind::Alternation(parts) => parts.iter().all(|part| always_holds(part, words)),
-        HirKind::Capture(capture) => always_holds(&capture.sub, words),
-        HirKind::Repetition(repetition) => repetition.min > 0 && always_holds(&repetition.sub, words),
-        _ => runs(hir).iter().any(has_word) || parts_of(hir).iter().any(|part| always_holds(part, words)),
-    }
-}
-
-/// Literals of at least three bytes (ASCII lower case) of which every match holds one; the longest there are.
+/// Literals of at least three bytes (ASCII lower case) of which every match holds one, rare ones: long and few.
 pub(super) fn required(hir: &Hir) -> Option<Vec<String>> {
-    let own = runs(hir).into_iter().filter(|run| run.len() >= LITERAL_MIN).map(|run| vec![run]);
-    let inner = parts_of(hir).into_iter().filter_map(|part| match part.kind() {
-        HirKind::Alternation(parts) => {
-            let all: Option<Vec<Vec<String>>> = parts.iter().map(required).collect();
-            all.map(|all| all.concat()).filter(|all| all.len() <= ALTERNATIVES_MAX)
-        }
-        HirKind::Capture(capture) => required(&capture.sub),
-        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
-        HirKind::Concat(_) => required(part),
-        _ => None,
-    });
-    let shortest = |literals: &Vec<String>| literals.iter().map(String::len).min().unwrap_or_default();
-    own.chain(inner).max_by_key(shortest)
+    of(&lower(hir))
 }
 
-/// The parts of a concatenation; of anything else, itself.
-fn parts_of(hir: &Hir) -> Vec<&Hir> {
+/// Without duplicates and without those that hold another one: where they stand, the other one does.
+pub(super) fn shortest(mut literals: Vec<String>) -> Vec<String> {
+    literals.sort_by_key(String::len);
+    let mut kept: Vec<String> = Vec::new();
+    for literal in literals {
+        if !kept.iter().any(|part| literal.contains(part.as_str())) {
+            kept.push(literal);
+        }
+    }
+    kept
+}
+
+/// The best set of literals that a pattern in lower case shows.
+fn of(hir: &Hir) -> Option<Vec<String>> {
     match hir.kind() {
-        HirKind::Concat(parts) => parts.iter().collect(),
-        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty | HirKind::Look(_) => Vec::new(),
-        _ => vec![hir],
+        HirKind::Empty | HirKind::Look(_) => None,
+        HirKind::Literal(_) | HirKind::Class(_) => prefixes(hir),
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            better([prefixes(hir), of(&repetition.sub)].into_iter().flatten())
+        }
+        HirKind::Repetition(_) => None,
+        HirKind::Capture(capture) => of(&capture.sub),
+        HirKind::Concat(parts) => better((0..parts.len()).flat_map(|at| {
+            let most = parts.len().min(at + PARTS);
+            let together =
+                (at + 1..=most).filter_map(move |to| prefixes(&Hir::concat(parts[at..to].to_vec())));
+            let own = match parts[at].kind() {
+                HirKind::Literal(_) | HirKind::Class(_) => None,
+                _ => of(&parts[at]),
+            };
+            together.chain(own)
+        })),
+        HirKind::Alternation(branches) => {
+            let all: Option<Vec<Vec<String>>> = branches.iter().map(of).collect();
+            all.map(|all| shortest(all.concat())).filter(|all| all.len() <= LITERALS_MAX)
+        }
     }
 }
 
-/// Rows of fixed bytes in a concatenation, letter case folded.
-fn runs(hir: &Hir) -> Vec<String> {
-    let mut done = Vec::new();
-    let mut run = String::new();
-    collect(hir, &mut run, &mut done);
-    done.push(run);
-    done.retain(|run| !run.is_empty());
-    done
+/// The set of which a text holds one most rarely, about.
+fn better(sets: impl Iterator<Item = Vec<String>>) -> Option<Vec<String>> {
+    let rarity = |set: &Vec<String>| {
+        let least = set.iter().map(String::len).min().unwrap_or_default();
+        (BITS_PER_BYTE * least.min(LONG)) as f64 - (set.len() as f64).log2()
+    };
+    sets.max_by(|one, other| rarity(one).total_cmp(&rarity(other)))
 }
 
-fn collect(hir: &Hir, run: &mut String, done: &mut Vec<String>) {
-    match hir.kind() {
-        HirKind::Literal(literal) if literal.0.is_ascii() => {
-            run.extend(literal.0.iter().map(|byte| byte.to_ascii_lowercase() as char));
-        }
-        HirKind::Class(class) if single_letter(class).is_some() => run.extend(single_letter(class)),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| collect(part, run, done)),
-        HirKind::Capture(capture) => collect(&capture.sub, run, done),
-        HirKind::Empty | HirKind::Look(_) => {}
-        _ => done.push(std::mem::take(run)),
-    }
+/// The literals with which matches of a pattern in lower case begin, if it begins with few that are long enough.
+fn prefixes(hir: &Hir) -> Option<Vec<String>> {
+    let mut extractor = Extractor::new();
+    extractor
+        .kind(ExtractKind::Prefix)
+        .limit_class(CLASS_MAX)
+        .limit_repeat(LITERAL_MIN)
+        .limit_literal_len(LITERAL_BYTES_MAX)
+        .limit_total(LITERALS_MAX);
+    let found = extractor.extract(hir);
+    let texts: Option<Vec<String>> =
+        found.literals()?.iter().map(|literal| String::from_utf8(literal.as_bytes().to_vec()).ok()).collect();
+    let texts = shortest(texts?.into_iter().map(|text| text.to_ascii_lowercase()).collect());
+    let is_long = !texts.is_empty() && texts.iter().all(|text| text.len() >= LITERAL_MIN);
+    is_long.then_some(texts)
 }
 
-/// The letter of a class of both its cases, such as `[Xx]`.
-fn single_letter(class: &Class) -> Option<char> {
-    let Class::Bytes(class) = class else { return None };
-    let mut bytes = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-    match (bytes.next(), bytes.next(), bytes.next()) {
-        (Some(upper), Some(lower), None) if upper.is_ascii_uppercase() && lower == upper + 32 => {
-            Some(lower as char)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_literals_are_read_from_a_pattern() {
+        let hex: Vec<String> = "0123456789abcdef".chars().map(|digit| format!("sk{digit}")).collect();
+        let hex: Vec<&str> = hex.iter().map(String::as_str).collect();
+        for (pattern, wanted) in [
+            ("(?i)datadogs?(?:_key)?[=:]([0-9a-z]{20})", Some(&["datadog"][..])),
+            ("(?i)(?:meraki|mercury)[ =][0-9a-z]{20}", Some(&["meraki", "mercury"])),
+            ("(?i)passw(?:or)?d=[0-9a-z]{20}", Some(&["passwd=", "password="])),
+            ("SK[0-9a-f]{32}", Some(&hex)),
+            ("[a-z]{3}[89]Q~[a-z]{31}", Some(&["8q~", "9q~"])),
+            (r"\b(ey[a-z]{17,}\.ey[a-z_]{17,}\.)", Some(&[".ey"])),
+            ("(?:abc|abcd|abe)x", Some(&["abcx", "abex", "abcdx"])),
+            ("(?:abc|[a-z]+)x", None),
+            ("[0-9]{8}", None),
+            ("ab", None),
+        ] {
+            let hir = crate::rules::compile::parse(pattern).expect("test patterns are valid");
+            let wanted: Option<Vec<String>> =
+                wanted.map(|set| set.iter().map(|text| (*text).to_owned()).collect());
+            assert_eq!(required(&hir), wanted, "{pattern}");
         }
-        (Some(only), None, None) if only.is_ascii() => Some(only.to_ascii_lowercase() as char),
-        _ => None,
     }
 }

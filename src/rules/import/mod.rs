@@ -10,6 +10,7 @@ mod gitleaks;
 mod literals;
 mod pattern;
 mod sample;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +39,7 @@ impl Imported {
 /// How much a note weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteWeight {
-    /// Nothing about texts was lost, such as a condition on paths or commits.
+    /// Nothing that texts usually hold was lost, such as a condition on paths or commits.
     Remark,
     /// The rule finds more or less than it did.
     Changed,

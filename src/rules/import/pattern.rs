@@ -1,51 +1,61 @@
-//! A pattern of gitleaks in the syntax of rules: the secret's group gets the name `value`.
+//! A pattern of gitleaks in the syntax of rules: the groups that may hold the secret get the names `value`, `value2` and so on.
 
 use regex_syntax::ast::{self, Ast, GroupKind};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind};
+
+use super::syntax;
 
 /// A pattern made ready.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// The pattern, its group `value` named.
+    /// The pattern, its groups of values named.
     pub text: String,
     /// What it means.
     pub hir: Hir,
-    /// Groups that could be the secret where the rule names none.
-    pub groups: usize,
 }
 
-/// Reads a pattern and names the group that holds the secret. `group` 0 means the first there is, else the whole match.
+/// Reads a pattern and names the group that holds the secret. `group` 0 means the first that matched something, else the whole
+/// match.
 pub(super) fn translate(regex: &str, group: usize) -> Result<Pattern, String> {
-    let parsed = ast::parse::Parser::new().parse(regex).map_err(|error| one_line(&error))?;
+    let mut text = syntax::translate(regex)?;
+    let told = |error: ast::Error| match text == regex {
+        true => format!("{} at byte {}", error.kind(), error.span().start.offset),
+        false => error.kind().to_string(),
+    };
+    let parsed = ast::parse::Parser::new().parse(&text).map_err(told)?;
     let mut groups = Vec::new();
     collect(&parsed, &mut groups);
-    let wanted = if group > 0 { group } else { 1 };
-    let text = match groups.iter().find(|found| found.index == wanted) {
-        Some(found) => found.named(regex, &groups)?,
-        None if group > 0 => return Err(format!("secretGroup is {group}, and there is no such group")),
-        None => regex.to_owned(),
-    };
-    // Classes such as \pL are Unicode by nature; everything else means ASCII, as it does in Go.
-    let (text, hir) = match parse(&text) {
-        Ok(hir) => (text, hir),
-        Err(error) => {
-            let unicode = format!("(?u:{text})");
-            let hir = parse(&unicode).map_err(|_| error)?;
-            (unicode, hir)
+    let hir = parse(&text)?;
+    let mut needs_whole = false;
+    if group > 0 {
+        groups.retain(|found| found.index == group);
+        if groups.is_empty() {
+            return Err(format!("secretGroup is {group}, and there is no such group"));
         }
-    };
-    Ok(Pattern { text, hir, groups: groups.len() })
+    } else if !groups.is_empty() {
+        let enough = (1..=groups.len()).find(|count| always_holds(&hir, &groups[..*count]));
+        groups.truncate(enough.unwrap_or(groups.len()));
+        needs_whole = enough.is_none();
+    }
+    // From the last on, so that places stay.
+    for (nth, found) in groups.iter().enumerate().rev() {
+        text.insert_str(found.start + 1, &format!("?P<{}>", name_of(nth)));
+    }
+    if needs_whole {
+        text = format!("(?P<{}>{text})", name_of(groups.len()));
+    }
+    let hir = parse(&text)?;
+    Ok(Pattern { text, hir })
 }
 
 /// A pattern of which only whether it matches counts.
 pub(super) fn translate_plain(regex: &str) -> Result<String, String> {
-    match parse(regex) {
-        Ok(_) => Ok(regex.to_owned()),
-        Err(error) => {
-            let unicode = format!("(?u:{regex})");
-            parse(&unicode).map(|_| unicode).map_err(|_| error)
-        }
-    }
+    let text = syntax::translate(regex)?;
+    parse(&text).map(|_| text)
+}
+
+fn name_of(nth: usize) -> String {
+    if nth == 0 { "value".to_owned() } else { format!("value{}", nth + 1) }
 }
 
 fn parse(pattern: &str) -> Result<Hir, String> {
@@ -56,14 +66,25 @@ fn parse(pattern: &str) -> Result<Hir, String> {
         .build()
         .parse(pattern)
         .map_err(|error| match error {
-            regex_syntax::Error::Parse(error) => one_line(&error),
+            regex_syntax::Error::Parse(error) => error.kind().to_string(),
             regex_syntax::Error::Translate(error) => error.kind().to_string(),
             other => other.to_string(),
         })
 }
 
-fn one_line(error: &ast::Error) -> String {
-    format!("{} at byte {}", error.kind(), error.span().start.offset)
+/// Whether in every match one of these groups matched something.
+fn always_holds(hir: &Hir, groups: &[Group]) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => false,
+        HirKind::Repetition(repetition) => repetition.min > 0 && always_holds(&repetition.sub, groups),
+        HirKind::Capture(capture) => {
+            let is_one = groups.iter().any(|group| group.index == capture.index as usize);
+            let is_something = capture.sub.properties().minimum_len().is_some_and(|least| least > 0);
+            is_one && is_something || always_holds(&capture.sub, groups)
+        }
+        HirKind::Concat(parts) => parts.iter().any(|part| always_holds(part, groups)),
+        HirKind::Alternation(parts) => parts.iter().all(|part| always_holds(part, groups)),
+    }
 }
 
 /// A group that captures.
@@ -71,43 +92,15 @@ struct Group {
     index: usize,
     /// Where its opening parenthesis stands.
     start: usize,
-    /// Its name and where that stands.
-    name: Option<(String, std::ops::Range<usize>)>,
-}
-
-impl Group {
-    /// The pattern with this group named `value`.
-    fn named(&self, regex: &str, all: &[Self]) -> Result<String, String> {
-        let is_value = |group: &Self| group.name.as_ref().is_some_and(|(name, _)| name == "value");
-        if is_value(self) {
-            return Ok(regex.to_owned());
-        }
-        if all.iter().any(is_value) {
-            return Err("another group is named `value` already".to_owned());
-        }
-        let mut text = regex.to_owned();
-        match &self.name {
-            Some((_, at)) => text.replace_range(at.clone(), "value"),
-            None => text.insert_str(self.start + 1, "?P<value>"),
-        }
-        Ok(text)
-    }
 }
 
 fn collect(ast: &Ast, groups: &mut Vec<Group>) {
     match ast {
         Ast::Repetition(repetition) => collect(&repetition.ast, groups),
         Ast::Group(group) => {
-            match &group.kind {
-                GroupKind::CaptureIndex(index) => {
-                    groups.push(Group { index: *index as usize, start: group.span.start.offset, name: None })
-                }
-                GroupKind::CaptureName { name, .. } => groups.push(Group {
-                    index: name.index as usize,
-                    start: group.span.start.offset,
-                    name: Some((name.name.clone(), name.span.start.offset..name.span.end.offset)),
-                }),
-                GroupKind::NonCapturing(_) => {}
+            // Names were left out.
+            if let GroupKind::CaptureIndex(index) = &group.kind {
+                groups.push(Group { index: *index as usize, start: group.span.start.offset });
             }
             collect(&group.ast, groups);
         }

@@ -62,7 +62,7 @@ impl Sampler {
     }
 }
 
-/// The ASCII letters and digits of a class; where it has none, its other printable characters.
+/// The ASCII letters and digits of a class; where it has none, its other printable characters, else what its ranges begin with.
 fn choices(class: &Class) -> Vec<char> {
     let is_in = |c: char| match class {
         Class::Bytes(class) => {
@@ -73,6 +73,9 @@ fn choices(class: &Class) -> Vec<char> {
         }
     };
     let printable: Vec<char> = (' '..='~').chain(['\n', '\t']).filter(|c| is_in(*c)).collect();
+    if let (true, Class::Unicode(class)) = (printable.is_empty(), class) {
+        return class.ranges().iter().map(|range| range.start()).collect();
+    }
     let plain: Vec<char> = printable.iter().copied().filter(char::is_ascii_alphanumeric).collect();
     if plain.is_empty() { printable } else { plain }
 }

@@ -55,10 +55,133 @@ fn the_group_of_the_secret_is_what_is_reported() {
             format!("[[rules]]\nid = \"g\"\nregex = '(key)-([0-9a-z]{{4}})'\nkeywords = ['key']\n{group}\n");
         assert_eq!(found(&import(&text), "a key-9xk2"), [wanted], "{group}");
     }
-    // Several groups and none named: the first is taken, and that is said.
-    let unnamed = import("[[rules]]\nid = \"g\"\nregex = '(key)-([0-9]{4})'\nkeywords = ['key']\n");
-    assert_eq!(weights(&unnamed), [NoteWeight::Changed]);
-    assert!(!unnamed.is_whole());
+    // Where none is named, it is the first that matched something, else the whole match.
+    for (regex, text, wanted) in [
+        ("key (?:Basic ([a-z]{8})|Bearer ([a-z.]{8}))", "key Basic abcdefgh", "abcdefgh"),
+        ("key (?:Basic ([a-z]{8})|Bearer ([a-z.]{8}))", "key Bearer abcd.fgh", "abcd.fgh"),
+        ("key([a-z]{0,9})-([0-9]{4})", "key-1234", "1234"),
+        ("key([a-z]{0,9})-([0-9]{4})", "keys-1234", "s"),
+        ("key(?:s=([0-9]{4})|-x)", "key-x", "key-x"),
+        ("(?P<value>key)-(?P<span>[0-9]{4})", "key-1234", "key"),
+    ] {
+        let imported = import(&rule(regex, "'key'"));
+        assert!(imported.notes.is_empty(), "{regex}: {:?}", imported.notes);
+        assert_eq!(found(&imported, text), [wanted], "{regex}: {}", imported.toml);
+    }
+}
+
+/// A rule with a pattern and keywords.
+fn rule(regex: &str, keywords: &str) -> String {
+    format!("[[rules]]\nid = \"r\"\nregex = '''{regex}'''\nkeywords = [{keywords}]\n")
+}
+
+/// Some twenty letters and digits that are no words.
+const VALUE: &str = "zq7wk3vdm4p8x2jtb5n9";
+
+#[test]
+fn keywords_that_every_match_holds_are_asked_for_nowhere_else() {
+    let either = r"\b(hvs\.[\w-]{90,120}|s\.(?i:[a-z0-9]{24}))(?:\s|$)";
+    let within =
+        r#"(?:^|[\\'"\x60\s>=:(,)])([a-zA-Z0-9_~.]{3}\dQ~[a-zA-Z0-9_~.-]{31,34})(?:$|[\\'"\x60\s<),])"#;
+    for (regex, keywords, text) in [
+        ("SK[0-9a-fA-F]{32}", "'sk'", "k = \"SK9f8e7d6c5b4a39281706f5e4d3c2b1a0\"".to_owned()),
+        (either, "'hvs.', 's.'", format!("t=s.{VALUE}abcd")),
+        (either, "'hvs.', 's.'", format!("t=hvs.{}", VALUE.repeat(5))),
+        (within, "'q~'", format!("secret=\"aB~8Q~{VALUE}x1Y2z3A4b5C6d\"")),
+        (r"\b(ey[a-zA-Z0-9]{17,99}\.ey[a-zA-Z0-9_-]{17,99})", "'ey'", format!("t: ey{VALUE}.ey{VALUE}")),
+        ("(?i)passw(?:or)?d[=:]{1,3}([0-9a-z]{20})", "'passwd', 'password'", format!("dbPasswd={VALUE}")),
+        ("(?i)(?:meraki|mercury)[=:]{1,3}([0-9a-z]{20})", "'meraki', 'mercury'", format!("myMeraki={VALUE}")),
+        ("(?i)datadogs?(?:_key)?=([0-9a-z]{20})", "'datadog', 'datadog'", format!("myDatadog={VALUE}")),
+        ("ключ_[0-9]{9}", "'КЛЮЧ'", "ключ_123987456".to_owned()),
+        ("unq_[äöü]{3}[0-9]{6}", "'unq_'", "unq_äöü123987".to_owned()),
+    ] {
+        let imported = import(&rule(regex, keywords));
+        assert!(imported.notes.is_empty(), "{regex}: {:?}", imported.notes);
+        assert_eq!(found(&imported, &text).len(), 1, "{text}: {}", imported.toml);
+        assert!(!imported.toml.contains("near"), "{}", imported.toml);
+        assert!(imported.toml.contains("examples = ['''"), "an example is made: {}", imported.toml);
+        assert!(imported.toml.matches("'''datadog'''").count() < 2, "once is enough: {}", imported.toml);
+    }
+}
+
+#[test]
+fn keywords_outside_of_a_match_are_looked_for_around_it() {
+    let hex = "9f8e7d6c5b4a39281706f5e4d3c2b1a0";
+    let optional = "(?:opx_)?[0-9a-f]{32}";
+    for (regex, keywords, text, is_found) in [
+        (r"\bQX[0-9]{14}\b", "'flubber'", "myFlubberApi=QX12345678901234".to_owned(), true),
+        (r"\bQX[0-9]{14}\b", "'flubber'", "QX12345678901234".to_owned(), false),
+        (optional, "'opx'", format!("opx_{hex}"), true),
+        (optional, "'opx'", format!("myopx: {hex}"), true),
+        (optional, "'opx'", hex.to_owned(), false),
+        ("(?i)tok[:= ]{1,9}([0-9a-f]{32})", "'tok:', 'tok='", format!("tok={hex}"), true),
+        ("(?i)tok[:= ]{1,9}([0-9a-f]{32})", "'tok:', 'tok='", format!("tok {hex}"), false),
+        // It begins before the match and ends in it.
+        ("key=[0-9]{8}", "'api_key'", "api_key=12398745".to_owned(), true),
+        ("[0-9]{8}", "'acme'", "the acmes have 12398745".to_owned(), true),
+        ("[0-9]{8}", "'acme'", "they have 12398745".to_owned(), false),
+    ] {
+        let imported = import(&rule(regex, keywords));
+        assert_eq!(weights(&imported), [NoteWeight::Changed], "{:?}", imported.notes);
+        assert_eq!(!found(&imported, &text).is_empty(), is_found, "{text}: {}", imported.toml);
+    }
+}
+
+#[test]
+fn what_an_allow_list_drops_is_not_found_from_its_second_letter_on() {
+    for (regex, allow, dropped, kept) in [
+        (
+            r#"[\w.-]{0,50}?zorbz[\w.-]{0,20}="([a-z0-9]{20})""#,
+            "regexTarget = 'match'\nregexes = ['^test']",
+            format!("test_zorbz=\"{VALUE}\""),
+            format!("my_zorbz=\"{VALUE}\""),
+        ),
+        (
+            r"[a-z0-9]{4,40}\.zorbz\.example",
+            "stopwords = ['public']",
+            "publicab12.zorbz.example".to_owned(),
+            "ab12cd34.zorbz.example".to_owned(),
+        ),
+        (
+            r"[a-z0-9]{4,40}\.zorbz\.example",
+            "regexes = ['^www[0-9]*[.]']",
+            "www12345.zorbz.example".to_owned(),
+            "www12345.zorbz.example ab12cd34.zorbz.example".to_owned(),
+        ),
+    ] {
+        let imported = import(&format!("{}[[rules.allowlists]]\n{allow}\n", rule(regex, "'zorbz'")));
+        assert!(found(&imported, &dropped).is_empty(), "{dropped}: {}", imported.toml);
+        assert_eq!(found(&imported, &kept).len(), 1, "{kept}: {}", imported.toml);
+    }
+}
+
+#[test]
+fn long_matches_are_found_up_to_a_bound_that_is_said() {
+    let regex = r"(?i)-----BEGIN[ A-Z0-9_-]{0,100}ZORBLE KEY-----[\s\S-]{64,}?KEY-----";
+    let imported = import(&rule(regex, "'-----BEGIN'"));
+    assert_eq!(weights(&imported), [NoteWeight::Remark]);
+    assert!(imported.notes[0].message.contains("16384 bytes"), "{:?}", imported.notes);
+    for (lines, is_found) in [(3, true), (26, true), (200, true), (300, false)] {
+        let body = "aZ7k".repeat(16 * lines);
+        let text = format!("-----BEGIN ZORBLE KEY-----\n{body}-----END ZORBLE KEY-----\n");
+        assert_eq!(!found(&imported, &text).is_empty(), is_found, "{lines}");
+    }
+}
+
+#[test]
+fn entropy_has_to_be_more_than_is_asked_for() {
+    let imported = import(&format!("{}entropy = 3\n", rule("ent_([0-9a-z]{8,9})", "'ent_'")));
+    assert!(found(&imported, "ent_qz7wk3vd").is_empty());
+    assert_eq!(found(&imported, "ent_qz7wk3vdm").len(), 1);
+}
+
+#[test]
+fn what_all_rules_share_is_said_once() {
+    let first = rule("abc-[0-9]{4}", "'abc'");
+    let second = rule("abd-[0-9]{4}", "'abd'").replace("\"r\"", "\"s\"");
+    let imported = import(&format!("[allowlist]\npaths = ['x']\nregexes = ['(']\n{first}{second}"));
+    assert_eq!(weights(&imported), [NoteWeight::Remark, NoteWeight::Changed], "{:?}", imported.notes);
+    assert!(imported.notes.iter().all(|note| note.rule.is_empty()));
 }
 
 #[test]
@@ -88,15 +211,23 @@ fn allow_lists_are_honoured() {
 fn what_cannot_be_carried_over_is_said() {
     let rule = "[[rules]]\nid = \"r\"\nregex = 'abc-[0-9]{4}'\nkeywords = ['abc']\n";
     let and_paths = "[[rules.allowlists]]\ncondition = 'AND'\npaths = ['x']\nregexes = ['y']\n";
+    let and_stopwords = and_paths.replace("paths", "stopwords");
+    let of_values = "[[rules.allowlists]]\nregexes = ['y']\n";
     let of_page = "[[rules.allowlists]]\nregexTarget = 'page'\nregexes = ['y']\n";
     for (text, wanted) in [
         (format!("{rule}path = 'x'\n"), NoteWeight::Changed),
         (format!("{rule}tags = ['x']\n"), NoteWeight::Remark),
         (format!("{rule}newKey = 1\n"), NoteWeight::Changed),
         (format!("{rule}skipReport = true\n"), NoteWeight::Changed),
-        (format!("{rule}entropy = 9.5\n"), NoteWeight::Changed),
+        (format!("{rule}entropy = 9.5\n"), NoteWeight::LeftOut),
+        (format!("{rule}entropy = -1\n"), NoteWeight::Remark),
         (format!("{rule}[[rules.allowlists]]\npaths = ['x']\n"), NoteWeight::Remark),
-        (format!("{rule}{and_paths}"), NoteWeight::Changed),
+        (format!("{rule}{and_paths}"), NoteWeight::Remark),
+        (format!("{rule}{and_stopwords}"), NoteWeight::Changed),
+        (format!("{rule}[[rules.allowlists]]\ncondition = 'XOR'\nregexes = ['y']\n"), NoteWeight::Changed),
+        (format!("{rule}[[rules.allowlists]]\ndescription = 'y'\n"), NoteWeight::Remark),
+        (format!("{rule}[rules.allowlist]\nregexes = ['x']\n{of_values}"), NoteWeight::Remark),
+        (format!("{rule}{of_values}newKey = 1\n"), NoteWeight::Changed),
         (format!("{rule}{of_page}"), NoteWeight::Changed),
         (format!("{rule}[[rules.allowlists]]\nregexes = ['(']\n"), NoteWeight::Changed),
         (format!("[extend]\nuseDefault = true\n{rule}"), NoteWeight::Changed),
@@ -124,18 +255,38 @@ fn what_cannot_be_carried_over_is_said() {
 #[test]
 fn ids_are_made_plain_and_unlike_each_other() {
     let rule = "[[rules]]\nid = \"My Rule_1\"\nregex = 'abc-[0-9]{4}'\nkeywords = ['abc']\n";
-    let imported = import(&format!("{rule}{rule}"));
-    assert_eq!(imported.rules, 2);
-    for id in ["\"gitleaks.my-rule-1\"", "\"gitleaks.my-rule-1-2\""] {
-        assert!(imported.toml.contains(id), "{}", imported.toml);
+    let alike = rule.replace("My Rule_1", "my-rule-1");
+    let nameless = rule.replace("id = \"My Rule_1\"\n", "");
+    let plain = "gitleaks.my-rule-1";
+    for (text, ids, wanted) in [
+        (format!("{rule}{rule}"), [plain, "gitleaks.my-rule-1-2"], NoteWeight::Changed),
+        (format!("{rule}{alike}"), [plain, "gitleaks.my-rule-1-2"], NoteWeight::Remark),
+        (format!("{rule}{nameless}"), [plain, "gitleaks.without-an-id"], NoteWeight::Remark),
+    ] {
+        let imported = import(&text);
+        assert_eq!((imported.rules, weights(&imported)), (2, vec![wanted]), "{:?}", imported.notes);
+        for id in ids {
+            assert!(imported.toml.contains(&format!("\"{id}\"")), "{}", imported.toml);
+        }
+        assert!(imported.notes[0].message.contains(ids[1]), "{:?}", imported.notes);
     }
 }
 
 #[test]
 fn a_file_of_another_kind_is_refused_with_its_line() {
-    for (text, line) in [("[[rules]]\nid = 5\n", 2), ("x = = 1", 1), ("title = 'x'\n", 0), ("", 0)] {
-        let error = import_gitleaks(text, Severity::High).expect_err("no configuration of gitleaks");
-        assert!(error.line == line || error.line == 1, "{text}: {error}");
+    let rule = "[[rules]]\nid = \"r\"\nregex = 'abc'\n";
+    for (text, line) in [
+        ("[[rules]]\nid = 5\n".to_owned(), 2),
+        ("x = = 1".to_owned(), 1),
+        ("title = 'x'\n".to_owned(), 0),
+        (String::new(), 0),
+        (format!("{rule}{rule}entropy = \"3\"\n"), 7),
+        (format!("{rule}[rules.allowlist]\nregexes = \"abc\"\n"), 5),
+        (format!("{rule}[[rules.allowlists]]\nregexes = [\n\"a\",\n5]\n"), 7),
+        (format!("[allowlist]\nregexes = \"abc\"\n{rule}"), 2),
+    ] {
+        let error = import_gitleaks(&text, Severity::High).expect_err("no configuration of gitleaks");
+        assert_eq!(error.line, line, "{text}: {error}");
     }
 }
 

@@ -84,6 +84,11 @@ pub enum Validator {
         /// Least entropy accepted, in bits per character.
         min_bits_per_char: f32,
     },
+    /// Shannon entropy of more than so many bits for each character.
+    EntropyAbove {
+        /// What it must be above, in bits per character.
+        bits_per_char: f32,
+    },
     /// Holds at least one letter and one digit.
     MixedClasses,
     /// Looks drawn at random: no word, identifier, path, or call.
@@ -124,10 +129,47 @@ pub enum Validator {
 
 /// A validator name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown validator `{name}`; valid names are {}", Validator::NAMES.join(", "))]
+#[error("{message}")]
 pub struct UnknownValidator {
     /// The name as the rule gave it.
     pub name: String,
+    /// What is wrong with it, and what to write.
+    pub message: String,
+}
+
+/// Least likeness of a misspelt name.
+const LIKE_MIN: f64 = 0.6;
+
+impl UnknownValidator {
+    fn new(name: &str, message: String) -> Self {
+        Self { name: name.to_owned(), message }
+    }
+
+    /// A name that is none, with the one that it is most like or all there are.
+    fn unknown(name: &str) -> Self {
+        let plain = Validator::NAMES.iter().copied().filter(|known| !known.contains('<'));
+        let hint = match most_like(name, plain) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("valid names are {}", Validator::NAMES.join(", ")),
+        };
+        Self::new(name, format!("unknown validator `{name}`; {hint}"))
+    }
+
+    fn scheme(name: &str, scheme: &str) -> Self {
+        let hint = match most_like(scheme, Validator::schemes()) {
+            Some(near) => format!("did you mean `national-id:{near}`?"),
+            None => format!("known are {}", Validator::schemes().collect::<Vec<_>>().join(", ")),
+        };
+        Self::new(name, format!("`{name}`: there is no scheme `{scheme}`; {hint}"))
+    }
+}
+
+fn most_like<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    known
+        .map(|known| (strsim::normalized_damerau_levenshtein(name, known), known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness >= LIKE_MIN)
+        .map(|(_, known)| known)
 }
 
 /// Validators without a parameter, by the name rules use.
@@ -213,26 +255,35 @@ impl Validator {
         "birth-date",
         "characters:<count>",
         "entropy:<bits per character>",
+        "entropy-above:<bits per character>",
         "national-id:<scheme>",
     ];
 
     /// Reads a validator as a rule names it: `luhn`, `entropy:3.2`, `national-id:pl-pesel`.
     pub fn parse(name: &str) -> Result<Self, UnknownValidator> {
-        let unknown = || UnknownValidator { name: name.to_owned() };
+        let wrong = |message: &str| UnknownValidator::new(name, format!("`{name}`: {message}"));
         if let Some((_, validator)) = PLAIN.iter().find(|(known, _)| *known == name) {
             return Ok(*validator);
         }
         match name.split_once(':') {
             Some(("entropy", bits)) => match bits.parse::<f32>() {
                 Ok(bits) if bits > 0.0 && bits <= 8.0 => Ok(Self::Entropy { min_bits_per_char: bits }),
-                _ => Err(unknown()),
+                _ => Err(wrong("bits per character are a number above 0 and at most 8, as in `entropy:3.2`")),
+            },
+            Some(("entropy-above", bits)) => match bits.parse::<f32>() {
+                Ok(bits) if (0.0..8.0).contains(&bits) => Ok(Self::EntropyAbove { bits_per_char: bits }),
+                _ => Err(wrong(
+                    "bits per character are a number from 0 and below 8, as in `entropy-above:3.2`",
+                )),
             },
             Some(("characters", count)) => match count.parse() {
                 Ok(count) if count > 0 => Ok(Self::Characters { count }),
-                _ => Err(unknown()),
+                _ => Err(wrong("the count is a whole number from 1, as in `characters:32`")),
             },
-            Some(("national-id", scheme)) => Scheme::find(scheme).map(Self::NationalId).ok_or_else(unknown),
-            _ => Err(unknown()),
+            Some(("national-id", scheme)) => Scheme::find(scheme)
+                .map(Self::NationalId)
+                .ok_or_else(|| UnknownValidator::scheme(name, scheme)),
+            _ => Err(UnknownValidator::unknown(name)),
         }
     }
 
@@ -269,7 +320,10 @@ impl Validator {
             Self::HexWallet => wallet::is_hex_wallet(value),
             Self::Characters { count } => tokens::characters(value) == *count,
             Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
-            Self::MixedClasses => randomness::has_letter_and_digit(value),
+            Self::EntropyAbove { bits_per_char } => randomness::entropy_bits(value) > *bits_per_char,
+            Self::MixedClasses => {
+                randomness::has_letter_and_digit(value) || randomness::is_long_draw_of_letters(value)
+            }
             Self::RandomLooking => {
                 randomness::looks_random(value) && !randomness::is_inside_base64(before, after)
             }

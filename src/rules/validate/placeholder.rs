@@ -139,6 +139,102 @@ const SAMPLE_VALUES: &[&str] = &[
     "nan",
 ];
 
+/// Words that only samples and tests put into a credential, when nothing but these and [`PLAIN_PARTS`] is in it.
+const SAMPLE_PARTS: &[&str] = &[
+    "test", "tests", "testing", "tester", "fake", "demo", "example", "dummy", "sample", "mock", "my", "your",
+    "not", "here", "dev", "local", "invalid", "wrong", "some", "stub", "only",
+];
+
+/// Words that join them.
+const PLAIN_PARTS: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "is",
+    "this",
+    "for",
+    "of",
+    "and",
+    "to",
+    "no",
+    "super",
+    "very",
+    "secret",
+    "secrets",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "token",
+    "key",
+    "api",
+    "apikey",
+    "user",
+    "value",
+    "real",
+    "use",
+    "used",
+    "in",
+    "ci",
+    "db",
+    "database",
+    "app",
+    "access",
+    "auth",
+    "private",
+    "client",
+    "goes",
+    "enter",
+    "put",
+    "prod",
+    "production",
+];
+
+/// Most letters of a value that is read as words.
+const PARTS_LETTERS_MAX: usize = 48;
+/// Longest number between or behind such words.
+const PARTS_DIGITS_MAX: usize = 6;
+
+/// Whether `value` consists of words that samples and tests are made of, and of signs and short numbers between them.
+fn is_of_sample_words(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    if lower.len() > 2 * PARTS_LETTERS_MAX || !lower.is_ascii() {
+        return false;
+    }
+    let runs = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let parts = runs.flat_map(|run| run.split_inclusive(|c: char| c.is_ascii_digit()));
+    let (mut has_sample, mut digits) = (false, 0);
+    for part in parts {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        digits = if word.is_empty() { digits + part.len() } else { part.len() - word.len() };
+        let Some(is_sample) = reads_as_words(word).filter(|_| digits <= PARTS_DIGITS_MAX) else {
+            return false;
+        };
+        has_sample |= is_sample;
+    }
+    has_sample
+}
+
+/// Whether a run of letters is made of these words, and if so, whether one of them is of samples.
+fn reads_as_words(letters: &str) -> Option<bool> {
+    // For each place: whether words end there, and whether one of them is of samples.
+    let mut ends = [None; PARTS_LETTERS_MAX + 1];
+    if letters.len() > PARTS_LETTERS_MAX {
+        return None;
+    }
+    ends[0] = Some(false);
+    for at in 0..letters.len() {
+        let Some(so_far) = ends[at] else { continue };
+        for (words, is_sample) in [(SAMPLE_PARTS, true), (PLAIN_PARTS, false)] {
+            for word in words.iter().filter(|word| letters[at..].starts_with(**word)) {
+                let end = &mut ends[at + word.len()];
+                *end = Some(end.unwrap_or(false) | so_far | is_sample);
+            }
+        }
+    }
+    ends[letters.len()]
+}
+
 /// Whether `value` stands for a value somebody else is to fill in, or was taken out.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let trimmed = value.trim_matches(|c: char| "\"'` \t;,".contains(c));
@@ -150,7 +246,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || sequence_chars(&lower) * 10 >= lower.len() * 6
 }
 
-/// Whether `value` is a usual default word once look-alikes are read as the letters they stand for.
+/// Whether `value` is a usual default word once look-alikes are read as the letters they stand for, or words of samples.
 pub(super) fn is_default_word(value: &str) -> bool {
     let unmasked: String = value
         .chars()
@@ -166,7 +262,10 @@ pub(super) fn is_default_word(value: &str) -> bool {
         .collect();
     // In some languages a leading dollar sign is no letter but begins the name of a variable.
     let is_known = |word: &str| SAMPLE_VALUES.contains(&word);
-    is_known(&unmasked) || (value.starts_with('$') && is_known(&unmasked[1..]))
+    is_known(&unmasked)
+        || (value.starts_with('$') && is_known(&unmasked[1..]))
+        || is_of_sample_words(value)
+        || is_of_sample_words(&unmasked)
 }
 
 /// Whether `value` is masked, filled with few characters, or says that it is a sample.

@@ -100,6 +100,18 @@ pub(super) fn is_password_like(value: &str) -> bool {
     has_letter && !is_word_list && !is_version
 }
 
+/// Fewest letters of a token that has no digit. One in twenty that are drawn of 62 characters at this length has none.
+const TOKEN_LETTERS_MIN: usize = 16;
+/// Fewest bits for each of them: what counts differences, such as a map of sources, repeats the same few letters.
+const TOKEN_LETTERS_BITS_MIN: f32 = 3.4;
+
+/// Whether `value` is such letters, and so many that no name is as long by chance.
+pub(super) fn is_long_draw_of_letters(value: &str) -> bool {
+    value.len() >= TOKEN_LETTERS_MIN
+        && is_drawn_of_letters(value)
+        && entropy_bits(value) >= TOKEN_LETTERS_BITS_MIN
+}
+
 /// Whether `value` is letters alone, of both cases, that follow each other as no words do.
 fn is_drawn_of_letters(value: &str) -> bool {
     value.len() >= LETTERS_MIN

@@ -31,7 +31,15 @@ fn every_name_parses_and_an_unknown_one_lists_them() {
     }
     let error = Validator::parse("luhm").expect_err("a misspelt name is refused");
     assert!(error.to_string().contains("luhn"), "{error}");
-    for bad in ["entropy:", "entropy:abc", "entropy:9", "entropy:NaN", "national-id:xx-none"] {
+    for bad in [
+        "entropy:",
+        "entropy:abc",
+        "entropy:9",
+        "entropy:NaN",
+        "entropy-above:8",
+        "entropy-above:NaN",
+        "national-id:xx-none",
+    ] {
         assert!(Validator::parse(bad).is_err(), "{bad}");
     }
 }
@@ -56,7 +64,7 @@ fn no_validator_panics_on_odd_values() {
     ];
     let schemes = Validator::schemes().map(|scheme| format!("national-id:{scheme}"));
     let plain = Validator::NAMES.iter().filter(|name| !name.contains('<')).map(|name| (*name).to_owned());
-    for name in plain.chain(schemes).chain(["entropy:3".to_owned()]) {
+    for name in plain.chain(schemes).chain(["entropy:3".to_owned(), "entropy-above:0".to_owned()]) {
         let validator = Validator::parse(&name).expect("a listed name parses");
         for value in odd {
             for around in odd {
@@ -246,8 +254,14 @@ fn wallets() {
 
 #[test]
 fn randomness() {
+    check("entropy:3", &["q8zr2lm9"], &["q8zr2lm8"]);
+    check("entropy-above:3", &["q8zr2lm9v"], &["q8zr2lm9", ""]);
     check("entropy:3.5", &["q8Zr2Lm9Vx4Tb7Nc"], &["aaaaaaaabbbbbbbb", ""]);
-    check("mixed-classes", &["a1"], &["abc", "123", ""]);
+    check(
+        "mixed-classes",
+        &["a1", "uyEwtIrMSdmNxPMG"],
+        &["abc", "123", "", "getUserNameFromDatabase", "CAACIAAIoBAAoBEAAE", "uyEwtIrMSd"],
+    );
     check(
         "random-looking",
         &["q8Zr2Lm9Vx4Tb7Nc", "hG5$kP9!wz", "9f8b7c6d5e4f3a2b1c", "xkqjzvwbnmtr", "Tr0ub4dor&3x"],
@@ -521,8 +535,19 @@ fn tokens_that_begin_like_those_of_an_issuer_are_left_to_its_rule() {
 fn default_words_are_known_in_disguise() {
     check(
         "not-default-word",
-        &["Zk3vQ9!", "tr0mbone", "passw0rdZ"],
-        &["p@ssw0rd", "s3cr3t", "super$ecret", "$ecret", "4dm1n"],
+        &["Zk3vQ9!", "tr0mbone", "passw0rdZ", "password123", "Testarossa7", "my-Zk3vQ9", "test-1234567"],
+        &[
+            "p@ssw0rd",
+            "s3cr3t",
+            "super$ecret",
+            "$ecret",
+            "4dm1n",
+            "TestPassword123!",
+            "fakepassword1",
+            "not-a-real-secret",
+            "dev-only-secret",
+            "t3st1234",
+        ],
     );
 }
 

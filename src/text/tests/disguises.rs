@@ -184,6 +184,10 @@ fn escapes_become_characters() {
         ("%C3%A9t", "ét", "%C3%A9t", Layer::Percent),
         ("&#105;gnore &#x61;ll", "ignore all", "&#105;gnore &#x61;ll", Layer::HtmlEntities),
         ("&amp;lt;b", "<b", "&amp;lt;b", Layer::HtmlEntities),
+        ("R&amp;amp;amp;amp;amp;D", "R&D", "R&amp;amp;amp;amp;amp;D", Layer::HtmlEntities),
+        ("a%2525252525%41", "a%A", "a%2525252525%41", Layer::Percent),
+        ("a%252525252541b", "aAb", "a%252525252541b", Layer::Percent),
+        ("ignore=20all=20my=20words", "ignore all my", "ignore=20all=20my", Layer::QuotedPrintable),
         (r"\u0069gnore\nall", "ignore\nall", r"\u0069gnore\nall", Layer::Escapes),
         (r"\x69\x67nore", "ignore", r"\x69\x67nore", Layer::Escapes),
         (r"\151gnore", "ignore", r"\151gnore", Layer::Escapes),
@@ -236,8 +240,10 @@ fn what_only_looks_encoded_makes_no_view() {
 
 #[test]
 fn a_nest_too_deep_hits_the_limit() {
-    let made = views("%2525252569gnore", &Limits::default());
-    assert!(made.limit_hit);
+    let five_times = "VjFaYWEyRXlVbGhUV0hCVVlsaG9TMVZxUW1GbGJHeHlWR3RPYTAxck5UQldiWEJMWVVaYU5tRXphRnBOTW5oRVdUQmtTMlJXVW5GUmJYQnBZa1p3ZUZkclZtdGpNbEowVTI1V1ZWWkVRVGs9";
+    assert!(all_views(five_times).limit_hit);
+    // Signs escaped again and again nest no deeper than twice.
+    assert!(!all_views("%2525252569gnore").limit_hit);
     let made = views("%69gnore", &Limits { depth_max: 0, ..Limits::default() });
     assert!(made.limit_hit);
     assert_eq!(made.views.len(), 1);
