@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::{Detector, INJECTION};
 use crate::decision::{Category, Severity};
 use crate::rules::MetaInfo;
-use crate::text::{View, is_invisible};
+use crate::text::{Layers, View, is_invisible};
 
 /// Fewest hidden characters. Flags of England, Scotland and Wales use six, the last being an end mark.
 const HIDDEN_CHARS_MIN: usize = 8;
@@ -48,7 +48,7 @@ impl Detector for HiddenText {
         &self.info
     }
 
-    fn detect(&self, view: &View<'_>, found: &mut Vec<Range<usize>>) {
+    fn detect(&self, view: &View<'_>, found: &mut Vec<(Range<usize>, Layers)>) {
         let layers = view.layers();
         // The text as sent: invisible runs are read where they stand, so nested views add nothing.
         if !layers.is_empty() || view.text().is_ascii() {
@@ -64,13 +64,13 @@ impl Detector for HiddenText {
                 && let Some((start, end, count)) = run.take()
                 && count >= HIDDEN_CHARS_MIN
             {
-                found.push(start..end);
+                found.push((start..end, Layers::default()));
             }
         }
         if let Some((start, end, count)) = run
             && count >= HIDDEN_CHARS_MIN
         {
-            found.push(start..end);
+            found.push((start..end, Layers::default()));
         }
     }
 }

@@ -14,6 +14,7 @@ mod report;
 mod resolve;
 mod scanner;
 mod shell_command;
+mod shown;
 mod warm;
 pub mod wording;
 
@@ -53,8 +54,8 @@ pub trait Detector: Send + Sync {
     /// What its findings carry.
     fn info(&self) -> &Arc<MetaInfo>;
 
-    /// Appends the ranges found in `view`, in bytes of the text as sent.
-    fn detect(&self, view: &View<'_>, found: &mut Vec<Range<usize>>);
+    /// Appends the ranges found in `view`, in bytes of the text as sent, each with the layers it was found through.
+    fn detect(&self, view: &View<'_>, found: &mut Vec<(Range<usize>, Layers)>);
 }
 
 /// Every detector in code.

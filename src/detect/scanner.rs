@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::concepts::{self, Evidence, Explanation, Hit};
-use super::{Detected, Detector, INJECTION, coded, resolve, wording};
+use super::{Detected, Detector, INJECTION, SECRETS, coded, resolve, shown, wording};
 use crate::rules::{
     Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Speaker,
     Surface, phone_look_ups,
@@ -76,6 +76,7 @@ pub struct Scanner {
     /// What the model can report; nothing without a model.
     weighed: Vec<MetaInfo>,
     injection: u32,
+    secrets: u32,
     limits: Limits,
     reach: Reach,
 }
@@ -84,6 +85,7 @@ impl Scanner {
     /// A scanner over `rules`.
     pub fn new(rules: Arc<RuleSet>) -> Self {
         let injection = rules.plugin_bits([INJECTION]);
+        let secrets = rules.plugin_bits([SECRETS]);
         let mut weighed = Vec::new();
         if let Some(model) = rules.model() {
             weighed.push(concepts::about(&model.file));
@@ -93,6 +95,7 @@ impl Scanner {
             coded: coded(rules.version()),
             weighed,
             injection,
+            secrets,
             limits: Limits::default(),
             reach: REACH,
             rules,
@@ -329,6 +332,25 @@ impl<'t> Shown<'t> {
     }
 }
 
+/// How many disguises lie over each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    First,
+    Second,
+}
+
+/// Longest word that is looked up backwards, in bytes.
+const BACKWARDS_MAX: usize = 32;
+
+/// Whether a word is known once it is read backwards.
+fn is_known_backwards(word: &[u8], is_known: impl Fn(&[u8]) -> bool) -> bool {
+    let mut letters = [0; BACKWARDS_MAX];
+    let Some(backwards) = letters.get_mut(..word.len()) else { return false };
+    backwards.copy_from_slice(word);
+    backwards.reverse();
+    is_known(backwards)
+}
+
 struct Run<'r, 'o> {
     scanner: &'r Scanner,
     request: Request<'r>,
@@ -352,7 +374,10 @@ impl Run<'_, '_> {
             let part = if index > 0 { Part::Changed(None) } else { Part::All };
             let hints = self.view(view, part, self.request.plugins)?;
             if with_phrases && index < PHRASE_VIEWS_MAX {
-                self.phrases(view, index > 0, hints)?;
+                self.phrases(view, index > 0, hints, Depth::First)?;
+            }
+            if index < PHRASE_VIEWS_MAX {
+                self.pieces(view)?;
             }
         }
         Ok(())
@@ -374,7 +399,7 @@ impl Run<'_, '_> {
         self.signs.clear();
         let hints = rules.scan(view.text(), scope, new, self.scratch, self.budget, &mut self.matches);
         for found in self.matches.drain(..) {
-            if is_derived && !view.may_be_new(found.range.clone()) {
+            if is_derived && !view.may_be_new(found.read.clone()) {
                 continue;
             }
             let rule = &rules.rules()[found.rule as usize];
@@ -392,8 +417,11 @@ impl Run<'_, '_> {
             if rule.family.is_some_and(|family| rules.families()[family].speaks()) {
                 self.signs.push(found.range.clone());
             }
+            let is_shown = |_: &&Arc<MetaInfo>| {
+                self.request.surface != Some(Surface::ToolArgs) && shown::is_shown(view.text(), &found.range)
+            };
             let detected = Detected {
-                info: rule.info.clone(),
+                info: rule.info_if_shown.as_ref().filter(is_shown).unwrap_or(&rule.info).clone(),
                 range: view.to_source(found.range.clone()),
                 layers: if is_derived { view.layers_in(found.range) } else { Layers::default() },
             };
@@ -402,9 +430,26 @@ impl Run<'_, '_> {
         hints
     }
 
+    /// Scans strings in pieces for credentials, put together. In what else code puts together, pieces are found as they are.
+    fn pieces(&mut self, view: &View<'_>) -> Result<(), ScanStop> {
+        let secrets = self.request.plugins & self.scanner.secrets;
+        let joined = if secrets == 0 { None } else { text::joined(view) };
+        match joined {
+            Some(joined) => self.view(&joined, Part::Changed(None), secrets).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
-    /// a credential or a card number is no longer one. Of a derived view, only what is near something it changed.
-    fn phrases(&mut self, view: &View<'_>, is_derived: bool, hints: Hints) -> Result<(), ScanStop> {
+    /// a credential or a card number is no longer one. Of a derived view, only what is near something it changed. What letters set
+    /// apart, Morse and leet say may be in disguise once more.
+    fn phrases(
+        &mut self,
+        view: &View<'_>,
+        is_derived: bool,
+        hints: Hints,
+        depth: Depth,
+    ) -> Result<(), ScanStop> {
         let injection = self.request.plugins & self.scanner.injection;
         if injection == 0 {
             return Ok(());
@@ -439,21 +484,39 @@ impl Run<'_, '_> {
             (view, near) = (shown.view(view), Some(&*shown.near));
         }
         let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
-        let reasons = text::leet_reasons(view, is_known);
+        let reasons = text::leet_reasons(view, |word| is_known(word) || is_known_backwards(word, is_known));
         if !reasons.is_empty() {
             let shown = Shown::around(view, reasons, reach);
             if let Some(leet) = text::leet(shown.view(view)) {
                 let both = near.map(|near| stretches::common(near, &shown.near));
-                self.disguise(&leet, Some(both.as_ref().unwrap_or(&shown.near)), injection)?;
+                let near = Some(&**both.as_ref().unwrap_or(&shown.near));
+                self.disguise_of(&leet, near, injection, depth)?;
             }
         }
-        let disguises = [
-            text::spaced(view),
-            text::morse(view),
-            text::layout(view, &signs, is_known),
-            text::pig_latin(view, is_known),
-        ];
-        disguises.iter().flatten().try_for_each(|disguise| self.disguise(disguise, near, injection))
+        for set_apart in [text::spaced(view), text::morse(view)].iter().flatten() {
+            self.disguise_of(set_apart, near, injection, depth)?;
+        }
+        // Alone, a letter of another script looks like any other of it.
+        let look_alikes =
+            (depth == Depth::Second && !view.text().is_ascii()).then(|| text::look_alikes(view));
+        let disguises =
+            [look_alikes.flatten(), text::layout(view, &signs, is_known), text::pig_latin(view, is_known)];
+        disguises.iter().flatten().try_for_each(|disguise| self.disguise(disguise, near, injection).map(drop))
+    }
+
+    /// Scans a disguise, and at first those that show through in it.
+    fn disguise_of(
+        &mut self,
+        disguise: &View<'_>,
+        near: Option<&[Range<usize>]>,
+        injection: u32,
+        depth: Depth,
+    ) -> Result<(), ScanStop> {
+        let hints = self.disguise(disguise, near, injection)?;
+        match depth {
+            Depth::First => self.phrases(disguise, true, hints, Depth::Second),
+            Depth::Second => Ok(()),
+        }
     }
 
     fn disguise(
@@ -461,9 +524,9 @@ impl Run<'_, '_> {
         disguise: &View<'_>,
         near: Option<&[Range<usize>]>,
         injection: u32,
-    ) -> Result<(), ScanStop> {
+    ) -> Result<Hints, ScanStop> {
         self.disguised += disguise.text().len();
-        self.view(disguise, Part::Changed(near), injection).map(drop)
+        self.view(disguise, Part::Changed(near), injection)
     }
 
     fn coded(&mut self, views: &[View<'_>]) {
@@ -476,11 +539,8 @@ impl Run<'_, '_> {
             for view in views {
                 detector.detect(view, &mut found);
             }
-            for range in found.drain(..) {
-                (self.out)(
-                    None,
-                    Detected { info: detector.info().clone(), range, layers: Layers::default() },
-                );
+            for (range, layers) in found.drain(..) {
+                (self.out)(None, Detected { info: detector.info().clone(), range, layers });
             }
         }
     }

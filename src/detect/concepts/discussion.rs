@@ -22,8 +22,48 @@ const ABOUT_BEFORE: usize = 1500;
 const ABOUT_AFTER: usize = 700;
 /// Fewest words about attacks that such a text has, or about verdicts beside one about attacks.
 const ABOUT_MIN: usize = 2;
+/// How much of an address is read to each side of a word in it, in bytes.
+const ADDRESS_MAX: usize = 120;
 /// Fewest words of a sentence besides the quotation; a label has fewer.
 const PROSE_WORDS_MIN: usize = 4;
+
+/// How far behind what a person of a story says it stands who says it, in bytes and in words.
+const TAG_BYTES_MAX: usize = 60;
+const TAG_WORDS_MAX: usize = 4;
+/// What such persons do.
+const SAID: &[&str] = &[
+    "said",
+    "asked",
+    "whispered",
+    "shouted",
+    "cried",
+    "replied",
+    "answered",
+    "muttered",
+    "murmured",
+    "yelled",
+    "growled",
+    "snapped",
+    "barked",
+    "sighed",
+    "hissed",
+    "sagte",
+    "rief",
+    "flüsterte",
+    "dit",
+    "cria",
+    "murmura",
+    "dijo",
+    "gritó",
+    "susurró",
+    "disse",
+    "gritou",
+    "sussurrou",
+    "сказал",
+    "сказала",
+    "крикнул",
+    "прошептал",
+];
 
 /// What a word shows.
 #[derive(Clone, Copy)]
@@ -72,7 +112,7 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 });
 
 /// Whether the text around a quotation discusses it. `quotation` includes its marks.
-pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
+pub(in crate::detect) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
     let (before, after) = (&text[..quotation.start], &text[quotation.end..]);
     if is_adopted(before, after) {
         return false;
@@ -80,6 +120,9 @@ pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
     let announced = announcement(before);
     let sentence =
         [sentence_end_of(tail(before, SENTENCE_BEFORE)), sentence_start_of(head(after, SENTENCE_AFTER))];
+    if is_dialogue(&text[quotation.clone()], after) {
+        return true;
+    }
     let is_near = match place_of(before, after) {
         Place::Data => false,
         Place::Item => discusses(&[announced]),
@@ -88,8 +131,18 @@ pub(super) fn is_discussed(text: &str, quotation: &Range<usize>) -> bool {
     is_near || is_about_attacks(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)])
 }
 
+/// Whether a quotation is what a person of a story says: `"You will disregard your orders," the general said.`
+fn is_dialogue(quotation: &str, after: &str) -> bool {
+    let is_mark = |c: char| matches!(c, '"' | '”' | '“' | '\'' | '’' | '»' | '«');
+    let ends_in_clause = quotation.trim_end_matches(is_mark).ends_with([',', '!', '?']);
+    let tag = head(after, TAG_BYTES_MAX);
+    let mut words = tag.split_whitespace().take(TAG_WORDS_MAX);
+    let is_said = |word: &str| SAID.contains(&word.trim_end_matches(|c: char| !c.is_alphabetic()));
+    ends_in_clause && tag.starts_with(' ') && words.any(is_said)
+}
+
 /// Whether the words around a quotation, as far as the next ones or its paragraph, ask the reader to do what it says.
-fn is_adopted(before: &str, after: &str) -> bool {
+pub(in crate::detect) fn is_adopted(before: &str, after: &str) -> bool {
     let is_mark = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '`');
     let before = tail(before, SENTENCE_BEFORE).rsplit("\n\n").next().unwrap_or_default();
     let after = head(after, SENTENCE_AFTER).split("\n\n").next().unwrap_or_default();
@@ -184,8 +237,11 @@ fn count(parts: &[&str]) -> Seen {
             let nth = hit.pattern().as_usize();
             let starts = !is_letter(part[..hit.start()].chars().next_back());
             let ends = words[nth].1 || !is_letter(part[hit.end()..].chars().next());
-            let is_meant =
-                !matches!(words[nth].0, Kind::Adoption) || is_order(&part[..hit.start()], &part[hit.range()]);
+            let is_meant = match words[nth].0 {
+                Kind::Adoption => is_order(&part[..hit.start()], &part[hit.range()]),
+                Kind::Speech => !is_in_address(&part, &hit.range()),
+                _ => true,
+            };
             is_seen[nth] |= starts && ends && is_meant;
         }
     }
@@ -201,8 +257,22 @@ fn count(parts: &[&str]) -> Seen {
     seen
 }
 
+/// Whether a word is part of the address of a page, a host or a mailbox: `example.com` gives no example.
+fn is_in_address(text: &str, word: &Range<usize>) -> bool {
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | ',');
+    let before = tail(&text[..word.start], ADDRESS_MAX);
+    let after = head(&text[word.end..], ADDRESS_MAX);
+    let before = before.rsplit(is_end).next().unwrap_or_default();
+    let after = after.split(is_end).next().unwrap_or_default();
+    let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || c == '-');
+    let is_host =
+        rest.strip_prefix('.').is_some_and(|top| top.starts_with(|c: char| c.is_ascii_alphabetic()));
+    before.contains("://") || before.contains('@') || is_host
+}
+
 /// How many words a text has. In scripts without spaces two characters are one.
-fn words_in(text: &str) -> usize {
+pub(in crate::detect) fn words_in(text: &str) -> usize {
     let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
     let spaced = text.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)).filter(|word| !word.is_empty());
     spaced.count() + unspaced / 2

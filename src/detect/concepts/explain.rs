@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::window::{Evidence, Weighed};
-use super::{CODED_FEATURES, is_disguise, severity_of};
+use super::{CODED_FEATURES, IDEAS_MIN, is_disguise, severity_of};
 use crate::decision::Severity;
 use crate::rules::Model;
 
@@ -29,8 +29,18 @@ pub struct Explanation {
     /// Families without which the text would have stayed below the threshold that it reached; empty where it reached
     /// none. As few as taking the heaviest first makes them.
     pub decisive: Vec<String>,
-    /// Log-odds that were missing to the next threshold; none where the text blocks.
+    /// Log-odds that were missing to the next threshold; none where the text blocks. One idea alone never warns, so that its
+    /// next threshold is the one that blocks.
     pub missing: Option<f64>,
+    /// How many families speak for an attack.
+    pub ideas: usize,
+}
+
+impl Explanation {
+    /// Whether one idea speaks alone, which never warns.
+    pub const fn is_alone(&self) -> bool {
+        self.ideas < IDEAS_MIN
+    }
 }
 
 /// One feature that fired.
@@ -77,6 +87,7 @@ pub(super) fn explain(evidence: &Evidence<'_>, model: &Model) -> Option<Explanat
     let missing = match severity {
         Some(Severity::High) => None,
         Some(_) => Some((odds(thresholds.block) - log_odds).max(0.0)),
+        None if weighed.ideas() < IDEAS_MIN => Some((odds(thresholds.block) - log_odds).max(0.0)),
         None => Some((odds(thresholds.warn) - log_odds).max(0.0)),
     };
     let decisive = severity.map(|reached| decisive(evidence, model, &weighed, reached)).unwrap_or_default();
@@ -91,6 +102,7 @@ pub(super) fn explain(evidence: &Evidence<'_>, model: &Model) -> Option<Explanat
         terms,
         decisive,
         missing,
+        ideas: weighed.ideas(),
     })
 }
 

@@ -18,6 +18,7 @@ mod window;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(super) use discussion::{is_adopted, is_discussed, words_in};
 pub use explain::{Explanation, Term};
 pub(super) use quote::is_quoted;
 pub use window::{Evidence, Weighed};

@@ -220,6 +220,10 @@ fn an_explanation_adds_up_and_names_what_decided() {
         }
         assert_eq!(why.decisive.is_empty(), why.severity.is_none(), "{text}");
         assert_eq!(why.missing.is_none(), why.severity == Some(Severity::High), "{text}");
+        // One idea alone never warns, so that what it lacks is what it lacks to block.
+        let next = if why.is_alone() || why.severity.is_some() { why.block } else { why.warn };
+        let lacks = (next / (1.0 - next)).ln() - why.log_odds;
+        assert!(why.missing.is_none_or(|missing| (missing - lacks.max(0.0)).abs() < 1e-9), "{text}");
         if why.severity == Some(Severity::High) {
             blocking += 1;
             // Without the heaviest of the decisive families it does not block, or more than one was needed.

@@ -1,0 +1,256 @@
+//! Which commands are worth an analysis: those that name a program that can do harm, however its name is written.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::{memchr2, memchr3};
+use regex_automata::meta::Regex;
+
+/// Programs that a dangerous command names, in order.
+const PROGRAMS: &[&str] = &[
+    "apt",
+    "at",
+    "aws",
+    "az",
+    "base64",
+    "bash",
+    "cat",
+    "chattr",
+    "chmod",
+    "chown",
+    "chroot",
+    "cp",
+    "crontab",
+    "curl",
+    "dash",
+    "dd",
+    "diskutil",
+    "docker",
+    "echo",
+    "env",
+    "eval",
+    "exec",
+    "export",
+    "fdisk",
+    "find",
+    "fish",
+    "ftp",
+    "gcloud",
+    "gdb",
+    "gh",
+    "git",
+    "gpg",
+    "gsutil",
+    "halt",
+    "helm",
+    "history",
+    "init",
+    "insmod",
+    "iptables",
+    "kill",
+    "killall",
+    "ksh",
+    "kubectl",
+    "ln",
+    "mkfs",
+    "modprobe",
+    "mount",
+    "mv",
+    "nc",
+    "ncat",
+    "netcat",
+    "nft",
+    "node",
+    "npm",
+    "nsenter",
+    "openssl",
+    "parted",
+    "passwd",
+    "perl",
+    "php",
+    "pip",
+    "pip3",
+    "pkill",
+    "podman",
+    "poweroff",
+    "powershell",
+    "printf",
+    "psql",
+    "pwsh",
+    "python",
+    "python2",
+    "python3",
+    "rclone",
+    "reboot",
+    "rm",
+    "rmdir",
+    "rsync",
+    "ruby",
+    "scp",
+    "service",
+    "setenforce",
+    "sftp",
+    "sgdisk",
+    "sh",
+    "shred",
+    "shutdown",
+    "socat",
+    "source",
+    "ssh",
+    "strace",
+    "sysctl",
+    "systemctl",
+    "tar",
+    "tcpdump",
+    "tee",
+    "telnet",
+    "terraform",
+    "truncate",
+    "ufw",
+    "umount",
+    "unlink",
+    "unset",
+    "unshare",
+    "useradd",
+    "userdel",
+    "usermod",
+    "visudo",
+    "wget",
+    "wipefs",
+    "xargs",
+    "xxd",
+    "zsh",
+];
+
+/// Words that a command may begin with before the program that it names.
+const WRAPPERS: &[&str] = &["do", "doas", "nice", "nohup", "setsid", "sudo", "then", "timeout"];
+
+/// Bytes of which a command that does harm has one.
+const SHELL_SIGNS: &[u8] = b"/~$|>*;&-";
+
+/// The programs as words, and the function that calls itself.
+static NAMES: LazyLock<Regex> =
+    LazyLock::new(|| known(&format!(r"(?-u:\b)(?:{})(?-u:\b)|:\(\)[ ]?\{{", PROGRAMS.join("|"))));
+
+/// A command whose program is not written out: with wildcards in its name, or put together by the shell.
+static UNNAMED: LazyLock<Regex> = LazyLock::new(|| {
+    known(
+        r#"(?m)(?:^|[;&|(`]|\bsudo[ \t])[ \t]*(?:[\w./~'"\\-]*[\w./][?*\[][^\s=]*[ \t]+\S|["']?\$[\w({'"])"#,
+    )
+});
+
+/// A pattern that tests compile.
+pub(super) fn known(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| panic!("a pattern that tests compile: {error}"))
+}
+
+/// Whether a command names a program that can do harm, also where quotes and backslashes break up its name, or leaves open
+/// what it names.
+pub(super) fn may_harm(command: &str) -> bool {
+    if NAMES.is_match(command) {
+        return true;
+    }
+    // One command alone names its program in its first word.
+    let is_one = !command.bytes().any(|byte| matches!(byte, b';' | b'|' | b'&' | b'\n' | b'(' | b'`'));
+    let first = command.split_ascii_whitespace().next().unwrap_or_default();
+    let names = if is_one { first } else { command };
+    let is_broken_up = memchr3(b'\'', b'"', b'\\', names.as_bytes()).is_some();
+    let is_open = || names.bytes().any(|byte| matches!(byte, b'?' | b'*' | b'[' | b'$')) || names == "sudo";
+    (is_broken_up && NAMES.is_match(&*joined(command))) || (is_open() && UNNAMED.is_match(command))
+}
+
+/// Whether a line, indented as code is, begins with such a program and says what it is to work on.
+pub(super) fn begins_with_program(line: &str) -> bool {
+    let end = memchr2(b' ', b'\t', line.as_bytes()).unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    if word.len() > 64 || (rest.is_empty() && !word.starts_with(":(){")) {
+        return false;
+    }
+    // Prose begins with such words as well; then it has no sign of the shell.
+    names_program(word, line) && (rest.is_empty() || rest.bytes().any(|byte| SHELL_SIGNS.contains(&byte)))
+}
+
+/// Whether the first word of a line names a program, or leaves open which.
+fn names_program(word: &str, line: &str) -> bool {
+    // Most words are plain, and told at once.
+    if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+        return PROGRAMS.binary_search(&word).is_ok() || WRAPPERS.binary_search(&word).is_ok();
+    }
+    if !word.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || b"/.'\"\\@-+$:".contains(&byte)) {
+        return false;
+    }
+    // A string of a program opens in its first word and closes elsewhere.
+    let is_open = |mark: u8| word.bytes().filter(|byte| *byte == mark).count() % 2 == 1;
+    if is_open(b'"') || is_open(b'\'') {
+        return false;
+    }
+    let joined = joined(word.trim_start_matches(['@', '-', '+']));
+    let name = joined.rsplit('/').next().unwrap_or_default();
+    let name = name.split('.').next().unwrap_or_default();
+    PROGRAMS.binary_search(&name).is_ok()
+        || WRAPPERS.binary_search(&name).is_ok()
+        || word.starts_with(":(){")
+        // Variables and elements of arrays begin lines of other languages.
+        || (word.contains('/') && word.contains(['?', '*', '[']) && UNNAMED.is_match(line))
+        || (word.starts_with("$(") && NAMES.is_match(line))
+}
+
+/// A command as the shell joins its words: without quotes and backslashes.
+fn joined(command: &str) -> Cow<'_, str> {
+    match command.contains(['\'', '"', '\\']) {
+        true => Cow::Owned(command.replace(['\'', '"', '\\'], "")),
+        false => Cow::Borrowed(command),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_in_order() {
+        assert!(PROGRAMS.is_sorted() && WRAPPERS.is_sorted());
+    }
+
+    #[test]
+    fn names_are_seen_through_quotes_and_wildcards() {
+        for (command, wanted) in [
+            ("rm -rf x", true),
+            ("r''m -rf x", true),
+            ("r\\m -rf x", true),
+            ("'r'm -rf x", true),
+            ("/bin/r? -rf x", true),
+            ("ls; /b*/r[m] -rf x", true),
+            ("$x -rf y", true),
+            ("ls && \"$tool\" x", true),
+            (":(){ :|:& };:", true),
+            ("ls *.txt", false),
+            ("make all", false),
+            ("what is it? nothing", false),
+        ] {
+            assert_eq!(may_harm(command), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn lines_that_begin_with_a_program_are_told_from_prose() {
+        for (line, wanted) in [
+            ("rm -rf /srv", true),
+            ("@rm -rf /srv", true),
+            ("/usr/bin/find . -delete", true),
+            ("sudo mkfs.ext4 /dev/sda", true),
+            (":(){ :|:& };:", true),
+            ("find the file that you need", false),
+            ("export const x = 5", false),
+            ("rm", false),
+            ("let x = a / b", false),
+            ("/bin/r? -rf x", true),
+            ("$(printf rm) -rf x", true),
+            ("$cmds = /reboot|halt/", false),
+            ("int* kill = a - b", false),
+            ("\"rm\", \"-rf\"", false),
+        ] {
+            assert_eq!(begins_with_program(line), wanted, "{line}");
+        }
+    }
+}
