@@ -191,10 +191,30 @@ fn verdict(explanation: &Explanation) -> String {
         (Some(severity), Some(missing)) => {
             format!("{severity} ({bounds}); {missing:.2} log-odds short of blocking")
         }
+        (None, missing) if explanation.is_alone() => {
+            // A second one adds its own weight, which is not known beforehand.
+            let short = odds(*warn) - explanation.log_odds;
+            let why = match (explanation.ideas, probability >= warn) {
+                (0, _) => "no idea of weight speaks for an attack, and two must to warn".to_owned(),
+                (_, true) => {
+                    "one idea alone does not warn; a second one near it would make it warn".to_owned()
+                }
+                (_, false) => format!(
+                    "one idea alone does not warn; a second one near it does that adds {short:.2} log-odds"
+                ),
+            };
+            let blocking = missing.unwrap_or_default();
+            format!("no finding ({bounds}); {why}; without one it blocks from {blocking:.2} log-odds more")
+        }
         (None, missing) => {
             format!("no finding ({bounds}); {:.2} log-odds short of warning", missing.unwrap_or_default())
         }
     }
+}
+
+/// The log-odds of a probability between 0.0 and 1.0.
+fn odds(probability: f64) -> f64 {
+    (probability / (1.0 - probability)).ln()
 }
 
 fn print_concepts(explanation: &Explanation, output: &mut Output) {
@@ -282,6 +302,8 @@ fn concepts_json(explanation: &Explanation) -> Value {
         "bias": explanation.bias,
         "log_odds": explanation.log_odds,
         "missing": explanation.missing,
+        "ideas": explanation.ideas,
+        "is_alone": explanation.is_alone(),
         "decisive": explanation.decisive,
         "window": { "start": explanation.window.start, "end": explanation.window.end },
         "terms": terms.collect::<Vec<_>>(),

@@ -25,6 +25,7 @@ mod intercept;
 mod interception;
 mod interceptors;
 mod listing;
+mod new_file;
 mod output;
 mod policy;
 mod progress;

@@ -1,16 +1,15 @@
 //! `train`: the model that weighs concepts, made from labelled records.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::rules::sources_with;
-use super::{Exit, Failure, Output};
+use super::{Exit, Failure, Output, new_file};
 use crate::detect::Scanner;
 use crate::eval::{self, Kind};
 use crate::rules::{RuleSet, RuleSetConfig};
-use crate::setting::system_problem;
 use crate::train::{self, Labelled};
 
 /// Arguments of `train`.
@@ -28,6 +27,12 @@ pub(super) struct TrainArguments {
     /// Rule files and folders of them with concepts of your own, beside the built-in ones.
     #[arg(long, value_name = "PATH")]
     rules: Vec<PathBuf>,
+    /// Write over files that exist.
+    #[arg(long)]
+    force: bool,
+    /// Print the card as JSON; with `--card`, beside the Markdown.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
@@ -37,17 +42,32 @@ pub(super) fn run(arguments: &TrainArguments, output: &mut Output) -> Result<Exi
             format!("--out {}: a model is a rule file and ends in `.toml`", arguments.out.display());
         return Err(Failure { exit: Exit::Usage, message });
     }
+    // Before minutes of work.
+    for path in std::iter::once(&arguments.out).chain(&arguments.card) {
+        new_file::may_be_written(path, arguments.force)?;
+    }
     let mut files = sources_with(&arguments.rules, true).map_err(Failure::data)?.files;
     // The features are those of the rules; a model among the user's files would quarrel with the one to be made.
     files.retain(|file| file.name != arguments.out.display().to_string());
     let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
     let texts = read(&arguments.paths)?;
     let trained = train::train(&Scanner::new(Arc::new(set)), &texts).map_err(Failure::data)?;
-    write(&arguments.out, &train::model_file(&trained.model))?;
+    new_file::write(&arguments.out, &train::model_file(&trained.model), arguments.force)?;
     let card = train::card(&trained);
-    match &arguments.card {
-        Some(path) => write(path, &card)?,
-        None => output.text(card),
+    if let Some(path) = &arguments.card {
+        new_file::write(path, &card, arguments.force)?;
+    }
+    if arguments.json {
+        output.json(&train::json(&trained))?;
+    } else if arguments.card.is_none() {
+        output.text(card);
+    }
+    let unnamed = texts.iter().filter(|text| text.source.is_empty()).count();
+    if unnamed > 0 {
+        output.note(format_args!(
+            "{unnamed} of {} records have no `source`, and count as one source",
+            texts.len()
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -75,10 +95,4 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Labelled>, Failure> {
     .map_err(refused)?
     .map_err(|message| Failure { exit: Exit::Data, message })?;
     Ok(texts)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(&error)))
-    })
 }

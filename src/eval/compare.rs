@@ -1,6 +1,7 @@
 //! Two runs beside each other: what rose, what fell, and whether that is for the better.
 //!
-//! The earlier run is its JSON output. Rates are compared by file, group and label; figures by kind and name. Files are
+//! The earlier run is its JSON output. Rates are compared by file, group and label, and by
+//! source over all files of a kind; figures by kind and name. Files are
 //! the same when their paths are, or their names where these are unique. Times are told and never judged: they differ
 //! from run to run.
 
@@ -34,7 +35,17 @@ pub enum BaselineError {
 pub struct Baseline {
     files: Vec<OldFile>,
     #[serde(default)]
+    kinds: Vec<OldKind>,
+    #[serde(default)]
     figures: Vec<OldFigure>,
+}
+
+/// All records of one kind; older runs have none.
+#[derive(Clone, Debug, Deserialize)]
+struct OldKind {
+    kind: String,
+    #[serde(default)]
+    sources: Vec<OldGroup>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -123,6 +134,8 @@ impl Baseline {
             let groups = file.groups.iter().map(|group| &group.rate);
             groups.chain([&file.exact_span_rate, &file.overlap_span_rate])
         });
+        let sources = read.kinds.iter().flat_map(|kind| kind.sources.iter().map(|source| &source.rate));
+        let rates = rates.chain(sources);
         if let Some(rate) = rates.into_iter().find(|rate| !is_rate(rate)).copied().flatten() {
             return Err(BaselineError::Malformed(format!("a rate of {rate} is not from 0 to 1")));
         }
@@ -179,10 +192,46 @@ impl Baseline {
         let gone = self.files.iter().filter(|file| !matched.contains(&file.path.as_str()));
         let gone = gone.map(|file| format!("{}: was measured before, and not now", file.path));
         comparison.notes.extend(gone);
+        self.compare_sources(report, tolerance, &mut comparison);
         if !self.compare_figures(report, tolerance, &mut comparison) && matched.is_empty() {
             return Err(BaselineError::Unrelated);
         }
         Ok(comparison)
+    }
+
+    /// Compares the sources that both runs have, each over all files of its kind, and tells of those that one alone has.
+    fn compare_sources(&self, report: &Report, tolerance: f64, comparison: &mut Comparison) {
+        for old in &self.kinds {
+            let Some(kind) = report.totals.kinds.keys().find(|kind| kind.as_str() == old.kind) else {
+                continue;
+            };
+            let before: BTreeMap<(&str, &str), &OldGroup> = old
+                .sources
+                .iter()
+                .map(|group| ((group.name.as_str(), group.label.as_str()), group))
+                .collect();
+            let now = report.totals.sources(*kind);
+            for group in &now {
+                let name = format!("source {}: {} {}", old.kind, group.name, group.label);
+                let Some(was) = before.get(&(group.name.as_str(), group.label.as_str())) else {
+                    comparison.notes.push(format!("{name}: was not measured before"));
+                    continue;
+                };
+                if was.n != group.count.n {
+                    comparison.notes.push(format!("{name}: {} records, were {}", group.count.n, was.n));
+                }
+                if let (Some(was), Some(is)) = (was.rate, group.count.rate())
+                    && group.label != "ungraded"
+                {
+                    comparison.put(name, was, is, is_harmless(&group.label), tolerance);
+                }
+            }
+            let is_gone = |old: &&OldGroup| !now.iter().any(|g| g.name == old.name && g.label == old.label);
+            for gone in old.sources.iter().filter(is_gone) {
+                let name = format!("source {}: {} {}", old.kind, gone.name, gone.label);
+                comparison.notes.push(format!("{name}: was measured before, and not now"));
+            }
+        }
     }
 
     /// Compares the figures that both runs have; whether there is one.

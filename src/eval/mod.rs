@@ -38,6 +38,7 @@ mod table;
 mod tally;
 mod tool_record;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use bundle_record::{Reviewed, Upload};
@@ -56,6 +57,7 @@ pub use table::{render as report_text, render_sweeps as sweeps_text};
 pub use tally::{Count, FileTally, Report, SpanCount};
 pub use tool_record::{Disguise, ToolCall};
 
+use crate::setting::system_problem;
 use redaction::Redaction;
 
 /// Why an evaluation ended early.
@@ -114,6 +116,8 @@ pub trait Observer {
     fn judged(&mut self, outcome: &Outcome<'_>);
     /// Records of a file were passed over; `needs` says what would judge them.
     fn skipped(&mut self, file: &str, records: usize, needs: &str);
+    /// Something about a file that its figures do not show, such as an id that stands there twice.
+    fn noted(&mut self, file: &str, note: &str);
 }
 
 /// Evaluates every file of `paths`, folders included.
@@ -170,6 +174,40 @@ fn warm(file: &Path, judge: &mut dyn Judge) -> Result<(), EvalError> {
     Ok(())
 }
 
+/// The ids of a file, with the lines where they first stood.
+#[derive(Default)]
+struct Ids {
+    lines: HashMap<String, usize>,
+    /// Records whose id stood there before, and the first of them: its id, its line, and the one before.
+    again: usize,
+    first_again: Option<(String, usize, usize)>,
+}
+
+impl Ids {
+    fn add(&mut self, id: &str, line: usize) {
+        let Some(before) = self.lines.get(id).copied() else {
+            self.lines.insert(id.to_owned(), line);
+            return;
+        };
+        self.again += 1;
+        self.first_again.get_or_insert_with(|| (id.to_owned(), line, before));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.lines.is_empty() {
+            return vec!["holds no record".to_owned()];
+        }
+        let Some((id, line, before)) = &self.first_again else { return Vec::new() };
+        let plural = if self.again == 1 { "has an id" } else { "have ids" };
+        let shown: String = id.chars().take(80).flat_map(char::escape_debug).collect();
+        vec![format!(
+            "{} of the records {plural} that stood there before, and all are counted; the first is `{shown}` in line {line}, as in \
+             line {before}",
+            self.again
+        )]
+    }
+}
+
 /// The tally of one file; `None` when every record was passed over.
 fn evaluate_file(
     file: &Path,
@@ -181,16 +219,22 @@ fn evaluate_file(
     let mut tally = FileTally::new(name.clone());
     let mut skipped = std::collections::BTreeMap::<&str, usize>::new();
     warm(file, judge)?;
+    let mut ids = Ids::default();
     for (line, text) in input::lines(file)? {
         let malformed = |error| EvalError::Malformed { path: name.clone(), line, error };
         let text = text.map_err(malformed)?;
         let record = record::parse(&text).map_err(malformed)?;
+        ids.add(&record.id, line);
         let failed = |error| EvalError::Judge { path: name.clone(), line, error };
         let judged = match (&record.call, &record.transcript, &record.upload) {
             (Some(call), _, _) => judge.intercept(call),
             (None, Some(transcript), _) => judge.watch(&mut transcript.chunks(&record.text)),
             (None, None, Some(upload)) => {
                 let path = file.with_file_name(&upload.name);
+                if let Err(error) = std::fs::metadata(&path) {
+                    let message = format!("`{}` cannot be read: {}", path.display(), system_problem(&error));
+                    return Err(malformed(RecordError { field: "bundle".to_owned(), message }));
+                }
                 match judge.review(&path, upload.kind).map_err(failed)? {
                     Some(judged) => Ok(judged),
                     None => {
@@ -215,6 +259,9 @@ fn evaluate_file(
             is_flagged: graded.is_flagged,
             redaction,
         });
+    }
+    for note in ids.notes() {
+        observer.noted(&name, &note);
     }
     for (needs, records) in skipped {
         observer.skipped(&name, records, needs);

@@ -265,6 +265,15 @@ fn span(index: usize, item: &Value, text: &str) -> Result<Labelled, RecordError>
         let message = format!("{start} is not a character boundary before the end, {end}");
         return Err(RecordError::at(at("start"), message));
     }
+    for (name, bytes) in [("cp_start", start), ("cp_end", end)] {
+        // Offsets in code points are no part of the shape; where they are given, one of the two may not be mistaken.
+        let Some(given) = item.get(name).filter(|given| !given.is_null()) else { continue };
+        let counted = text[..bytes].chars().count();
+        if given.as_u64() != Some(counted as u64) {
+            let message = format!("{given} is not where byte {bytes} is, which is code point {counted}");
+            return Err(RecordError::at(at(name), message));
+        }
+    }
     Ok(Labelled { kind: kind.to_owned(), range: start..end })
 }
 
@@ -336,7 +345,7 @@ mod tests {
             (Kind::Injection, Role::Tool, "t")
         );
         let line = r#"{"id":"a","text":"é k","label":"positive","tier":"A","neg_kind":null,
-                       "expected":[{"type":"x","start":3,"end":4}],"exact":false}"#;
+                       "expected":[{"type":"x","start":3,"end":4,"cp_start":2,"cp_end":3}],"exact":false}"#;
         let secret = record(line);
         assert_eq!((secret.kind, secret.role, secret.has_exact_spans), (Kind::Secrets, Role::User, false));
         assert_eq!(secret.spans[0].range, 3..4);
@@ -372,6 +381,18 @@ mod tests {
             (
                 r#"{"id":"a","text":"é","label":"positive","tier":"A","expected":[{"type":"x","start":-1,"end":2}]}"#,
                 "expected[0].start",
+            ),
+            (
+                r#"{"id":"a","text":"é k","label":"positive","tier":"A","expected":[{"type":"x","start":3,"end":4,"cp_start":3,"cp_end":3}]}"#,
+                "expected[0].cp_start",
+            ),
+            (
+                r#"{"id":"a","text":"é k","label":"positive","tier":"A","expected":[{"type":"x","start":3,"end":4,"cp_start":2,"cp_end":4}]}"#,
+                "expected[0].cp_end",
+            ),
+            (
+                r#"{"id":"a","text":"é k","label":"positive","tier":"A","expected":[{"type":"x","start":3,"end":4,"cp_start":"2"}]}"#,
+                "expected[0].cp_start",
             ),
             (r#"{"id":"a","chunks":["x"]}"#, "label"),
         ] {

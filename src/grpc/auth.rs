@@ -28,7 +28,7 @@ use super::tls::Peer;
 use crate::audit::masked_name;
 use crate::identity::{
     ANONYMOUS, AuthConfig, AuthMode, CertificateMap, Identity, JwtRules, Kept, Keys, Known, RESERVED_NAMES,
-    RateLimit, RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, needs, read_tokens,
+    RateLimit, RateLimitConfig, Refreshed, Tenants, TokenSet, is_open, is_ours, needs, read_tokens,
 };
 use crate::pb::v1;
 use crate::policy::{CallerRole, Policy, PolicySet};
@@ -255,10 +255,13 @@ impl Authenticator {
             return Ok(None);
         }
         let identity = self.identify(request.headers(), request.extensions().get())?;
-        if let Some(roles) = needs(path)
-            && !roles.iter().any(|role| identity.has(*role))
-        {
-            return Err(self.lacks(&identity, roles));
+        match needs(path) {
+            Some(roles) if !roles.iter().any(|role| identity.has(*role)) => {
+                return Err(self.lacks(&identity, roles));
+            }
+            // Never passed on: what has no row is served to nobody, and no role would help.
+            None if is_ours(path) => return Err(RequestError::UnknownRpc),
+            _ => {}
         }
         self.take(&identity, metrics)?;
         Ok(Some(identity))

@@ -31,9 +31,9 @@ const DRAIN_RETRY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RequestError {
     /// A field is wrong.
-    #[error("{field}: {message}")]
+    #[error("{}: {message}", if field.is_empty() { "the request" } else { field })]
     Field {
-        /// Path of the field as in the contract, such as `messages[0].role`.
+        /// Path of the field as in the contract, such as `messages[0].role`; empty for the request as a whole.
         field: String,
         /// What is wrong and what to do.
         message: String,
@@ -106,6 +106,9 @@ pub enum RequestError {
         /// When one is let through again.
         wait: Duration,
     },
+    /// The path names no RPC of the contract.
+    #[error("there is no such RPC; look at the name and at the version of the server")]
+    UnknownRpc,
     /// The caller is no admin.
     #[error("this call changes state and needs the admin token; send `authorization: Bearer <token>`")]
     NeedsAdmin,
@@ -277,6 +280,7 @@ impl RequestError {
             | Self::NotYours { .. }
             | Self::PolicyNotAllowed { .. } => Code::PermissionDenied,
             Self::Gone => Code::Cancelled,
+            Self::UnknownRpc => Code::Unimplemented,
             Self::Quota { .. } => Code::ResourceExhausted,
             Self::LostRace { .. } => Code::Aborted,
             Self::NotFound { .. } => Code::NotFound,
@@ -409,7 +413,7 @@ impl RequestError {
                 details.set_error_info("DRAINING", DOMAIN, HashMap::new());
                 details.set_retry_info(Some(DRAIN_RETRY));
             }
-            Self::DeadlineExceeded | Self::Gone | Self::Internal => {}
+            Self::DeadlineExceeded | Self::Gone | Self::Internal | Self::UnknownRpc => {}
         }
         Status::with_error_details(self.code(), self.to_string(), details)
     }
@@ -483,21 +487,26 @@ pub(super) fn restate(code: Code, message: &str, limit: usize) -> Option<Request
         Code::Internal => {
             let rest = message.strip_prefix("failed to decode Protobuf message: ")?;
             let (path, what) = rest.rsplit_once(": ").unwrap_or(("", rest));
-            Some(RequestError::Field { field: field_of(path), message: format!("cannot be decoded: {what}") })
+            let field = field_of(path);
+            // Where no field is named, what stands before belongs to the reason.
+            let what = if field.is_empty() { rest } else { what };
+            Some(RequestError::Field { field, message: format!("cannot be decoded: {what}") })
         }
         Code::Cancelled if message == "Timeout expired" => Some(RequestError::DeadlineExceeded),
         _ => None,
     }
 }
 
-/// `messages.text` of prost's `CheckMessagesRequest.messages: Message.content: Message.text: invalid string value`.
+/// `messages.text` of prost's `Message.text: CheckMessagesRequest.messages: invalid string value`: it names the innermost
+/// field first.
 fn field_of(path: &str) -> String {
-    let fields: Vec<&str> = path
+    let mut fields: Vec<&str> = path
         .split(": ")
         .filter_map(|part| part.split_once('.'))
         .map(|(_, field)| field)
         .filter(|field| !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
         .collect();
+    fields.reverse();
     fields.join(".")
 }
 
@@ -517,6 +526,10 @@ mod tests {
                       invalid string value: data is not UTF-8 encoded";
         let restated = restate(Code::Internal, broken, 1).expect("it is the transport's");
         assert_eq!(restated.code(), Code::InvalidArgument);
+        assert_eq!(restated.to_string(), "messages.text: cannot be decoded: data is not UTF-8 encoded");
+        let garbage = restate(Code::Internal, "failed to decode Protobuf message: invalid tag value: 0", 1);
+        let told = garbage.expect("it is the transport's").to_string();
+        assert_eq!(told, "the request: cannot be decoded: invalid tag value: 0");
         assert!(restate(Code::Internal, "something else", 1).is_none());
         assert!(restate(Code::OutOfRange, "beyond the end", 1).is_none());
     }

@@ -1,6 +1,6 @@
 //! Which RPC needs which role: the one table, for every way of authenticating.
 //!
-//! An RPC of ours that is missing here is for admins alone. Health and reflection need no credentials: probes have none,
+//! An RPC of ours that is missing here is refused as one that is not served, whoever calls. Health and reflection need no credentials: probes have none,
 //! and they tell what the published contract tells.
 
 use std::collections::HashMap;
@@ -113,14 +113,18 @@ pub fn is_open(path: &str) -> bool {
     OPEN.iter().any(|open| path.starts_with(open))
 }
 
-/// Roles of which a caller of the path `/service/rpc` needs one. An RPC of ours that has no row needs the admin role;
-/// `None` for what is not ours, which nobody serves.
+/// Whether a path is below our package. Such a path without a row is served to nobody, admins included: nothing may be
+/// reached by forgetting to say who may reach it.
+pub fn is_ours(path: &str) -> bool {
+    path.starts_with(PACKAGE)
+}
+
+/// Roles of which a caller of the path `/service/rpc` needs one; `None` for what has no row, see [`is_ours`].
 pub fn needs(path: &str) -> Option<&'static [CallerRole]> {
     static BY_PATH: LazyLock<HashMap<String, &'static [CallerRole]>> = LazyLock::new(|| {
         TABLE.iter().map(|row| (format!("/{}/{}", row.service, row.rpc), row.roles)).collect()
     });
-    let known = BY_PATH.get(path).copied();
-    known.or_else(|| path.starts_with(PACKAGE).then_some(CHANGES))
+    BY_PATH.get(path).copied()
 }
 
 #[cfg(test)]
@@ -128,11 +132,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_find_their_row_and_unknown_ones_of_ours_are_for_admins() {
+    fn paths_find_their_row_and_unknown_ones_of_ours_are_for_nobody() {
         assert_eq!(needs("/portcullis.v1.PolicyDecisionService/CheckMessages"), Some(DECIDES));
         assert_eq!(needs("/portcullis.v1.EntityService/ArchiveEntity"), Some(UPLOADS));
-        assert_eq!(needs("/portcullis.v1.EntityService/Sell"), Some(CHANGES));
-        assert_eq!(needs("/other.v1.Service/Call"), None);
+        assert_eq!(needs("/portcullis.v1.PolicyService/ReloadPolicy"), Some(CHANGES));
+        for unknown in
+            ["/portcullis.v1.EntityService/Sell", "/portcullis.v1.Nothing/ReloadPolicy", "/portcullis.v1."]
+        {
+            assert!(needs(unknown).is_none() && is_ours(unknown), "{unknown}");
+        }
+        assert!(needs("/other.v1.Service/Call").is_none() && !is_ours("/other.v1.Service/Call"));
         assert!(is_open("/grpc.health.v1.Health/Watch") && !is_open("/grpc.health.v1.Healthy/Watch"));
     }
 }

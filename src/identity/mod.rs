@@ -19,7 +19,7 @@ mod roles;
 mod tenants;
 mod tokens;
 
-pub use access::{Access, is_open, needs, table};
+pub use access::{Access, is_open, is_ours, needs, table};
 pub use caller::{ANONYMOUS, Identity, Known, RESERVED_NAMES};
 pub use certificate::{PeerCertificate, earliest_end};
 pub use certificates::CertificateMap;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{KINDS, Kind, RATES, Trained, WINDOW};
+use serde_json::{Value, json as object};
+
+use super::{BLOCK_MIN, KINDS, Kind, RATES, Trained, WARN_MIN, WINDOW};
 
 /// Recall averaged over sources, from found and all texts of each.
 fn macro_recall<'c>(counts: impl Iterator<Item = (&'c str, (usize, usize))>) -> f64 {
@@ -75,7 +77,8 @@ pub fn card(trained: &Trained) -> String {
          It has no text of its training data.\n\n\
          | | |\n|---|---|\n| records given | {} |\n| SHA-256 of records and labels | `{}` |\n\
          | blocks from probability | {} |\n| warns from probability | {} |\n\
-         | harmless texts of sources left out that may block | {:.1} % |\n| that may warn | {:.1} % |\n\n",
+         | harmless texts of sources left out that may block | {:.1} % |\n| that may warn | {:.1} % |\n\n\
+         No kind of text blocks below {BLOCK_MIN} or warns below {WARN_MIN}, however seldom harmless texts come so far.\n\n",
         trained.texts,
         trained.digest,
         model.block,
@@ -108,4 +111,54 @@ pub fn card(trained: &Trained) -> String {
     }
     let _ = writeln!(out, "| (before anything is seen) | {:+.2} |", f64::from(model.bias) * model.scale);
     out
+}
+
+/// The same as JSON: figures as numbers, shares from 0.0 to 1.0.
+pub fn json(trained: &Trained) -> Value {
+    let model = &trained.model;
+    let held_out = |counts: &BTreeMap<(bool, String, String), (usize, usize)>| -> Vec<Value> {
+        let line = |((is_attack, source, tier), (blocked, records)): (
+            &(bool, String, String),
+            &(usize, usize),
+        )| {
+            let label = if *is_attack { "attack" } else { "benign" };
+            object!({ "label": label, "source": source, "tier": tier, "records": records, "blocked": blocked })
+        };
+        counts.iter().map(line).collect()
+    };
+    let bounds = model.bounds.iter().map(|own| {
+        let (speaker, from) = (own.speaker.as_str(), own.from_bytes);
+        object!({ "speaker": speaker, "from_bytes": from, "warn": own.warn, "block": own.block })
+    });
+    let wording = model.wording.as_ref().map(|wording| {
+        let bounds = wording.bounds.iter().map(|own| {
+            let speaker = own.speaker.as_str();
+            object!({ "speaker": speaker, "foreign": own.foreign, "warn": own.warn, "block": own.block })
+        });
+        object!({
+            "warn": wording.warn,
+            "block": wording.block,
+            "bounds": bounds.collect::<Vec<_>>(),
+            "held_out": held_out(&trained.words_held_out),
+        })
+    });
+    let weights: BTreeMap<&String, f64> = model
+        .weights
+        .iter()
+        .filter(|(_, weight)| **weight != 0)
+        .map(|(name, weight)| (name, f64::from(*weight) * model.scale))
+        .collect();
+    object!({
+        "records": trained.texts,
+        "sha256": trained.digest,
+        "warn": model.warn,
+        "block": model.block,
+        "floors": { "warn": WARN_MIN, "block": BLOCK_MIN },
+        "rates": { "warn": RATES.warn, "block": RATES.block },
+        "bounds": bounds.collect::<Vec<_>>(),
+        "held_out": held_out(&trained.held_out),
+        "wording": wording,
+        "bias": f64::from(model.bias) * model.scale,
+        "weights": weights,
+    })
 }

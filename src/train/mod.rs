@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-pub use card::card;
+pub use card::{card, json};
 
 use crate::detect::concepts::{CODED_FEATURES, IDEAS_MIN, feature_names, speaker};
 use crate::detect::{INJECTION, Request, Scanner};
@@ -99,11 +99,12 @@ pub struct WordingKind {
     pub rates: Rates,
 }
 
-/// Least probability from which a kind of text warns, however seldom harmless ones come so far.
-const WARN_MIN: f64 = 0.25;
+/// Least probability from which a text warns, however seldom harmless ones come so far.
+pub const WARN_MIN: f64 = 0.25;
 
-/// Least probability from which words block.
-const BLOCK_MIN: f64 = 0.5;
+/// Least probability from which a text blocks: where harmless texts are few or hold nothing, what is likely harmless would
+/// block otherwise.
+pub const BLOCK_MIN: f64 = 0.5;
 
 /// One labelled text.
 #[derive(Clone, Debug)]
@@ -191,7 +192,7 @@ fn surface(role: Role) -> Surface {
 /// Trains a model for the concepts of `scanner`.
 ///
 /// # Errors
-/// [`TrainError`] where there are fewer than two sources, or no attack, or no harmless text.
+/// [`TrainError`] where there are fewer than two sources, or no attack, or no harmless text. Parts of a source are no sources.
 pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainError> {
     let names = feature_names(scanner.rules().families());
     let signs = signs(scanner);
@@ -201,10 +202,26 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
         worded.iter().copied().filter(|sample| sample.of.tier != WORDING).collect();
     let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
     let too_little = |message: &str| Err(TrainError::TooLittle(message.to_owned()));
-    if groups.len() < 2 {
-        return too_little(
-            "records of at least two sources are needed: thresholds are fixed on the one left out",
-        );
+    for (is_attack, label, other) in [(true, "attack", "benign"), (false, "benign", "attack")] {
+        if !texts.is_empty() && !texts.iter().any(|text| text.is_attack == is_attack) {
+            let message = format!(
+                "no {label} among the records: `label` is `{other}` in all, and a model learns from both"
+            );
+            return too_little(&message);
+        }
+    }
+    // A source that was cut in parts is still one: what all of its texts share would pass for what tells attacks.
+    let sources: BTreeSet<&str> = learned.iter().map(|sample| &*sample.of.source).collect();
+    if sources.len() < 2 {
+        let without = learned.iter().filter(|sample| sample.of.source.is_empty()).count();
+        let unnamed = match without {
+            0 => String::new(),
+            1 => "; 1 record has no `source`".to_owned(),
+            many => format!("; {many} records have no `source`, and count as one source"),
+        };
+        return too_little(&format!(
+            "records of at least two sources are needed: thresholds are fixed on the one left out{unnamed}"
+        ));
     }
     for (is_attack, what) in [(true, "attack"), (false, "benign record")] {
         if !learned.iter().any(|sample| sample.of.is_attack == is_attack && !sample.windows.is_empty()) {
@@ -245,9 +262,9 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
     })
 }
 
-/// The probabilities from which texts warn and block, so that these shares of harmless ones do.
+/// The probabilities from which texts warn and block, so that no more than these shares of harmless ones do.
 fn thresholds(harmless: impl Iterator<Item = Score>, rates: Rates) -> (f64, f64) {
-    shares(harmless.map(|score| score.log_odds), rates)
+    at_least_likely(shares(harmless.map(|score| score.log_odds), rates))
 }
 
 /// The same from log-odds.
@@ -259,7 +276,8 @@ fn shares(harmless: impl Iterator<Item = f64>, rates: Rates) -> (f64, f64) {
         scores.get(at).copied().unwrap_or(f64::NEG_INFINITY).max(-4.0)
     };
     let block = round(probability(from(rates.block)) + 1e-4, 1e4).min(0.999);
-    (round(probability(from(rates.warn)), 1e4).clamp(0.001, block - 0.001), block)
+    // Rounded again: what is left of a difference is no round number.
+    (round(probability(from(rates.warn)), 1e4).clamp(0.001, round(block - 0.001, 1e4)), block)
 }
 
 /// The bounds of a kind of text; none where too few harmless texts are of it. Where there is one idea alone, only what
@@ -272,7 +290,6 @@ fn bounds_of(kind: &Kind, harmless: &[(&Sample<'_>, Score)], block: f64) -> Opti
         .map(|(_, score)| if counts(*score) { *score } else { SILENT })
         .collect();
     let (warn, block) = (own.len() >= KIND_MIN).then(|| thresholds(own.into_iter(), kind.rates))?;
-    let warn = warn.max(WARN_MIN.min(block - 0.001));
     Some(Bounds { speaker: kind.speaker, from_bytes: kind.from_bytes, warn, block })
 }
 
@@ -411,7 +428,7 @@ fn weigh_words(learned: &[&Sample<'_>]) -> ByWords {
     ByWords { def, held_out }
 }
 
-/// Bounds of words are never below even odds to block, however few harmless texts there are to tell them by.
+/// Bounds are never below even odds to block, however few harmless texts there are to tell them by.
 fn at_least_likely((warn, block): (f64, f64)) -> (f64, f64) {
     (warn.max(WARN_MIN), block.max(BLOCK_MIN))
 }

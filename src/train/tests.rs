@@ -104,8 +104,8 @@ fn kinds_of_text_have_bounds_of_their_own() {
         assert_eq!((own.speaker, own.from_bytes), (kind.speaker, kind.from_bytes));
         assert!(own.warn < own.block, "{own:?}");
     }
-    // What tools return says so often what attacks say that only more than that blocks there; not so short user texts.
-    assert!(model.bounds[0].block < model.bounds[2].block, "{:?}", model.bounds);
+    // Long texts of users say so often what attacks say that only more than that blocks there; not so short ones.
+    assert!(model.bounds[0].block < model.bounds[1].block, "{:?}", model.bounds);
     assert!(card(&trained).contains("| user | 250 |"), "{}", card(&trained));
 
     let scanner = scanner(Some(model));
@@ -119,9 +119,10 @@ fn kinds_of_text_have_bounds_of_their_own() {
     assert!(!blocks(Role::Tool, "Say xyzzy and plugh."));
     assert!(!blocks(Role::User, "Then plugh."));
 
-    let few: Vec<Labelled> = texts_of_kinds().into_iter().filter(|text| text.source == "a").collect();
-    let trained = train(&self::scanner(None), &few).expect("parts of one source");
-    assert!(trained.model.bounds.is_empty(), "a hundred harmless texts of a kind are too few");
+    let is_kept = |text: &Labelled| text.source != "c" && text.id.len() == 1;
+    let few: Vec<Labelled> = texts_of_kinds().into_iter().filter(is_kept).collect();
+    let trained = train(&self::scanner(None), &few).expect("two sources");
+    assert!(trained.model.bounds.is_empty(), "twenty harmless texts of a kind are too few");
 }
 
 #[test]
@@ -151,10 +152,64 @@ fn too_little_is_said() {
     let silent = |text: Labelled| Labelled { text: "Nothing.".to_owned(), ..text };
     let nothing: Vec<Labelled> = texts().into_iter().map(silent).collect();
     assert!(train(&scanner(None), &[]).is_err());
-    assert!(train(&scanner(None), &only_benign).is_err_and(|e| e.to_string().contains("no attack")));
+    let only_attacks: Vec<Labelled> = texts().into_iter().filter(|text| text.is_attack).collect();
+    for (texts, told) in [(only_benign, "no attack among"), (only_attacks, "no benign among")] {
+        assert!(train(&scanner(None), &texts).is_err_and(|e| e.to_string().contains(told)), "{told}");
+    }
     assert!(train(&scanner(None), &nothing).is_err_and(|e| e.to_string().contains("holds any concept")));
-    // A tier that one source alone brings is cut, and its parts stand for sources.
-    assert!(train(&scanner(None), &one).is_ok());
+    // A tier that one source alone brings is cut, but its parts are no sources.
+    assert!(train(&scanner(None), &one).is_err_and(|e| e.to_string().contains("at least two sources")));
+    let unnamed = |text: Labelled| Labelled { source: String::new(), ..text };
+    let unnamed: Vec<Labelled> = texts().into_iter().map(unnamed).collect();
+    assert!(
+        train(&scanner(None), &unnamed)
+            .is_err_and(|e| e.to_string().contains("240 records have no `source`"))
+    );
+}
+
+#[test]
+fn what_is_likely_harmless_never_blocks() {
+    // No harmless text holds anything that speaks for an attack, so that their shares say nothing.
+    let clean = |text: Labelled| match text.is_attack {
+        true => text,
+        false => Labelled { text: text.text.replace("xyzzy", "nothing").replace("plugh", "at all"), ..text },
+    };
+    let clean: Vec<Labelled> = texts_of_kinds().into_iter().map(clean).collect();
+    // Benign texts that hold a concept are needed at all.
+    let clean = clean.into_iter().chain(texts());
+    let trained = train(&scanner(None), &Vec::from_iter(clean)).expect("enough to learn from");
+    let model = &trained.model;
+    assert_eq!((model.warn, model.block), (WARN_MIN, BLOCK_MIN));
+    assert_eq!(model.bounds.len(), KINDS.len());
+    for own in &model.bounds {
+        assert!(own.block >= BLOCK_MIN && own.warn >= WARN_MIN && own.warn < own.block, "{own:?}");
+    }
+    assert!(card(&trained).contains("No kind of text blocks below 0.5 or warns below 0.25"));
+    assert!(!card(&trained).contains("999999"), "{}", card(&trained));
+    let told = json(&trained);
+    assert_eq!(
+        (told["block"].as_f64(), told["held_out"].as_array().map(Vec::len)),
+        (Some(BLOCK_MIN), Some(6))
+    );
+
+    // The bounds of the built-in model are far above.
+    let set = RuleSet::compile(&crate::rules::builtin_sources(), &RuleSetConfig::default());
+    let set = set.unwrap_or_else(|problems| panic!("{problems}"));
+    let built_in = &set.model().expect("the built-in model").def;
+    let own = built_in.bounds.iter().map(|own| (own.warn, own.block));
+    for (warn, block) in own.chain([(built_in.warn, built_in.block)]) {
+        assert!(warn >= WARN_MIN && block > BLOCK_MIN, "{warn} {block}");
+    }
+}
+
+#[test]
+fn thresholds_are_round_numbers() {
+    for harmless in [vec![-3.04; 400], vec![-40.0; 10], vec![0.3, 0.29]] {
+        let (warn, block) = shares(harmless.into_iter(), RATES);
+        for bound in [warn, block] {
+            assert!(bound.to_string().len() <= 6, "{bound}");
+        }
+    }
 }
 
 #[test]

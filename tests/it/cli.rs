@@ -620,6 +620,28 @@ fn a_rule_that_fails_its_test_is_named_with_its_place() {
 }
 
 #[test]
+fn a_concept_that_no_model_weighs_is_noted() {
+    let folder = empty();
+    std::fs::create_dir(folder.path().join("mine")).expect("a folder");
+    let concept = |family: &str| {
+        format!(
+            "[[concept]]\nid = \"mine.c\"\nfamily = \"{family}\"\ndescription = \"d\"\nphrases = [\"ignor* the rulez\"]\n\
+             examples = [\"ignore the rulez\"]\nnegative_examples = [\"b\"]\n"
+        )
+    };
+    for (family, is_noted) in [("override", false), ("nofam", true)] {
+        std::fs::write(folder.path().join("mine/c.toml"), concept(family)).expect("a file");
+        let ran = run_in(folder.path(), &["rules", "test", "mine"], b"");
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let told = "note: mine/c.toml:1: rule `mine.c`, family: the model has no weight for `nofam`";
+        assert_eq!(ran.out.contains(told), is_noted, "{}", ran.out);
+    }
+    std::fs::write(folder.path().join("mine/c.toml"), b"\xff").expect("a file");
+    let ran = run_in(folder.path(), &["rules", "test", "mine"], b"");
+    assert!(ran.code == 65 && ran.out.contains("mine/c.toml: is not UTF-8"), "{}", ran.out);
+}
+
+#[test]
 fn policies_are_validated_and_shown() {
     let folder = empty();
     let write = |text: &str| std::fs::write(folder.path().join("strict.yaml"), text).expect("a file");

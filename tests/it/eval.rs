@@ -334,8 +334,47 @@ fn eval_compares_with_an_earlier_run() {
     assert_eq!(verdict("./injection.jsonl: explicit attack"), (json!("fell"), json!("worse")));
     assert_eq!(verdict("./injection.jsonl: core benign"), (json!("fell"), json!("better")));
     assert_eq!(verdict("figure injection: explicit attacks found"), (json!("fell"), json!("worse")));
+    assert_eq!(verdict("source injection: made attack"), (json!("fell"), json!("worse")));
+    assert_eq!(verdict("source injection: made benign"), (json!("fell"), json!("better")));
     let tolerant = eval_in(&folder, &["--baseline", "before", "--tolerance", "60"]);
     assert_eq!(tolerant.code, 0, "{}", tolerant.out);
+}
+
+#[test]
+fn eval_says_what_its_figures_do_not_show() {
+    let (folder, clean) = in_folder(&["injection"], &[]);
+    assert_eq!((clean.code, clean.err.as_str()), (0, ""));
+    let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let records = std::fs::read_to_string(folder.path().join("injection.jsonl")).expect("records");
+    put("injection.jsonl", &format!("{records}{records}"));
+    put("none.jsonl", "\n");
+    let noted = eval_in(&folder, &[]);
+    assert_eq!(noted.code, 0, "{}", noted.err);
+    let twice = "./injection.jsonl: 6 of the records have ids that stood there before, and all are counted; \
+                 the first is `i1` in line 7, as in line 1";
+    for told in [twice, "./none.jsonl: holds no record"] {
+        assert!(noted.err.contains(told), "{told} in {}", noted.err);
+    }
+    put("none.jsonl", "{\"bundle\":\"gone.zip\",\"expect\":\"reject\"}\n");
+    let missing = eval_in(&folder, &[]);
+    assert_eq!(missing.code, 65, "{}", missing.err);
+    assert!(
+        missing.err.contains("./none.jsonl:1: field `bundle`: `./gone.zip` cannot be read"),
+        "{}",
+        missing.err
+    );
+    let spans = "\"expected\":[{\"type\":\"EMAIL\",\"start\":2,\"end\":3,\"cp_start\":2,\"cp_end\":3}]";
+    put(
+        "none.jsonl",
+        &format!("\n{{\"id\":\"p\",\"text\":\"éx\",\"label\":\"positive\",\"core\":true,{spans}}}\n"),
+    );
+    let wrong = eval_in(&folder, &[]);
+    assert_eq!(wrong.code, 65, "{}", wrong.err);
+    assert!(
+        wrong.err.contains("./none.jsonl:2: field `expected[0].cp_start`: 2 is not where"),
+        "{}",
+        wrong.err
+    );
 }
 
 #[test]

@@ -134,6 +134,32 @@ async fn without_authentication_everybody_asks_and_the_admin_token_changes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What has no row is served to nobody, and a known call is still for those who may.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_rpc_is_said_to_be_none() {
+    let setup = Setup::new();
+    let tokens = write_tokens(&setup, &[entry("ada", "agent", ""), entry("root", "admin", "")]);
+    let strict = setup.settings("auth: { mode: tokens, tokens: { path: tokens.yaml } }\n").start();
+    let plain = Server::start();
+    let (agent, admin, own) =
+        (bearer(tokens.of("ada")), bearer(tokens.of("root")), bearer(&plain.admin_token()));
+    let (sell, reload) = ("portcullis.v1.EntityService/Sell", "portcullis.v1.PolicyService/ReloadPolicy");
+    for (server, path, headers, wanted) in [
+        (&plain, sell, vec![], Code::Unimplemented),
+        (&plain, "portcullis.v1.Nothing/Nowhere", vec![], Code::Unimplemented),
+        (&plain, sell, vec![own], Code::Unimplemented),
+        (&plain, sell, vec![bearer("0123")], Code::Unauthenticated),
+        (&plain, reload, vec![], Code::PermissionDenied),
+        (&strict, sell, vec![], Code::Unauthenticated),
+        (&strict, sell, vec![agent.clone()], Code::Unimplemented),
+        (&strict, sell, vec![admin], Code::Unimplemented),
+        (&strict, reload, vec![agent], Code::PermissionDenied),
+    ] {
+        let said = call(&server.channel().await, path, &headers, vec![Vec::new()], 1).await;
+        assert_eq!(said.code(), wanted, "{path} {headers:?}: {:?}", said.status);
+    }
+}
+
 /// The table of the code is the one that was written down by hand, and the one that users read.
 #[test]
 fn the_tables_agree() {

@@ -360,4 +360,8 @@ impl Observer for Recorder<'_> {
         let plural = if records == 1 { "" } else { "s" };
         self.output.note(format_args!("{file}: {records} record{plural} passed over: needs {needs}"));
     }
+
+    fn noted(&mut self, file: &str, note: &str) {
+        self.output.note(format_args!("{file}: {note}"));
+    }
 }

@@ -1,8 +1,9 @@
 //! `rules explain`: what one rule finds, when it runs and what it decides, in words.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::conditions;
 use super::lookup::Rules;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
@@ -14,7 +15,7 @@ use crate::detect::{PII, wording};
 use crate::grpc::list_rules::Listed;
 use crate::policy::Policy;
 use crate::rules::wording::BUCKETS;
-use crate::rules::{CompiledRule, MetaInfo, RuleDef, Trigger};
+use crate::rules::{CompiledRule, MetaInfo, RuleDef, STREAMS, Trigger};
 
 /// Most literals that are told; `rules show` has them all.
 const LITERALS_MAX: usize = 12;
@@ -51,6 +52,16 @@ pub(super) fn run(
     if let Some(detector) = detector {
         facts.extend(detector_facts(detector, &Written::of(&rules, &rule)));
     }
+    let mut condition = rules.definition_of(&rule).and_then(|of| conditions::of(rule.plugin, &of));
+    facts.extend(condition.iter_mut().flat_map(|told| std::mem::take(&mut told.facts)));
+    if rule.is_in_code() {
+        facts.push(("gate", "looked for in code, wherever a bundle is reviewed".to_owned()));
+    }
+    let (asked, guard_pattern) = condition.map_or((Value::Null, None), |told| (told.written, told.pattern));
+    let pattern = detector
+        .filter(|one| !one.is_of_phrases())
+        .map(|one| one.def.pattern.trim().to_owned())
+        .or(guard_pattern);
     facts.extend(change_facts(
         rule.id,
         rule.category,
@@ -75,7 +86,8 @@ pub(super) fn run(
             "rule": rule.told(&rules.snapshot),
             "explanation": facts,
             "would_change": changes,
-            "pattern": detector.filter(|one| !one.is_of_phrases()).map(|one| &one.def.pattern),
+            "pattern": pattern,
+            "condition": asked,
             "phrases": detector.map(|one| one.def.phrases_written.as_slice()).unwrap_or_default(),
             "examples": rule.examples,
             "negative_examples": rule.negative_examples,
@@ -99,13 +111,11 @@ pub(super) fn run(
             output.line(format_args!("{heading:HEADING_WIDTH$} {text}"));
         }
     }
-    if let Some(detector) = detector {
-        if !detector.is_of_phrases() {
-            output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", detector.def.pattern.trim()));
-        }
-        for phrase in &detector.def.phrases_written {
-            output.line(format_args!("{:HEADING_WIDTH$} {phrase}", "phrase"));
-        }
+    if let Some(pattern) = pattern {
+        output.line(format_args!("{:HEADING_WIDTH$} {}", "pattern", pattern.trim()));
+    }
+    for phrase in detector.iter().flat_map(|one| &one.def.phrases_written) {
+        output.line(format_args!("{:HEADING_WIDTH$} {phrase}", "phrase"));
     }
     Ok(Exit::Ok)
 }
@@ -278,7 +288,8 @@ pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact
     }
     if !def.near.is_empty() {
         let words = def.near.join(", ");
-        facts.push(("context", format!("within {} bytes stands one of: {words}", def.near_distance)));
+        let inside = if def.near_inside_words { ", in a longer word too" } else { "" };
+        facts.push(("context", format!("within {} bytes stands one of: {words}{inside}", def.near_within())));
     }
     if !written.validators.is_empty() {
         facts.push(("validators", format!("all must accept the value: {}", written.validators.join(", "))));
@@ -286,7 +297,29 @@ pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact
     if written.excludes > 0 {
         facts.push(("exclusions", format!("{} patterns drop a match", written.excludes)));
     }
-    facts.push(("applies to", rule.applies_to()));
+    if let Some(shown) = &rule.info_if_shown {
+        let fact = format!(
+            "confidence {:.2} where the text only shows it: score {:.2}",
+            shown.confidence, shown.score
+        );
+        facts.push(("shown", fact));
+    }
+    if !def.commands.is_empty() {
+        let place = if def.any_command { "some command that begins" } else { "the command that stands" };
+        let named = def.commands.join(", ");
+        facts.push((
+            "commands",
+            format!("for {place} there holds a rule or category of HIGH or more: {named}"),
+        ));
+    }
+    facts.push((
+        "applies to",
+        if *rule.info.plugin == *STREAMS {
+            "live output of watched processes, by lines with some of those before".to_owned()
+        } else {
+            rule.applies_to()
+        },
+    ));
     if !rule.countries.is_empty() {
         facts.push(("countries", rule.countries.codes().collect::<Vec<_>>().join(", ")));
     }

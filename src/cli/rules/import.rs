@@ -1,26 +1,26 @@
 //! `rules import`: rules of another scanner as a rule file.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use crate::cli::output::Style;
-use crate::cli::{Exit, Failure, Output, input};
+use crate::cli::{Exit, Failure, Output, input, new_file};
 use crate::decision::Severity;
 use crate::rules::import::{ImportNote, Imported, NoteWeight, import_gitleaks};
-use crate::setting::system_problem;
 
 /// Arguments of `rules import`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArguments {
     /// A configuration of gitleaks (TOML); `-` is standard input.
     file: PathBuf,
-    /// Where to write the rule file, which must not exist yet; without it, it is printed.
+    /// Where to write the rule file; without it, it is printed.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write over a file that exists.
+    #[arg(long)]
+    force: bool,
     /// Severity of all rules, since gitleaks has none: low, medium, high or critical.
     #[arg(long, default_value = "high", value_parser = severity)]
     severity: Severity,
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &ImportArguments, output: &mut Output) -> Result<Ex
     let imported = import_gitleaks(&text, arguments.severity)
         .map_err(|error| Failure::data(format_args!("{shown}: {error}")))?;
     if let Some(path) = &arguments.output {
-        write(path, &imported.toml)?;
+        new_file::write(path, &imported.toml, arguments.force)?;
     }
     if arguments.json {
         output.json(&as_json(&imported))?;
@@ -51,15 +51,6 @@ pub(super) fn run(arguments: &ImportArguments, output: &mut Output) -> Result<Ex
         report(arguments, &imported, output);
     }
     Ok(if imported.is_whole() { Exit::Ok } else { Exit::Data })
-}
-
-/// Writes a new file; one that exists is somebody's rules.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(&error)))
-    };
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
 }
 
 fn report(arguments: &ImportArguments, imported: &Imported, output: &mut Output) {

@@ -1,11 +1,16 @@
 //! One rule by its id, with the text it is written in.
 
+use toml::{Table, Value};
+
 use super::explain::{Fact, Written, detector_facts};
 use super::guards;
+use super::hint::hint;
 use crate::cli::Failure;
 use crate::cli::context::{Context, snapshot};
 use crate::config::Settings;
 use crate::grpc::list_rules::{Listed, all_rules, with_coded};
+use crate::messages::LlamaGuard;
+use crate::monitor::PreparedMonitor;
 use crate::policy::{Policy, Snapshot};
 use crate::rules::{CompiledRule, MetaInfo, OTHER_FOLDERS, RuleSource, builtin_sources, load_folder};
 
@@ -63,15 +68,10 @@ impl Rules {
             );
             return Err(Failure::data(message));
         }
-        let near = all
-            .iter()
-            .map(|rule| (strsim::normalized_damerau_levenshtein(id, rule.id), rule.id))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(similarity, _)| *similarity >= 0.5);
-        let hint = near.map_or_else(
-            || "`portcullis rules list` lists them".to_owned(),
-            |(_, near)| format!("did you mean `{near}`?"),
-        );
+        let told = with_coded(&self.snapshot);
+        let extensions = self.settings.extensions.plugins.keys().map(String::as_str);
+        let plugins: Vec<&str> = extensions.chain([LlamaGuard::NAME]).collect();
+        let hint = hint(id, &told, &plugins);
         Err(Failure::data(format_args!("no rule `{id}`; {hint}")))
     }
 
@@ -81,9 +81,22 @@ impl Rules {
         found.map_or_else(|| self.find(id), Ok)
     }
 
-    /// The rule as a detector of text; `None` when it is of another kind.
+    /// The rule as a detector of text, of messages or of streams; `None` when it is of another kind.
     pub(super) fn detector(&self, rule: &Listed<'_>) -> Option<&CompiledRule> {
-        self.snapshot.scanner().rules().rule(rule.id)
+        let of_streams = || {
+            let prepared = self.snapshot.prepared::<PreparedMonitor>()?;
+            prepared.rules().rules().iter().find(|one| *one.info.id == *rule.id)
+        };
+        self.snapshot.scanner().rules().rule(rule.id).or_else(of_streams)
+    }
+
+    /// The definition of a rule as its file has it; `None` when the file has changed since it was loaded.
+    pub(super) fn definition_of(&self, rule: &Listed<'_>) -> Option<Table> {
+        let file = self.files().find(|file| *file.name == *rule.file)?;
+        let mut table = file.text.parse::<Table>().ok()?;
+        let Some(Value::Array(all)) = table.remove("rule") else { return None };
+        let of_id = |one: &Value| one.get("id").and_then(Value::as_str) == Some(rule.id);
+        all.into_iter().find(of_id).and_then(|one| if let Value::Table(of) = one { Some(of) } else { None })
     }
 
     /// The lines of the rule's file that define it; `None` when the file has changed since it was loaded.

@@ -1,7 +1,9 @@
 //! `rules`: the detection rules of this installation, built-in ones and those of `rules.paths`.
 
+mod conditions;
 mod explain;
 mod guards;
+mod hint;
 mod import;
 mod list;
 mod lookup;

@@ -51,6 +51,7 @@ pub(super) fn run(
 #[derive(Default)]
 struct Tested {
     check: SelfCheck,
+    /// With other notes.
     lost: LostByGates,
 }
 
@@ -69,7 +70,34 @@ fn test(sources: &RuleFiles, only_given: bool) -> Tested {
     let check = self_check(scanner.rules(), is_wanted, &|_, index, text, role, surface| {
         find_with_rule(&scanner, index, text, Some(role), Some(surface))
     });
-    Tested { check, lost: lost_by_gates(scanner.rules(), is_wanted) }
+    let mut lost = lost_by_gates(scanner.rules(), is_wanted);
+    lost.notes.extend(unweighed(scanner.rules(), is_wanted));
+    Tested { check, lost }
+}
+
+/// A note for each concept whose family has no weight in the model, so that its hits count for nothing.
+fn unweighed(set: &RuleSet, is_wanted: impl Fn(&CompiledRule) -> bool) -> Vec<RuleProblem> {
+    let Some(model) = set.model() else { return Vec::new() };
+    let mut notes = Vec::new();
+    for rule in set.rules().iter().filter(|rule| is_wanted(rule)) {
+        // What only names the subject has no weight by design.
+        let Some(concept) = rule.def.concept.as_ref().filter(|concept| !concept.is_topic) else { continue };
+        if model.def.weights.contains_key(&concept.family) {
+            continue;
+        }
+        notes.push(RuleProblem {
+            file: rule.info.file.to_string(),
+            line: rule.info.line,
+            rule_id: rule.info.id.to_string(),
+            field: "family".to_owned(),
+            message: format!(
+                "the model has no weight for `{}`, so that it counts for nothing; use a family of the model, or train one of \
+                 your own with `portcullis train`",
+                concept.family
+            ),
+        });
+    }
+    notes
 }
 
 fn report(
