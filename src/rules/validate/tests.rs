@@ -546,7 +546,6 @@ fn default_words_are_known_in_disguise() {
             "fakepassword1",
             "not-a-real-secret",
             "dev-only-secret",
-            "t3st1234",
         ],
     );
 }
