@@ -6,6 +6,7 @@
 
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
+use super::stretches;
 use super::view::View;
 use memchr::memmem;
 use std::ops::Range;
@@ -26,7 +27,8 @@ pub fn joined<'t>(parent: &View<'t>) -> Option<View<'t>> {
     let text = parent.text().as_bytes();
     let mut lists = None;
     let mut is_in_list = |at: usize| {
-        lists.get_or_insert_with(|| lists_in(text)).iter().any(|list: &Range<usize>| list.contains(&at))
+        let lists: &Vec<Range<usize>> = lists.get_or_insert_with(|| lists_in(text));
+        lists.get(lists.partition_point(|list| list.end <= at)).is_some_and(|list| list.contains(&at))
     };
     let is_behind_part = |at: &usize| *at > 0 && is_part(text[*at - 1]);
     let quotes = memchr::memchr3_iter(b'"', b'\'', b'`', text).filter(is_behind_part);
@@ -91,7 +93,7 @@ fn line_goes_on(text: &[u8], at: usize) -> Option<usize> {
     text.get(line + indent).is_some_and(|byte| is_part(*byte)).then_some(line + indent)
 }
 
-/// Lists of pieces that are joined.
+/// Lists of pieces that are joined, in order and apart from each other.
 fn lists_in(text: &[u8]) -> Vec<Range<usize>> {
     let mut lists = Vec::new();
     for marker in BEFORE_LISTS {
@@ -110,7 +112,10 @@ fn lists_in(text: &[u8]) -> Vec<Range<usize>> {
             }
         }
     }
-    lists
+    lists.sort_unstable_by_key(|list| list.start);
+    let mut apart = Vec::with_capacity(lists.len());
+    lists.into_iter().for_each(|list| stretches::join(&mut apart, list));
+    apart
 }
 
 /// Whether a byte may be part of a credential.
@@ -133,6 +138,10 @@ mod tests {
             (r#"a = ["one", "two"].join("")"#, Some(r#"a = ["onetwo"].join("")"#)),
             (r#"a = concat!("one", "two");"#, Some(r#"a = concat!("onetwo");"#)),
             ("TOKEN=one\\\n  two", Some("TOKEN=onetwo")),
+            (
+                r#"a = ["one", "two"].join("") + "".join(["x", "y"]) + ["z", "z"]"#,
+                Some(r#"a = ["onetwo"].join("") + "".join(["xy"]) + ["z", "z"]"#),
+            ),
             (r#"a = ["one", "two"]"#, None),
             (r#"{"one": "two", "three": "four"}"#, None),
             ("one \\\n  two", None),
