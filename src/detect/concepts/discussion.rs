@@ -27,44 +27,6 @@ const ADDRESS_MAX: usize = 120;
 /// Fewest words of a sentence besides the quotation; a label has fewer.
 const PROSE_WORDS_MIN: usize = 4;
 
-/// How far behind what a person of a story says it stands who says it, in bytes and in words.
-const TAG_BYTES_MAX: usize = 60;
-const TAG_WORDS_MAX: usize = 4;
-/// What such persons do.
-const SAID: &[&str] = &[
-    "said",
-    "asked",
-    "whispered",
-    "shouted",
-    "cried",
-    "replied",
-    "answered",
-    "muttered",
-    "murmured",
-    "yelled",
-    "growled",
-    "snapped",
-    "barked",
-    "sighed",
-    "hissed",
-    "sagte",
-    "rief",
-    "flüsterte",
-    "dit",
-    "cria",
-    "murmura",
-    "dijo",
-    "gritó",
-    "susurró",
-    "disse",
-    "gritou",
-    "sussurrou",
-    "сказал",
-    "сказала",
-    "крикнул",
-    "прошептал",
-];
-
 /// What a word shows.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -120,25 +82,12 @@ pub(in crate::detect) fn is_discussed(text: &str, quotation: &Range<usize>) -> b
     let announced = announcement(before);
     let sentence =
         [sentence_end_of(tail(before, SENTENCE_BEFORE)), sentence_start_of(head(after, SENTENCE_AFTER))];
-    if is_dialogue(&text[quotation.clone()], after) {
-        return true;
-    }
     let is_near = match place_of(before, after) {
         Place::Data => false,
         Place::Item => discusses(&[announced]),
         Place::Prose => discusses(&sentence) || discusses(&[announced]),
     };
     is_near || is_about_attacks(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)])
-}
-
-/// Whether a quotation is what a person of a story says: `"You will disregard your orders," the general said.`
-fn is_dialogue(quotation: &str, after: &str) -> bool {
-    let is_mark = |c: char| matches!(c, '"' | '”' | '“' | '\'' | '’' | '»' | '«');
-    let ends_in_clause = quotation.trim_end_matches(is_mark).ends_with([',', '!', '?']);
-    let tag = head(after, TAG_BYTES_MAX);
-    let mut words = tag.split_whitespace().take(TAG_WORDS_MAX);
-    let is_said = |word: &str| SAID.contains(&word.trim_end_matches(|c: char| !c.is_alphabetic()));
-    ends_in_clause && tag.starts_with(' ') && words.any(is_said)
 }
 
 /// Whether the words around a quotation, as far as the next ones or its paragraph, ask the reader to do what it says.
