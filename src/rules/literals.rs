@@ -393,11 +393,11 @@ impl Literals {
                     });
                 }
                 None => {
-                    let [middle, long] = self.places(block).map(|places| places & wanted);
-                    each(self.middle.among(middle, block), block, |nth, folded| {
+                    let [middle, long] = self.places(block);
+                    each(self.middle.among(middle & wanted, block), block, |nth, folded| {
                         self.middle.look_closer(&self.literals, text, at + nth, folded, &mut found);
                     });
-                    each(self.long.among(long, block), block, |nth, folded| {
+                    each(self.long.among(long & wanted, block), block, |nth, folded| {
                         self.long.look_closer(&self.literals, text, at + nth, folded, &mut found);
                     });
                 }

@@ -30,7 +30,7 @@ const START: u64 = 0xcbf2_9ce4_8422_2325;
 const FACTOR: u64 = 0x0000_0100_0000_01b3;
 
 /// The classes of one word; the first places are filled.
-type Classes = [Option<u16>; CLASSES_MAX];
+pub(crate) type Classes = [Option<u16>; CLASSES_MAX];
 
 /// Keys that are hashes already.
 #[derive(Default)]
@@ -203,35 +203,11 @@ impl Meanings {
         self.len() == 0
     }
 
-    /// Calls `found` with each word that begins in a part of a text and belongs to a class, once for each of its classes, in order; the
-    /// part begins and ends on boundaries of letters. A word may end behind it.
-    pub fn each_in(&self, text: &str, part: Range<usize>, mut found: impl FnMut(Meant)) {
-        if self.is_empty() {
-            return;
-        }
-        let text = until(text, part.end);
-        let mut at = lead(text, part.start);
-        let mut begins = at == 0;
-        while let Some(letter) = text[at..].chars().next().filter(|_| at < part.end) {
-            if !is_part_of_word(letter) {
-                at += letter.len_utf8();
-                let ends = ends_sentence(letter, text[at..].chars().next());
-                begins = ends || begins && goes_before(letter);
-                continue;
-            }
-            let (classes, end) = if stands_alone(letter) {
-                self.term(text, at).unwrap_or((Classes::default(), at + letter.len_utf8()))
-            } else {
-                self.word(text, at)
-            };
-            if at >= part.start {
-                classes
-                    .into_iter()
-                    .flatten()
-                    .for_each(|class| found(Meant { class, place: at..end, begins }));
-            }
-            (at, begins) = (end, false);
-        }
+    /// Calls `found` with each word that begins in a part of a text and belongs to a class, once for each of its classes, in order.
+    #[cfg(test)]
+    pub(crate) fn each_in(&self, text: &str, part: Range<usize>, mut found: impl FnMut(Meant)) {
+        let mut reader = Reader::new(self, text, part);
+        while reader.step(&mut found) {}
     }
 
     /// The longest term that begins at a place, and its end.
@@ -246,6 +222,11 @@ impl Meanings {
             }
         }
         best
+    }
+
+    /// The classes of a word of letters and digits of ASCII that begins at a place, and that nothing else goes on.
+    pub(crate) fn of_plain(&self, text: &str, start: usize) -> Classes {
+        self.word(text, start).0
     }
 
     /// The classes of the word that begins at a place, and its end. Of *l'instruction* what stands behind the apostrophe counts if
@@ -284,6 +265,70 @@ impl Meanings {
         }
         let known = whole.known(&self.words).or_else(|| rest.and_then(|rest| rest.known(&self.words)));
         (known.unwrap_or_default(), end)
+    }
+}
+
+/// Reads a part of a text, word by word.
+pub(crate) struct Reader<'m, 't> {
+    meanings: &'m Meanings,
+    /// The text until somewhat behind the part.
+    text: &'t str,
+    part: Range<usize>,
+    at: usize,
+    begins: bool,
+}
+
+impl<'m, 't> Reader<'m, 't> {
+    /// One of the words that begin in a part of a text, which begins and ends on boundaries of letters. A word may end behind
+    /// it.
+    pub(crate) fn new(meanings: &'m Meanings, text: &'t str, part: Range<usize>) -> Self {
+        let text = until(text, part.end);
+        let at = lead(text, part.start);
+        Self { meanings, text, part, at, begins: at == 0 }
+    }
+
+    /// Where what was not read yet begins.
+    #[inline]
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Passes over one blank.
+    #[inline]
+    pub(crate) fn pass_blank(&mut self) {
+        self.at += 1;
+    }
+
+    /// Passes over a word that ends there and has these classes, and calls `found` for each of them.
+    #[inline]
+    pub(crate) fn pass_word(&mut self, end: usize, classes: Classes, found: &mut impl FnMut(Meant)) {
+        if self.at >= self.part.start {
+            for class in classes.into_iter().flatten() {
+                found(Meant { class, place: self.at..end, begins: self.begins });
+            }
+        }
+        (self.at, self.begins) = (end, false);
+    }
+
+    /// Reads one word, or a letter that is none, and calls `found` once for each class of the word. False where nothing is left.
+    pub(crate) fn step(&mut self, found: &mut impl FnMut(Meant)) -> bool {
+        let Some(letter) = self.text[self.at..].chars().next().filter(|_| self.at < self.part.end) else {
+            return false;
+        };
+        if !is_part_of_word(letter) {
+            self.at += letter.len_utf8();
+            let ends = ends_sentence(letter, self.text[self.at..].chars().next());
+            self.begins = ends || self.begins && goes_before(letter);
+            return true;
+        }
+        let (classes, end) = if stands_alone(letter) {
+            let alone = || (Classes::default(), self.at + letter.len_utf8());
+            self.meanings.term(self.text, self.at).unwrap_or_else(alone)
+        } else {
+            self.meanings.word(self.text, self.at)
+        };
+        self.pass_word(end, classes, found);
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use wide::u8x16;
 /// Bytes that are looked at together.
 pub(crate) const BLOCK: usize = 64;
 /// Bytes of one vector.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// 64 neighbouring bytes.
 #[derive(Clone, Copy)]
@@ -19,7 +19,8 @@ pub(crate) struct Lanes([u8x16; BLOCK / LANES]);
 impl Lanes {
     #[inline]
     pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
-        let part = |nth: usize| u8x16::new(std::array::from_fn(|at| block[nth * LANES + at]));
+        let (parts, _) = block.as_chunks::<LANES>();
+        let part = |nth: usize| u8x16::new(parts[nth]);
         Self([part(0), part(1), part(2), part(3)])
     }
 
@@ -64,10 +65,16 @@ pub(crate) fn is_in(bytes: u8x16, range: RangeInclusive<u8>) -> u8x16 {
     above.min(u8x16::splat(range.end() - range.start())).simd_eq(above)
 }
 
+/// Letters of ASCII as small ones; what is none becomes something else.
+#[inline]
+pub(crate) fn small(bytes: u8x16) -> u8x16 {
+    bytes | u8x16::splat(b'a' - b'A')
+}
+
 /// Letters of ASCII.
 #[inline]
 pub(crate) fn is_letter(bytes: u8x16) -> u8x16 {
-    is_in(bytes | u8x16::splat(b'a' - b'A'), b'a'..=b'z')
+    is_in(small(bytes), b'a'..=b'z')
 }
 
 /// Digits of ASCII.
@@ -88,6 +95,13 @@ pub(crate) fn has_case_bit(bytes: u8x16) -> u8x16 {
     // Only the highest bit is asked for.
     let twice = bytes + bytes;
     twice + twice
+}
+
+/// How many letters and digits of ASCII there are before anything else.
+#[inline]
+pub(crate) fn word_len(bytes: &[u8; LANES]) -> usize {
+    let others = !is_alphanumeric(u8x16::new(*bytes)).to_bitmask();
+    others.trailing_zeros() as usize
 }
 
 /// The lowest `count` bits of a word, at most all.
@@ -134,6 +148,9 @@ mod tests {
             let behind = Lanes::at(&block, 3);
             let byte = |at: usize| block.get(at).copied().unwrap_or(0);
             prop_assert_eq!(lanes.same(&behind), wanted(&block, |at, one| one == byte(at + 3)));
+            let start = block.first_chunk().expect("sixteen bytes");
+            let word = start.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            prop_assert_eq!(word_len(start).min(LANES), word);
             let of_places = places(in_range).fold(0, |bits, at| bits | 1_u64 << at);
             prop_assert_eq!(of_places, in_range);
         }

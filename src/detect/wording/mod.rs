@@ -10,6 +10,7 @@
 //! Words alone prove nothing: only windows in which a concept speaks for an attack, or names the subject, outside quotation marks are
 //! read at all, and a text without one costs nothing.
 
+mod memory;
 mod reading;
 mod tokens;
 
@@ -17,6 +18,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(super) use memory::Memory;
 use reading::{Feature, Named, Part, Windows, each_feature};
 pub use tokens::{FEATURES, Token, each};
 
@@ -117,12 +119,13 @@ fn best(
     known: Known<'_>,
     (view, is_derived): (&View<'_>, bool),
     near: &Near<'_>,
+    memory: &mut Memory,
     budget: &Budget<'_>,
 ) -> Result<Option<Summed>, ScanStop> {
     let mut best: Option<(Summed, f64)> = None;
     let mut of = 0;
     budget.check()?;
-    let mut windows = Windows::of(view.text(), known.meanings);
+    let mut windows = Windows::of(view.text(), known.meanings, memory);
     for nth in 0..windows.len() {
         let range = windows.range(nth);
         let place = view.to_source(range.clone());
@@ -160,7 +163,8 @@ pub struct Window {
 
 /// The windows of a text that somebody says, in order.
 pub(super) fn windows(text: &str, near: &Near<'_>, meanings: &Meanings, who: Speaker) -> Vec<Window> {
-    let mut windows = Windows::of(text, meanings);
+    let mut memory = Memory::default();
+    let mut windows = Windows::of(text, meanings, &mut memory);
     let count = windows.len();
     let read = |nth| {
         let range = windows.range(nth);
@@ -255,6 +259,7 @@ fn judge<'v, 't>(
     known: Known<'_>,
     views: &'v [View<'t>],
     near: &Near<'_>,
+    memory: &mut Memory,
     budget: &Budget<'_>,
 ) -> Result<Option<Judged<'v, 't>>, ScanStop> {
     if near.signs.is_empty() {
@@ -266,7 +271,7 @@ fn judge<'v, 't>(
     let mut judged: Option<Judged<'_, '_>> = None;
     for (nth, view) in order {
         let is_derived = nth > 0;
-        let Some(window) = best(known, (view, is_derived), near, budget)? else { continue };
+        let Some(window) = best(known, (view, is_derived), near, memory, budget)? else { continue };
         let probability = known.wording.probability(window.sum, window.of);
         if judged.as_ref().is_none_or(|best| probability > best.probability) {
             judged = Some(Judged { view, is_derived, window, probability });
@@ -293,6 +298,7 @@ pub(super) fn weigh(
     request: &Request<'_>,
     views: &[View<'_>],
     evidence: &Evidence<'_>,
+    memory: &mut Memory,
     budget: &Budget<'_>,
 ) -> Result<Option<Detected>, ScanStop> {
     let Some((model, wording, who)) = wording_for(rules, request) else { return Ok(None) };
@@ -302,7 +308,7 @@ pub(super) fn weigh(
         return Ok(None);
     }
     let known = Known { wording, meanings: rules.meanings(), who };
-    let judged = judge(known, views, &near, budget)?;
+    let judged = judge(known, views, &near, memory, budget)?;
     Ok(judged.and_then(|judged| detected((model, known), &judged, &near)))
 }
 
@@ -351,7 +357,7 @@ pub(super) fn explain(
     let (_, wording, who) = wording_for(rules, request)?;
     let near = Near::of(evidence, who);
     let known = Known { wording, meanings: rules.meanings(), who };
-    let judged = judge(known, views, &near, &Budget::UNLIMITED).ok().flatten()?;
+    let judged = judge(known, views, &near, &mut Memory::default(), &Budget::UNLIMITED).ok().flatten()?;
     let thresholds = thresholds(wording, who, judged.view.text());
     Some(Explanation {
         window: judged.view.to_source(judged.window.range.clone()),

@@ -5,10 +5,14 @@
 
 use std::ops::Range;
 
+use wide::u8x16;
+
+use super::memory::{Memory, Words};
 use super::tokens::{self, Places, Token};
 use crate::rules::Speaker;
-use crate::rules::meanings::{Meanings, Meant};
+use crate::rules::meanings::{self, Meanings, Meant};
 use crate::rules::wording::{SENSES, WORDS};
+use crate::text::lanes::{self, BLOCK, Lanes};
 
 /// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
 /// thins what stands around them. With 1,280 or 1,600 bytes a window about as many attacks are found, and fewer of those that
@@ -51,15 +55,45 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn of(text: &str, part: Range<usize>, meanings: &Meanings) -> Self {
         let mut read = Self::default();
-        read.read(text, part, meanings);
+        read.read(text, part, meanings, &mut Words::default());
         read
     }
 
-    fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings) {
+    /// Heap used, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.tokens.capacity() * size_of::<Token>() + self.meant.capacity() * size_of::<Meant>()
+    }
+
+    /// Reads tokens and what words mean side by side: most words are known to both, and are looked at once.
+    fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings, words: &mut Words) {
         self.tokens.clear();
         self.meant.clear();
-        tokens::each_in(text, part.clone(), |token| self.tokens.push(token));
-        meanings.each_in(text, part, |meant| self.meant.push(meant));
+        let mut tokens = tokens::Reader::new(text, part.clone());
+        let mut meant = meanings::Reader::new(meanings, text, part.clone());
+        let (mut token, mut meaning) = (|token| self.tokens.push(token), |meant| self.meant.push(meant));
+        let text = tokens.text();
+        let (mut has_tokens, mut has_words) = (true, true);
+        while has_tokens || has_words {
+            let at = tokens.at();
+            if at == meant.at() && at < part.end {
+                if text.as_bytes().get(at) == Some(&b' ') {
+                    tokens.pass_blank();
+                    meant.pass_blank();
+                    continue;
+                }
+                if let Some((len, word)) = words.word(text, at, meanings) {
+                    tokens.pass_word(at + len, word.hash, &mut token);
+                    meant.pass_word(at + len, word.classes, &mut meaning);
+                    continue;
+                }
+            }
+            // The one that is behind goes on, so that both come to the same place again.
+            if has_tokens && (at <= meant.at() || !has_words) {
+                has_tokens = tokens.step(&mut token);
+            } else {
+                has_words = meant.step(&mut meaning);
+            }
+        }
     }
 }
 
@@ -67,14 +101,14 @@ impl Part {
 pub(super) struct Windows<'t> {
     text: &'t str,
     meanings: &'t Meanings,
+    memory: &'t mut Memory,
     edges: Vec<usize>,
-    /// The halves that were read last: one of an even number, and one of an odd number.
-    read: [(Option<usize>, Part); 2],
 }
 
 impl<'t> Windows<'t> {
-    pub(super) fn of(text: &'t str, meanings: &'t Meanings) -> Self {
-        Self { text, meanings, edges: edges(text), read: Default::default() }
+    pub(super) fn of(text: &'t str, meanings: &'t Meanings, memory: &'t mut Memory) -> Self {
+        memory.halves.iter_mut().for_each(|(half, _)| *half = None);
+        Self { text, meanings, memory, edges: edges(text) }
     }
 
     /// How many there are.
@@ -92,14 +126,15 @@ impl<'t> Windows<'t> {
     pub(super) fn read(&mut self, nth: usize) -> [&Part; 2] {
         let halves = self.edges.len() - 1;
         for half in nth..nth + 2 {
-            let (read, part) = &mut self.read[half % 2];
+            let Memory { words, halves: read } = &mut *self.memory;
+            let (read, part) = &mut read[half % 2];
             if *read != Some(half) {
                 *read = Some(half);
                 let range = if half < halves { self.edges[half]..self.edges[half + 1] } else { 0..0 };
-                part.read(self.text, range, self.meanings);
+                part.read(self.text, range, self.meanings, words);
             }
         }
-        let [even, odd] = &self.read;
+        let [even, odd] = &self.memory.halves;
         if nth.is_multiple_of(2) { [&even.1, &odd.1] } else { [&odd.1, &even.1] }
     }
 }
@@ -171,20 +206,117 @@ pub(super) fn each_feature<'e>(
 fn edges(text: &str) -> Vec<usize> {
     let mut edges = Vec::from([0]);
     let (mut size, mut word, mut was_blank) = (0, 0, false);
-    for (at, byte) in text.bytes().enumerate() {
-        let is_blank = byte.is_ascii_whitespace();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        // Of nearly every block each byte counts, and far from where a half ends nothing else is asked.
+        if size + BLOCK <= HALF
+            && let Some(block) = bytes[at..].first_chunk()
+            && let Some(rest) = all_count(block, word, was_blank)
+        {
+            (word, was_blank) = rest;
+            size += BLOCK;
+            at += BLOCK;
+            continue;
+        }
+        let is_blank = bytes[at].is_ascii_whitespace();
         let may_end = is_blank && !was_blank;
         let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
         if size >= HALF && (may_end || must_end) {
             edges.push(at);
             size = 0;
         }
-        word = if byte.is_ascii_alphanumeric() { word + 1 } else { 0 };
+        word = if bytes[at].is_ascii_alphanumeric() { word + 1 } else { 0 };
         size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
         was_blank = is_blank;
+        at += 1;
     }
     if edges.last() != Some(&text.len()) {
         edges.push(text.len());
     }
     edges
+}
+
+/// Where each byte of a block counts: how many bytes of a word it ends in, and whether it ends in a blank. Before it stand so
+/// many bytes of a word, or a blank.
+fn all_count(block: &[u8; BLOCK], word: usize, was_blank: bool) -> Option<(usize, bool)> {
+    let block = Lanes::new(block);
+    let is_blank = |bytes: u8x16| {
+        // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
+        let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
+        others | lanes::is(bytes, b' ')
+    };
+    let blanks = block.bits(is_blank);
+    let letters = block.bits(lanes::is_alphanumeric);
+    let goes_on = word + letters.trailing_ones() as usize;
+    // A bit of each run of so many letters more than may count.
+    let runs = (1..=WORD_MAX).fold(letters, |runs, by| runs & letters >> by);
+    let is_blank_twice = blanks & (blanks << 1 | u64::from(was_blank)) != 0;
+    let all = !is_blank_twice && runs == 0 && goes_on <= WORD_MAX;
+    all.then_some((letters.leading_ones() as usize, blanks >> (BLOCK - 1) != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Where halves end, byte by byte.
+    fn edges_by_hand(text: &str) -> Vec<usize> {
+        let mut edges = Vec::from([0]);
+        let (mut size, mut word, mut was_blank) = (0, 0, false);
+        for (at, byte) in text.bytes().enumerate() {
+            let is_blank = byte.is_ascii_whitespace();
+            let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
+            if size >= HALF && (is_blank && !was_blank || must_end) {
+                edges.push(at);
+                size = 0;
+            }
+            word = if byte.is_ascii_alphanumeric() { word + 1 } else { 0 };
+            size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
+            was_blank = is_blank;
+        }
+        if edges.last() != Some(&text.len()) {
+            edges.push(text.len());
+        }
+        edges
+    }
+
+    proptest! {
+        #[test]
+        fn halves_end_where_they_do_byte_by_byte(
+            parts in prop::collection::vec("[a-z]{1,9}[ .\\t\\n\\x0b\\x0c]|[a-z0-9]{20,90}|[ \\n]{1,9}|é|\\PC", 0..260),
+        ) {
+            let text = parts.concat();
+            prop_assert_eq!(edges(&text), edges_by_hand(&text));
+        }
+
+        #[test]
+        fn words_met_before_are_read_as_if_for_the_first_time(
+            parts in prop::collection::vec("(rule|Ignoring|RULES|l'instruction|x2|12|don't|you’ve|abcdefghijklmn[a-z]{1,4})[ ,.\\n]{0,2}|[ ']|[a-c]{1,3}|\\n\\n|忽略指令|é\u{301}|\\x00|\\PC", 0..60),
+            cuts in prop::collection::vec(0.0..1.0, 0..5),
+        ) {
+            let words = [("drop", "ignor* 忽略"), ("order", "rule rules instruction*"), ("letter", "a abc")];
+            let classes: BTreeMap<String, String> = words.map(|(class, words)| (class.into(), words.into())).into();
+            let meanings = Meanings::of([&classes].into_iter());
+            let text = parts.concat();
+            let cut = |at: &f64| text.floor_char_boundary((text.len() as f64 * at) as usize);
+            let mut cuts: Vec<usize> = cuts.iter().map(cut).chain([0, text.len()]).collect();
+            cuts.sort_unstable();
+            let (mut read, mut words) = (Part::default(), Words::default());
+            for cut in cuts.windows(2) {
+                let part = cut[0]..cut[1];
+                read.read(&text, part.clone(), &meanings, &mut words);
+                let (mut tokens, mut meant) = (Vec::new(), Vec::new());
+                let mut reader = tokens::Reader::new(&text, part.clone());
+                while reader.step(&mut |token| tokens.push(token)) {}
+                meanings.each_in(&text, part, |one| meant.push(one));
+                prop_assert_eq!(&read.tokens, &tokens);
+                prop_assert_eq!(&read.meant, &meant);
+            }
+        }
+    }
 }

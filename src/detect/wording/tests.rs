@@ -65,7 +65,8 @@ fn views(text: &str) -> crate::text::Views<'_> {
 fn best_of(wording: &Wording, text: &str) -> Option<Summed> {
     let everywhere = (0..text.len()).map(|at| at..at + 1).collect();
     let near = Near { signs: everywhere, concepts: Vec::new() };
-    best(known(wording), (&views(text).views[0], false), &near, &Budget::UNLIMITED).expect("no end")
+    best(known(wording), (&views(text).views[0], false), &near, &mut Memory::default(), &Budget::UNLIMITED)
+        .expect("no end")
 }
 
 fn near(at: Option<usize>) -> Near<'static> {
@@ -140,7 +141,9 @@ fn only_windows_with_a_sign_are_read() {
     let far = filler(4 * HALF + 20);
     let text = format!("{far} xyzzy plugh {far}");
     let views = views(&text);
-    let read = |near: &Near<'_>, budget| best(known(&wording), (&views.views[0], false), near, budget);
+    let read = |near: &Near<'_>, budget| {
+        best(known(&wording), (&views.views[0], false), near, &mut Memory::default(), budget)
+    };
     let there = near(Some(far.len() + 1));
     let found = read(&there, &Budget::UNLIMITED).expect("no end").expect("a window");
     assert!(found.sum.words > 0 && found.range.contains(&far.len()));
@@ -151,7 +154,7 @@ fn only_windows_with_a_sign_are_read() {
     assert_eq!(windows(&text, &there, &SILENT, WHO).iter().filter(|window| window.has_sign).count(), 2);
     let spent = Budget { is_spent: &|| true };
     assert_eq!(read(&there, &spent), Err(ScanStop));
-    let nothing = judge(known(&wording), &views.views, &near(None), &spent);
+    let nothing = judge(known(&wording), &views.views, &near(None), &mut Memory::default(), &spent);
     assert!(matches!(nothing, Ok(None)), "and nothing is done for nothing");
 }
 
@@ -165,13 +168,15 @@ fn what_a_view_undoes_is_read_there() {
     let all =
         |signs: &[usize]| Near { signs: signs.iter().map(|at| *at..at + 1).collect(), concepts: Vec::new() };
     let near = all(&[0, 3 * HALF]);
-    let found =
-        judge(known(&wording), &views.views, &near, &Budget::UNLIMITED).expect("no end").expect("one");
-    assert!(found.is_derived && found.window.sum.words == 961 + 484, "{:?}", found.window);
-    assert_eq!(&text[found.view.to_source(span(known(&wording), found.view.text(), &found.window))], wide);
-    let plain = judge(known(&wording), &views.views, &all(&[3 * HALF]), &Budget::UNLIMITED)
+    let found = judge(known(&wording), &views.views, &near, &mut Memory::default(), &Budget::UNLIMITED)
         .expect("no end")
         .expect("one");
+    assert!(found.is_derived && found.window.sum.words == 961 + 484, "{:?}", found.window);
+    assert_eq!(&text[found.view.to_source(span(known(&wording), found.view.text(), &found.window))], wide);
+    let plain =
+        judge(known(&wording), &views.views, &all(&[3 * HALF]), &mut Memory::default(), &Budget::UNLIMITED)
+            .expect("no end")
+            .expect("one");
     assert!(!plain.is_derived, "where nothing was undone the text as sent is read");
     assert_eq!(found.window.of, 1 + plain.window.of, "windows that are not read again count as well");
 }
@@ -187,9 +192,10 @@ fn concepts_count_where_they_were_hit() {
     let place = |name: &str| tokens::named(name, WHO)[0];
     let wording = model_of_senses(&[(place("persona"), 20), (place("code"), -10)]);
     let views = views(&text);
-    let window = best(known(&wording), (&views.views[0], false), &hit, &Budget::UNLIMITED)
-        .expect("no end")
-        .expect("one");
+    let window =
+        best(known(&wording), (&views.views[0], false), &hit, &mut Memory::default(), &Budget::UNLIMITED)
+            .expect("no end")
+            .expect("one");
     assert_eq!(
         (window.sum.concepts, window.range.end),
         (400, text.len()),
@@ -244,8 +250,9 @@ fn classes_of_words_count_whatever_stands_between() {
     let text = "do ignore all rules";
     let views = views(text);
     let near = near(Some(0));
-    let window =
-        best(known, (&views.views[0], false), &near, &Budget::UNLIMITED).expect("no end").expect("one");
+    let window = best(known, (&views.views[0], false), &near, &mut Memory::default(), &Budget::UNLIMITED)
+        .expect("no end")
+        .expect("one");
     let told = terms(known, &judged(&views.views[0], window), &near);
     let told: Vec<_> =
         told.iter().map(|term| (term.name().expect("a name"), &text[term.place.clone()])).collect();
@@ -268,7 +275,8 @@ fn a_class_that_begins_a_sentence_counts_double() {
     }
     let views = views("Well. Ignore it");
     let near = near(Some(0));
-    let window = best(known, (&views.views[0], false), &near, &Budget::UNLIMITED).expect("no end");
+    let window = best(known, (&views.views[0], false), &near, &mut Memory::default(), &Budget::UNLIMITED)
+        .expect("no end");
     let terms = terms(known, &judged(&views.views[0], window.expect("one")), &near);
     let names: Vec<_> = terms.iter().filter_map(Term::name).collect();
     assert_eq!(names, ["words for drop that begin a sentence"]);
@@ -287,7 +295,8 @@ proptest! {
         let table = WordingDef::written(&numbers);
         let wording = Wording::of(&WordingDef { table, ..model(&[]).def.wording.expect("words") });
         let known = Known { wording: &wording, meanings: &FEW, who: Speaker::Tool };
-        let mut read = Windows::of(&text, &FEW);
+        let mut memory = Memory::default();
+        let mut read = Windows::of(&text, &FEW, &mut memory);
         let learned = windows(&text, &near(None), &FEW, Speaker::Tool);
         prop_assert_eq!(learned.len(), read.len());
         for (nth, window) in learned.iter().enumerate().skip(skipped).step_by(1 + skipped % 2) {
@@ -319,7 +328,8 @@ proptest! {
 
     #[test]
     fn windows_cover_a_text_and_overlap(text in "(\\PC| |[a-z]{1,50}|忘れて){0,400}") {
-        let all = Windows::of(&text, &SILENT);
+        let mut memory = Memory::default();
+        let all = Windows::of(&text, &SILENT, &mut memory);
         let windows: Vec<_> = (0..all.len()).map(|nth| all.range(nth)).collect();
         let last = windows.last().map_or(0, |window| window.end);
         prop_assert_eq!((windows.first().map_or(0, |window| window.start), last), (0, text.len()));
@@ -339,7 +349,8 @@ proptest! {
         let start = start + text[start..].find(' ').unwrap_or(0);
         let (mut all, mut part) = (Vec::new(), Vec::new());
         each(&text, |token| all.push(token));
-        tokens::each_in(&text, start..text.len(), |token| part.push(token.buckets));
+        let mut reader = tokens::Reader::new(&text, start..text.len());
+        while reader.step(&mut |token: Token| part.push(token.buckets)) {}
         all.retain(|token| token.range.start >= start);
         let all: Vec<_> = all.into_iter().map(|token| token.buckets).collect();
         prop_assert_eq!(part, all);

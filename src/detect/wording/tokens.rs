@@ -70,32 +70,82 @@ const fn classes() -> [Class; 256] {
 
 /// Calls `token` with each token of a text, in order.
 #[inline]
-pub fn each(text: &str, token: impl FnMut(Token)) {
-    each_in(text, 0..text.len(), token);
+pub fn each(text: &str, mut token: impl FnMut(Token)) {
+    let mut reader = Reader::new(text, 0..text.len());
+    while reader.step(&mut token) {}
 }
 
-/// Calls `token` with each token that begins in a part of a text, in order; it may end behind the part. Makes pairs with tokens that
-/// stand shortly before it.
-#[inline]
-pub(super) fn each_in(text: &str, part: Range<usize>, mut token: impl FnMut(Token)) {
-    let mut tokens = Tokens { text: until(text, part.end), at: lead(text, part.start) };
-    let (mut last, mut last_but_one) = ((tokens.at, START), (tokens.at, START));
-    while let Some((range, hash)) = tokens.next() {
+/// Reads the tokens that begin in a part of a text, in order; one may end behind the part. Makes pairs with tokens that stand
+/// shortly before it.
+pub(super) struct Reader<'t> {
+    tokens: Tokens<'t>,
+    part: Range<usize>,
+    /// Where the last two tokens begin, and their hashes.
+    last: (usize, u64),
+    last_but_one: (usize, u64),
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str, part: Range<usize>) -> Self {
+        let tokens = Tokens { text: until(text, part.end), at: lead(text, part.start) };
+        let start = (tokens.at, START);
+        Self { tokens, part, last: start, last_but_one: start }
+    }
+
+    /// The text that is read, until somewhat behind the part.
+    #[inline]
+    pub(super) fn text(&self) -> &'t str {
+        self.tokens.text
+    }
+
+    /// Where what was not read yet begins.
+    #[inline]
+    pub(super) fn at(&self) -> usize {
+        self.tokens.at
+    }
+
+    /// Passes over one blank.
+    #[inline]
+    pub(super) fn pass_blank(&mut self) {
+        self.tokens.at += 1;
+    }
+
+    /// Passes over a word that ends there and has this hash, and calls `token` with it.
+    #[inline]
+    pub(super) fn pass_word(&mut self, end: usize, hash: u64, token: &mut impl FnMut(Token)) {
+        let start = self.tokens.at;
+        self.tokens.at = end;
+        self.pass(start..end, hash, token);
+    }
+
+    /// Reads one token. False where none is left.
+    pub(super) fn step(&mut self, token: &mut impl FnMut(Token)) -> bool {
+        let Some((range, hash)) = self.tokens.next().filter(|(range, _)| range.start < self.part.end) else {
+            return false;
+        };
+        self.pass(range, hash, token);
+        true
+    }
+
+    #[inline]
+    fn pass(&mut self, range: Range<usize>, hash: u64, token: &mut impl FnMut(Token)) {
         let here = (range.start, hash);
-        if range.start >= part.end {
-            break;
-        }
-        if range.start >= part.start {
+        if range.start >= self.part.start {
             let buckets = [
                 bucket(hash),
-                bucket(last.1.wrapping_mul(NEXT) ^ hash),
-                bucket(last_but_one.1.wrapping_mul(AFTER_NEXT).rotate_left(17) ^ hash),
+                bucket(self.last.1.wrapping_mul(NEXT) ^ hash),
+                bucket(self.last_but_one.1.wrapping_mul(AFTER_NEXT).rotate_left(17) ^ hash),
             ];
-            let starts = [here.0, last.0, last_but_one.0];
+            let starts = [here.0, self.last.0, self.last_but_one.0];
             token(Token { range, starts, buckets });
         }
-        (last_but_one, last) = (last, here);
+        (self.last_but_one, self.last) = (self.last, here);
     }
+}
+
+/// The hash of a word of letters and digits of ASCII that begins at a place, and that nothing else goes on.
+pub(super) fn of_plain(text: &str, start: usize) -> u64 {
+    Tokens { text, at: start }.word().1
 }
 
 /// The places of a feature that is no word, among those of senses: one whoever speaks, and one for who does.
@@ -130,7 +180,8 @@ fn places(hash: u64, who: Speaker) -> Places {
         Speaker::User => USER,
         Speaker::Tool => TOOL,
     };
-    [hash, hash ^ own].map(|hash| bucket(hash) % SENSES as u16)
+    let place = |hash: u64| bucket(hash) % SENSES as u16;
+    [place(hash), place(hash ^ own)]
 }
 
 /// The upper bits of a product depend on all bits of its factors.
