@@ -1,9 +1,10 @@
 //! Throughput of the engine on text that holds nothing, beside memchr and a bare Aho-Corasick pass in the same run.
 //!
 //! What it is for: the share of a core that scanning costs. Run: `cargo bench --bench engine`. Each figure is the
-//! median of interleaved rounds; the answer is checked as it is timed. With `-- --rules` it times every rule alone
-//! instead and prints the costliest, for whoever writes rules; with `-- --hostile` it plays texts that are made to cost;
-//! with `-- code` it reads only the texts of which the name holds that word, and with `-- --text FILE …` texts of your own.
+//! median of interleaved rounds; the answer is checked as it is timed. With `-- --rules` it times every rule and concept
+//! alone instead and prints the costliest, for whoever writes rules; with `-- --hostile` it plays texts that are made to
+//! cost; with `-- code` it reads only the texts of which the name holds that word. Behind `--text FILE …`, texts of your
+//! own are read instead, by `--rules` too.
 
 mod common;
 
@@ -26,6 +27,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ROUNDS: usize = 15;
 /// Bytes read per round and figure.
 const ROUND_BYTES: usize = 4 << 20;
+/// What a file of rules holds that is timed alone.
+const KINDS: [&str; 2] = ["rule", "concept"];
+/// How many of them are named.
+const NAMED: usize = 20;
 
 fn main() {
     if std::env::args().any(|a| a == "--rules") {
@@ -60,7 +65,7 @@ fn main() {
         "{:<14} {:>12} {:>12} {:>12} {:>10} {:>10} {:>9}",
         "text", "memchr MB/s", "bare AC MB/s", "engine MB/s", "us/text", "engine/AC", "findings"
     );
-    let own: Vec<String> = std::env::args().skip_while(|argument| argument != "--text").skip(1).collect();
+    let own = own_texts();
     let mut texts: Vec<(String, String)> = [
         ("prose 1 KiB", text_of(PROSE, 1024)),
         ("prose 16 KiB", text_of(PROSE, 16 * 1024)),
@@ -73,10 +78,8 @@ fn main() {
     .map(|(name, text)| (name.to_owned(), text))
     .into();
     texts.retain(|(name, _)| own.is_empty() && only.as_ref().is_none_or(|only| name.contains(only.as_str())));
-    texts.extend(own.iter().map(|path| {
-        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        (name, std::fs::read_to_string(path).expect("a readable text in UTF-8"))
-    }));
+    let is_own = !own.is_empty();
+    texts.extend(own);
     for (name, text) in &texts {
         let times = ROUND_BYTES.div_ceil(text.len().max(1));
         let (mut memchr, mut automaton, mut engine) = (Vec::new(), Vec::new(), Vec::new());
@@ -92,7 +95,7 @@ fn main() {
                     surface: Some(Surface::Text),
                 };
                 let scanned = scanner.scan(request, &Budget::UNLIMITED).expect("no budget");
-                assert!(!own.is_empty() || scanned.findings.is_empty(), "{name}: {:?}", scanned.findings);
+                assert!(is_own || scanned.findings.is_empty(), "{name}: {:?}", scanned.findings);
                 found = scanned.findings.len();
                 found
             }));
@@ -161,40 +164,62 @@ fn half(text: &str) -> &str {
     &text[..text.floor_char_boundary(text.len() / 2)]
 }
 
-/// Times each rule alone over prose and code of 16 KiB: gate and regex, without text views.
+/// Times each rule and each concept alone: gate and regex, without text views. Over prose and code of 16 KiB, or over files that are
+/// named behind `--text`.
 fn rules_alone() {
-    let texts = [text_of(PROSE, 16 * 1024), text_of(CODE, 16 * 1024)];
+    let own = own_texts();
+    let texts = if own.is_empty() {
+        [PROSE, CODE].map(|text| text_of(text, 16 * 1024)).into()
+    } else {
+        own.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+    };
     let mut costs: Vec<(f64, f64, String)> = Vec::new();
     for source in builtin_sources() {
         let file: toml::Table = source.text.parse().expect("valid TOML");
-        for rule in file["rule"].as_array().expect("rules") {
-            let mut alone = file.clone();
-            alone.insert("rule".into(), toml::Value::Array(vec![rule.clone()]));
-            let text = toml::to_string(&alone).expect("TOML again").into();
-            let alone = RuleSource { text, json: None, ..source.clone() };
-            let started = Instant::now();
-            let set = RuleSet::compile(&[alone], &RuleSetConfig::default()).expect("it compiles alone");
-            set.warm_up();
-            let compile = started.elapsed().as_secs_f64() * 1e3;
-            let scope = Scope { plugins: u32::MAX, role: None, surface: None };
-            let scan = |text: &str| {
-                let mut matches = Vec::new();
-                set.with_scratch(|s| set.scan(text, scope, None, s, &Budget::UNLIMITED, &mut matches))
-                    .expect("no budget");
-                matches.len()
-            };
-            let cost = texts.iter().map(|text| timed(8, || scan(text)) / 8.0 * 1e6).sum();
-            costs.push((cost, compile, rule["id"].as_str().unwrap_or_default().to_owned()));
+        for kind in KINDS {
+            let all = file.get(kind).and_then(toml::Value::as_array).into_iter().flatten();
+            for one in all {
+                let mut alone = file.clone();
+                KINDS.iter().for_each(|kind| drop(alone.remove(*kind)));
+                alone.insert(kind.into(), toml::Value::Array(vec![one.clone()]));
+                let text = toml::to_string(&alone).expect("TOML again").into();
+                let alone = RuleSource { text, json: None, ..source.clone() };
+                let started = Instant::now();
+                let set = RuleSet::compile(&[alone], &RuleSetConfig::default()).expect("it compiles alone");
+                set.warm_up();
+                let compile = started.elapsed().as_secs_f64() * 1e3;
+                let scope = Scope { plugins: u32::MAX, role: None, surface: None };
+                let scan = |text: &str| {
+                    let mut matches = Vec::new();
+                    set.with_scratch(|s| set.scan(text, scope, None, s, &Budget::UNLIMITED, &mut matches))
+                        .expect("no budget");
+                    matches.len()
+                };
+                let cost = texts.iter().map(|text| timed(8, || scan(text)) / 8.0 * 1e6).sum();
+                costs.push((cost, compile, one["id"].as_str().unwrap_or_default().to_owned()));
+            }
         }
     }
     let total: f64 = costs.iter().map(|(_, compile, _)| compile).sum();
-    println!("{} rules compile in {total:.0} ms one by one", costs.len());
-    println!("costliest to run (us for 16 KiB of prose and 16 KiB of code):");
+    println!("{} rules and concepts compile in {total:.0} ms one by one", costs.len());
+    println!("costliest to run (us for all texts):");
     costs.sort_by(|a, b| b.0.total_cmp(&a.0));
-    costs.iter().take(15).for_each(|(cost, _, id)| println!("{cost:>10.0}  {id}"));
+    costs.iter().take(NAMED).for_each(|(cost, _, id)| println!("{cost:>10.0}  {id}"));
     println!("costliest to compile (ms):");
     costs.sort_by(|a, b| b.1.total_cmp(&a.1));
-    costs.iter().take(15).for_each(|(_, compile, id)| println!("{compile:>10.1}  {id}"));
+    costs.iter().take(NAMED).for_each(|(_, compile, id)| println!("{compile:>10.1}  {id}"));
+}
+
+/// The files named behind `--text`, and what they hold.
+fn own_texts() -> Vec<(String, String)> {
+    let names = std::env::args().skip_while(|argument| argument != "--text").skip(1);
+    names
+        .map(|name| {
+            let text = std::fs::read_to_string(&name).expect("a readable text in UTF-8");
+            let name = Path::new(&name).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (name, text)
+        })
+        .collect()
 }
 
 /// Seconds for `times` runs.
