@@ -104,6 +104,16 @@ fn phrases_of<'t>(view: &View<'t>, choice: u8) -> Vec<View<'t>> {
     made.extend(text::spaced(view));
     made.extend(text::morse(view));
     made.extend(text::joined(view));
+    made.extend(text::joined_words(view));
+    let looks = text::Looks::at(view.text());
+    made.extend(text::apart(view, &looks));
+    made.extend(text::numbers(view, &looks));
+    if !text::broken_reasons(view, &looks, is_known).is_empty() {
+        made.extend(text::unbroken(view));
+    }
+    made.extend(text::ciphers(view, &looks, is_known));
+    made.extend(text::spelled(view));
+    made.extend(text::upside_down(view));
     made.extend(text::look_alikes(view));
     made.extend(text::pig_latin(view, is_known));
     made.extend(text::layout(view, signs, is_known));
@@ -236,6 +246,44 @@ fn write_in(layer: Layer, plain: &str, choice: u8) -> String {
         Layer::Layout => plain.replace(' ', ["\n# ", "  ", "</p><p>", "**_"][usize::from(choice) % 4]),
         Layer::QuotedPrintable => joined(plain.bytes(), |byte, out| write!(out, "={byte:02X}")),
         Layer::Joined => plain.replace(' ', "\" + \""),
+        Layer::Numbers => joined(plain.bytes(), |byte, out| match choice % 3 {
+            0 => write!(out, "{byte} "),
+            1 => write!(out, "{byte:08b} "),
+            _ => write!(out, "U+{byte:04X} "),
+        }),
+        Layer::Broken => {
+            let sign = ["-", "<!-- -->", "**", "\u{1F600}"][usize::from(choice) % 4];
+            let words = plain.split(' ').map(|word| match word.char_indices().nth(2) {
+                Some((at, _)) => format!("{}{sign}{}", &word[..at], &word[at..]),
+                None => word.to_owned(),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Layer::Cipher if choice & WIDE != 0 => each(|c| match c {
+            '!'..='~' => char::from(b'!' + (c as u8 - b'!' + 47) % 94),
+            _ => c,
+        }),
+        Layer::Cipher => {
+            let by = choice % 26;
+            plain
+                .chars()
+                .map(
+                    |c| {
+                        if c.is_ascii_lowercase() { char::from(b'a' + (c as u8 - b'a' + by) % 26) } else { c }
+                    },
+                )
+                .collect()
+        }
+        Layer::Spelled => joined(plain.chars(), |c, out| match c {
+            'i' => write!(out, "India "),
+            'n' => write!(out, "November "),
+            'o' => write!(out, "Oscar "),
+            'r' => write!(out, "Romeo "),
+            'e' => write!(out, "Echo "),
+            _ => write!(out, "{c}"),
+        }),
+        // Nothing here packs.
+        Layer::Packed => plain.to_owned(),
         Layer::PigLatin => {
             let words = plain.split(' ').map(|word| {
                 let head = word.find(|c| "aeiou".contains(c)).unwrap_or(0);

@@ -3,6 +3,8 @@
 //! The rule set does nearly all of the finding. Detectors in code exist for what a regex cannot express; each is one
 //! file here and one line in [`coded`]. Pure and synchronous: same text, same findings.
 
+#[cfg(test)]
+mod columns_tests;
 pub mod concepts;
 mod hidden_text;
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::concepts::{self, Evidence, Explanation, Hit};
 use super::{Detected, Detector, INJECTION, SECRETS, coded, resolve, shown, wording};
+use crate::rules::caches::AtRest;
 use crate::rules::{
     Budget, CountrySet, Hints, Match, MetaInfo, New, Role, RuleSet, ScanStop, Scope, Scratch, Speaker,
     Surface, phone_look_ups,
 };
 use crate::text::stretches::{self, Cut};
-use crate::text::{self, Layers, Limits, View, Views};
+use crate::text::{self, Layers, Limits, Looks, View, Views};
 
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
@@ -79,6 +80,8 @@ pub struct Scanner {
     secrets: u32,
     limits: Limits,
     reach: Reach,
+    /// Words that were met before.
+    words: AtRest<wording::Memory>,
 }
 
 impl Scanner {
@@ -98,6 +101,7 @@ impl Scanner {
             secrets,
             limits: Limits::default(),
             reach: REACH,
+            words: AtRest::default(),
             rules,
         }
     }
@@ -185,7 +189,11 @@ impl Scanner {
         if !hits.is_empty() && concepts::is_weighed(request.surface) {
             let evidence = Evidence::of(&self.rules, &request, hits);
             let by_concepts = concepts::weigh(&self.rules, &evidence);
-            let by_words = wording::weigh(&self.rules, &request, &views.views, &evidence, budget)?;
+            let mut memory = self.words.take().unwrap_or_default();
+            let by_words =
+                wording::weigh(&self.rules, &request, &views.views, &evidence, &mut memory, budget);
+            self.words.give(memory);
+            let by_words = by_words?;
             for weighed in by_concepts.into_iter().chain(by_words) {
                 if !concepts::is_told_already(&weighed, &findings) {
                     let at = findings.partition_point(|one| one.range.start <= weighed.range.start);
@@ -304,6 +312,8 @@ enum Part<'n> {
     /// What it changed of the view that it was made from; of that, where ranges are given, what came from those of the text
     /// as sent.
     Changed(Option<&'n [Range<usize>]>),
+    /// All of it, where what was found lies in a cell: what stands beside it was put there.
+    Cells(&'n text::Columns<'n>),
 }
 
 /// Places of a view around which disguises are undone.
@@ -373,11 +383,14 @@ impl Run<'_, '_> {
         for (index, view) in views.views.iter().enumerate() {
             let part = if index > 0 { Part::Changed(None) } else { Part::All };
             let hints = self.view(view, part, self.request.plugins)?;
+            if index < PHRASE_VIEWS_MAX {
+                self.columns(view, index > 0)?;
+            }
             if with_phrases && index < PHRASE_VIEWS_MAX {
                 self.phrases(view, index > 0, hints, Depth::First)?;
             }
             if index < PHRASE_VIEWS_MAX {
-                self.pieces(view)?;
+                self.pieces(view, with_phrases)?;
             }
         }
         Ok(())
@@ -390,6 +403,7 @@ impl Run<'_, '_> {
         let may_be_new = |range| view.may_be_new(range);
         let stretches = match part {
             Part::All => None,
+            Part::Cells(_) => Some(std::iter::once(0..view.text().len()).collect()),
             Part::Changed(near) => {
                 Some(view.changes(rules.reach(self.scratch, plugins).max(self.scanner.reach.changes), near))
             }
@@ -399,7 +413,12 @@ impl Run<'_, '_> {
         self.signs.clear();
         let hints = rules.scan(view.text(), scope, new, self.scratch, self.budget, &mut self.matches);
         for found in self.matches.drain(..) {
-            if is_derived && !view.may_be_new(found.read.clone()) {
+            let is_told = match part {
+                Part::All => true,
+                Part::Changed(_) => view.may_be_new(found.read.clone()),
+                Part::Cells(columns) => columns.holds(&found.range),
+            };
+            if !is_told {
                 continue;
             }
             let rule = &rules.rules()[found.rule as usize];
@@ -430,12 +449,43 @@ impl Run<'_, '_> {
         hints
     }
 
-    /// Scans strings in pieces for credentials, put together. In what else code puts together, pieces are found as they are.
-    fn pieces(&mut self, view: &View<'_>) -> Result<(), ScanStop> {
+    /// Scans strings in pieces, put together: for credentials and, `with_phrases`, for phrases. In what else code puts together,
+    /// pieces are found as they are.
+    fn pieces(&mut self, view: &View<'_>, with_phrases: bool) -> Result<(), ScanStop> {
         let secrets = self.request.plugins & self.scanner.secrets;
-        let joined = if secrets == 0 { None } else { text::joined(view) };
-        match joined {
-            Some(joined) => self.view(&joined, Part::Changed(None), secrets).map(drop),
+        let injection = if with_phrases { self.request.plugins & self.scanner.injection } else { 0 };
+        if secrets | injection == 0 {
+            return Ok(());
+        }
+        // What may be a credential may be words too.
+        let Some(words) = text::joined_words(view) else { return Ok(()) };
+        if secrets != 0
+            && let Some(joined) = text::joined(view)
+        {
+            self.view(&joined, Part::Changed(None), secrets)?;
+        }
+        match injection {
+            0 => Ok(()),
+            _ => self.disguise(&words, None, injection).map(drop),
+        }
+    }
+
+    /// Scans the cells of tables with the heads of their columns beside them, where rules may find something by these.
+    fn columns(&mut self, view: &View<'_>, is_derived: bool) -> Result<(), ScanStop> {
+        let rules = &self.scanner.rules;
+        let context = self.scratch.context();
+        // Of a derived view, only what it changed was read: the heads may stand elsewhere in it.
+        let places = match is_derived && context.was_seen {
+            true => text::Heads::Anywhere,
+            false => text::Heads::At { words: &context.words, cells: &context.lacking },
+        };
+        let plugins = if places.are_none() { 0 } else { self.request.plugins & rules.plugins_of_columns() };
+        let columns = match plugins {
+            0 => None,
+            _ => text::columns(view, places, &|head| rules.is_context(head)),
+        };
+        match columns {
+            Some(columns) => self.view(&columns.view, Part::Cells(&columns), plugins).map(drop),
             None => Ok(()),
         }
     }
@@ -493,14 +543,33 @@ impl Run<'_, '_> {
                 self.disguise_of(&leet, near, injection, depth)?;
             }
         }
-        for set_apart in [text::spaced(view), text::morse(view)].iter().flatten() {
+        let looks = Looks::at(view.text());
+        let may_be_spaced = looks.may_be_spaced() || !view.text().is_ascii();
+        let spaced = may_be_spaced.then(|| text::spaced(view)).flatten();
+        let set_apart = [spaced, text::apart(view, &looks), text::morse(view), text::numbers(view, &looks)];
+        for set_apart in set_apart.iter().flatten() {
             self.disguise_of(set_apart, near, injection, depth)?;
+        }
+        let reasons = text::broken_reasons(view, &looks, is_known);
+        if !reasons.is_empty() {
+            let shown = Shown::around(view, reasons, reach);
+            if let Some(whole) = text::unbroken(shown.view(view)) {
+                let both = near.map(|near| stretches::common(near, &shown.near));
+                let near = Some(&**both.as_ref().unwrap_or(&shown.near));
+                self.disguise_of(&whole, near, injection, depth)?;
+            }
         }
         // Alone, a letter of another script looks like any other of it.
         let look_alikes =
             (depth == Depth::Second && !view.text().is_ascii()).then(|| text::look_alikes(view));
-        let disguises =
-            [look_alikes.flatten(), text::layout(view, &signs, is_known), text::pig_latin(view, is_known)];
+        let disguises = [
+            look_alikes.flatten(),
+            text::layout(view, &signs, is_known),
+            text::pig_latin(view, is_known),
+            text::ciphers(view, &looks, is_known),
+            text::spelled(view),
+            text::upside_down(view),
+        ];
         disguises.iter().flatten().try_for_each(|disguise| self.disguise(disguise, near, injection).map(drop))
     }
 

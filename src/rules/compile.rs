@@ -10,6 +10,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::context;
 use super::country::CountrySet;
 use super::gate::{self, TOKEN_MIN};
 use super::lazy::LazyRegex;
@@ -17,7 +18,7 @@ use super::load::LoadedRule;
 use super::needs::Needs;
 use super::problem::RuleProblem;
 use super::relax::FirstLook;
-use super::schema::{OneOrMany, Role, RuleDef, Surface, Trigger};
+use super::schema::{self, OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::Kind;
 use super::validate::Validator;
 use super::validate::phone_plan::{self, Plan};
@@ -75,9 +76,25 @@ impl MetaInfo {
 #[derive(Debug)]
 pub(super) struct Near {
     pub words: LazyRegex,
+    /// How near, in characters.
     pub distance: usize,
     /// Whether they count inside of longer words, and where they begin before a match and end in it.
     pub inside_words: bool,
+}
+
+/// What must match for a finding to be dropped: one of the regexes over each part that has any.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub value: Vec<LazyRegex>,
+    pub whole: Vec<LazyRegex>,
+    pub line: Vec<LazyRegex>,
+}
+
+impl Condition {
+    /// Its regexes.
+    pub(super) fn regexes(&self) -> impl Iterator<Item = &LazyRegex> {
+        self.value.iter().chain(&self.whole).chain(&self.line)
+    }
 }
 
 /// What a pattern says about the places where it can match.
@@ -91,6 +108,8 @@ pub(super) struct Shape {
     pub before: usize,
     /// Bytes after a candidate at which a match may end.
     pub after: usize,
+    /// How many of either are characters: how far a match may stand from a literal that is its context.
+    pub beside: usize,
     /// Whether every match begins exactly at a literal.
     pub is_prefix: bool,
     /// Where else it can begin.
@@ -118,9 +137,13 @@ pub struct CompiledRule {
     pub(super) exclude: Vec<LazyRegex>,
     pub(super) exclude_match: Vec<LazyRegex>,
     pub(super) exclude_line: Vec<LazyRegex>,
+    /// A finding is dropped where all of one list hold.
+    pub(super) exclude_all: Vec<Vec<Condition>>,
     pub(super) exclude_before: Option<LazyRegex>,
     pub(super) exclude_after: Option<LazyRegex>,
     pub(super) near: Option<Near>,
+    /// Whether it finds something by words beside it, which the head of a column may be.
+    pub(super) reads_columns: bool,
     /// Countries it is about; none for what is of no country.
     pub countries: CountrySet,
     pub(super) roles: u8,
@@ -252,6 +275,12 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
     let exclude = regexes_of("exclude", &def.exclude);
     let exclude_match = regexes_of("exclude_match", &def.exclude_match);
     let exclude_line = regexes_of("exclude_line", &def.exclude_line);
+    let mut condition = |written: &schema::Condition| Condition {
+        value: regexes_of("exclude_all", &written.value),
+        whole: regexes_of("exclude_all", &written.whole),
+        line: regexes_of("exclude_all", &written.line),
+    };
+    let exclude_all = def.exclude_all.iter().map(|all| all.iter().map(&mut condition).collect()).collect();
     let exclude_before = def.exclude_before.as_deref().and_then(|p| regex_of("exclude_before", p));
     let exclude_after = def.exclude_after.as_deref().and_then(|p| regex_of("exclude_after", p));
     let near = (!def.near.is_empty())
@@ -318,8 +347,10 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
         exclude,
         exclude_match,
         exclude_line,
+        exclude_all,
         exclude_before,
         exclude_after,
+        reads_columns: context::reads_columns(&rule.plugin, def),
         near,
         countries,
         roles: mask(def.roles.as_deref(), |r| *r as u8),
@@ -391,7 +422,7 @@ impl Shape {
     /// The shape of a rule's pattern and the pattern as it was read, or the field that is wrong and what is wrong with it.
     fn of(def: &RuleDef) -> Result<(Self, Hir), (&'static str, String)> {
         let hir = parse(&def.pattern).map_err(|message| ("pattern", message))?;
-        let (before, after, is_prefix) =
+        let Extent { before, after, beside, is_prefix } =
             extent(def, &hir).map_err(|message| ("match_length_max", message))?;
         let begin = window::begin(&hir);
         let mut value_groups = Vec::from_iter(group_named(&hir, "value"));
@@ -403,7 +434,7 @@ impl Shape {
         }
         let span_group = group_named(&hir, "span");
         let minds_breaks = window::minds_breaks(&hir);
-        Ok((Self { value_groups, span_group, before, after, is_prefix, begin, minds_breaks }, hir))
+        Ok((Self { value_groups, span_group, before, after, beside, is_prefix, begin, minds_breaks }, hir))
     }
 }
 
@@ -430,8 +461,15 @@ fn group_named(hir: &Hir, name: &str) -> Option<usize> {
     }
 }
 
-/// Bytes before and after a candidate that a match may take, and whether it begins exactly there.
-fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
+/// What a match may take around a candidate; see [`Shape`].
+struct Extent {
+    before: usize,
+    after: usize,
+    beside: usize,
+    is_prefix: bool,
+}
+
+fn extent(def: &RuleDef, hir: &Hir) -> Result<Extent, String> {
     if hir.properties().minimum_len().unwrap_or(0) == 0 {
         return Err("the pattern can match nothing at all; make one part of it mandatory".to_owned());
     }
@@ -451,7 +489,8 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
     if def.gate_literals().next().is_none() {
         let is_inside = def.trigger == Some(Trigger::Token) && window::is_within(hir, gate::is_token_byte);
         // Only the byte before a token stands before its place.
-        return Ok((if is_inside { 1 } else { bound }, bound, false));
+        let before = if is_inside { 1 } else { bound };
+        return Ok(Extent { before, after: bound, beside: 0, is_prefix: false });
     }
     let literals = lower_literals(def);
     let lookback = window::lookback(hir, &literals, bound);
@@ -459,10 +498,11 @@ fn extent(def: &RuleDef, hir: &Hir) -> Result<(usize, usize, bool), String> {
     if is_beside {
         // The match stands as far from its literal as a context word may from the match, on either side.
         let longest = literals.iter().map(String::len).max().unwrap_or(0);
-        let far = bound + def.near_within();
-        return Ok((far, far + longest, false));
+        let beside = def.near_within();
+        let far = bound + beside;
+        return Ok(Extent { before: far, after: far + longest, beside, is_prefix: false });
     }
-    Ok((lookback.bytes, bound, lookback.is_prefix))
+    Ok(Extent { before: lookback.bytes, after: bound, beside: 0, is_prefix: lookback.is_prefix })
 }
 
 /// Every literal of the gate, in lower case.
@@ -556,14 +596,28 @@ fn check_fields(rule: &LoadedRule, problems: &mut Vec<RuleProblem>) {
         wrong("any_command", "name the rules about commands in `commands`");
     }
     let excludes = [&def.exclude, &def.exclude_match, &def.exclude_line];
-    if def.exclude_overlaps && excludes.iter().all(|patterns| patterns.as_slice().is_empty()) {
-        wrong("exclude_overlaps", "only for a rule with `exclude`, `exclude_match` or `exclude_line`");
+    let has_none =
+        excludes.iter().all(|patterns| patterns.as_slice().is_empty()) && def.exclude_all.is_empty();
+    if def.exclude_overlaps && has_none {
+        wrong(
+            "exclude_overlaps",
+            "only for a rule with `exclude`, `exclude_match`, `exclude_line` or `exclude_all`",
+        );
+    }
+    let asks_nothing = |one: &schema::Condition| {
+        [&one.value, &one.whole, &one.line].iter().all(|patterns| patterns.as_slice().is_empty())
+    };
+    if def.exclude_all.iter().any(|all| all.is_empty() || all.iter().any(asks_nothing)) {
+        wrong(
+            "exclude_all",
+            "a condition names `value`, `match` or `line`; without one it would always hold",
+        );
     }
     if def.near_inside_words && def.near.is_empty() {
         wrong("near_inside_words", "only for a rule that has context words");
     }
-    if def.near_distance.is_some_and(|bytes| bytes > 1_000) {
-        wrong("near_distance", "at most 1000 bytes");
+    if def.near_distance.is_some_and(|chars| chars > 1_000) {
+        wrong("near_distance", "at most 1000 characters");
     }
     if def.near_distance.is_some() && def.near.is_empty() {
         wrong("near_distance", "only for a rule that has `near`");

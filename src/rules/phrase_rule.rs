@@ -36,7 +36,7 @@ pub(super) fn read(
         return Err(("phrases", message));
     }
     let unread = [&def.validator, &def.exclude, &def.exclude_match, &def.exclude_line];
-    let has_others = !def.near.is_empty() || def.exclude_overlaps;
+    let has_others = !def.near.is_empty() || def.exclude_overlaps || !def.exclude_all.is_empty();
     if has_others || unread.iter().any(|field| !field.as_slice().is_empty()) {
         let message = "of the conditions, a rule of phrases reads `exclude_before` and `exclude_after` only";
         return Err(("phrases", message.to_owned()));

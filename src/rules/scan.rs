@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::caches::{Caches, Forgetful};
 use super::compile::{CompiledRule, Shape};
 use super::gate::{Hints, Sink};
+use super::nearby;
 use super::phrases::{self, Before};
 use super::schema::{Role, Surface};
 use super::search::{Reading, Search, Texts, on_boundaries};
@@ -38,6 +39,8 @@ const LITERAL_COST: u64 = 30;
 const PHRASE_COST: u64 = 250;
 const PLACE_COST: u64 = 100;
 const PLACE_BYTE_COST: u64 = 30;
+/// What rules may cost together until the clock is asked again.
+const CLOCK_COST: u64 = 20_000;
 
 /// Which rules take part in a scan.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +115,32 @@ pub(crate) struct Later {
     pub at: Range<usize>,
 }
 
+/// Where context shows in a text: what rules find by what stands beside it may stand below, in a table.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Where literals of rules stand that name what they find, nearly in order.
+    pub words: Vec<usize>,
+    /// Where matches stand that no context word is near.
+    pub lacking: Vec<usize>,
+    /// Whether there was any such literal since [`Scratch::begin`].
+    pub was_seen: bool,
+}
+
+impl Context {
+    fn clear(&mut self) {
+        self.words.clear();
+        self.lacking.clear();
+    }
+
+    fn note(&mut self, at: usize) {
+        self.was_seen = true;
+        // Many rules share a literal.
+        if self.words.last() != Some(&at) {
+            self.words.push(at);
+        }
+    }
+}
+
 /// Candidates of one rule in the text at hand.
 #[derive(Default)]
 struct Candidates {
@@ -149,6 +178,8 @@ pub struct Scratch {
     cost_max: u64,
     /// How far matches of rules that were seen since reach from their literals, by the bit of their plugin.
     reach: [usize; u32::BITS as usize],
+    /// Where context shows in the text that was scanned last.
+    context: Context,
     /// What starts rules without a literal.
     pub(super) places: Places,
     /// What the automata of these rules keep, group by group.
@@ -168,6 +199,13 @@ impl Scratch {
         self.cost = 0;
         self.cost_max = units_max;
         self.reach = [0; u32::BITS as usize];
+        self.context.clear();
+        self.context.was_seen = false;
+    }
+
+    /// Where context shows in the text that was scanned last.
+    pub fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Whether patterns cost all that they may.
@@ -251,6 +289,7 @@ impl RuleSet {
             cost: 0,
             cost_max: u64::MAX,
             reach: [0; u32::BITS as usize],
+            context: Context::default(),
             places: Places::default(),
             shapes: Vec::new(),
         });
@@ -337,6 +376,7 @@ impl RuleSet {
         matches: &mut Vec<Match>,
     ) -> Result<Hints, ScanStop> {
         scratch.points_bytes_max = text.len().saturating_mul(POINTS_FACTOR_MAX);
+        scratch.context.clear();
         let is_new = new.map(|new| new.is_new);
         let all = 0..text.len();
         let flow = if self.is_about_injection(scope.plugins) { Flow::of(text) } else { None };
@@ -383,28 +423,36 @@ impl RuleSet {
     ) -> Result<(), ScanStop> {
         scratch.touched.sort_unstable();
         scratch.read_lower(text, flow);
+        // Asking the clock takes longer than most rules do.
+        let mut next_look = scratch.cost;
         for index in &scratch.touched {
             if scratch.cost >= scratch.cost_max {
                 return Err(ScanStop);
             }
-            budget.check()?;
+            if scratch.cost >= next_look {
+                budget.check()?;
+                next_look = scratch.cost + CLOCK_COST;
+            }
             let index = *index as usize;
             let rule = &self.rules[index];
             let candidates = &mut scratch.candidates[index];
             settle(candidates, scratch.points_bytes_max);
             let flow = flow.filter(|_| &*rule.info.plugin == super::INJECTION);
-            let (cost, result) = scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
-                let cost_max = scratch.cost_max - scratch.cost;
-                let texts = Texts {
-                    sent: Reading { text, lower: &scratch.lower },
-                    flow: flow.map(|flow| (flow, Reading { text: flow.text(), lower: &scratch.lower_flow })),
-                };
-                let mut search =
-                    Search::new((index as u32, rule), texts, (first_look, cache), (budget, cost_max));
-                let result = search.find_all(&candidates.windows, candidates.anchored, matches);
-                (search.cost(), result)
-            });
+            let (cost, lacking, result) =
+                scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
+                    let cost_max = scratch.cost_max - scratch.cost;
+                    let texts = Texts {
+                        sent: Reading { text, lower: &scratch.lower },
+                        flow: flow
+                            .map(|flow| (flow, Reading { text: flow.text(), lower: &scratch.lower_flow })),
+                    };
+                    let mut search =
+                        Search::new((index as u32, rule), texts, (first_look, cache), (budget, cost_max));
+                    let result = search.find_all(&candidates.windows, candidates.anchored, matches);
+                    (search.cost(), search.lacking(), result)
+                });
             scratch.cost += cost;
+            scratch.context.lacking.extend(lacking);
             result?;
         }
         Ok(())
@@ -488,10 +536,15 @@ impl Sink for Collect<'_, '_> {
             later.push(Later { rule: index, at });
             return;
         }
+        if rule.reads_columns {
+            self.scratch.context.note(at.start);
+        }
         let shape = rule.shape();
+        let window = window_at(shape, self.text, &at);
         let reach = &mut self.scratch.reach[rule.plugin_bit.trailing_zeros() as usize % u32::BITS as usize];
-        *reach = shape.before.max(shape.after).max(*reach);
-        let Some(window) = window_at(shape, self.text, &at) else { return };
+        let wide = window.as_ref().map_or(0, |window| (at.start - window.start).max(window.end - at.start));
+        *reach = shape.before.max(shape.after).max(wide).max(*reach);
+        let Some(window) = window else { return };
         if self.is_new.is_some_and(|is_new| !is_new(window.clone())) {
             return;
         }
@@ -530,7 +583,13 @@ fn window_at(shape: &Shape, text: &[u8], literal: &Range<usize>) -> Option<Range
         && literal.start > 0
         && text[literal.start - 1].is_ascii_alphanumeric();
     // It begins at or before its literal, so it ends at most its longest length after the literal's first byte.
-    let window = literal.start.saturating_sub(shape.before)..(literal.start + shape.after).min(text.len());
+    // What stands beside it may be as many characters away.
+    let (left, right) = match shape.beside {
+        0 => (literal.start, literal.start),
+        chars => (nearby::before(text, literal.start, chars), nearby::after(text, literal.start, chars)),
+    };
+    let from = left.saturating_sub(shape.before - shape.beside);
+    let window = from..(right + shape.after - shape.beside).min(text.len());
     (!is_amid).then_some(window)
 }
 

@@ -243,6 +243,21 @@ impl Default for OneOrMany {
     }
 }
 
+/// What must match for a finding to be dropped: every key that is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Condition {
+    /// Regexes over the reported value.
+    #[serde(default)]
+    pub value: OneOrMany,
+    /// Regexes over the whole match.
+    #[serde(default, rename = "match")]
+    pub whole: OneOrMany,
+    /// Regexes over the line that the match begins in.
+    #[serde(default)]
+    pub line: OneOrMany,
+}
+
 /// One rule as written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -305,6 +320,9 @@ pub struct RuleDef {
     /// Regexes over the line that the match begins in; a match of one drops the finding.
     #[serde(default)]
     pub(super) exclude_line: OneOrMany,
+    /// Lists of conditions: a finding is dropped where all of one list hold.
+    #[serde(default)]
+    pub(super) exclude_all: Vec<Vec<Condition>>,
     /// Whether what an exclusion of the value, the match or the line drops takes every later match with it that overlaps it.
     /// Without it another match may begin inside, lest who writes a text hide a value behind what is excluded.
     #[serde(default)]
@@ -324,7 +342,7 @@ pub struct RuleDef {
     /// Context words: one must stand near the match.
     #[serde(default, deserialize_with = "some_words")]
     pub near: Vec<String>,
-    /// How near, in bytes either side of the match; see [`Self::near_within`].
+    /// How near, in characters either side of the match; see [`Self::near_within`].
     pub near_distance: Option<usize>,
     /// Whether context words count inside of longer words too, as `key` does in `apiKeys`.
     #[serde(default)]
@@ -384,9 +402,9 @@ impl RuleDef {
         !self.near.is_empty() && self.near.iter().all(is_literal)
     }
 
-    /// How near a context word must stand, in bytes either side of the match.
+    /// How near a context word must stand, in characters either side of the match.
     pub fn near_within(&self) -> usize {
-        self.near_distance.unwrap_or(NEAR_BYTES)
+        self.near_distance.unwrap_or(NEAR_CHARS)
     }
 
     /// Every literal that opens the gate, wherever it counts.
@@ -417,6 +435,7 @@ impl RuleDef {
             exclude: OneOrMany::default(),
             exclude_match: OneOrMany::default(),
             exclude_line: OneOrMany::default(),
+            exclude_all: Vec::new(),
             exclude_overlaps: false,
             exclude_before: None,
             exclude_after: None,
@@ -448,8 +467,8 @@ fn one() -> f64 {
     1.0
 }
 
-/// How near context words stand unless a rule says otherwise.
-const NEAR_BYTES: usize = 60;
+/// How near context words stand unless a rule says otherwise, in characters.
+const NEAR_CHARS: usize = 60;
 
 /// A list that is not empty: one that is would ask for nothing, and look as if it did.
 fn some_words<'de, D: serde::Deserializer<'de>>(of: D) -> Result<Vec<String>, D::Error> {

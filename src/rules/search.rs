@@ -11,6 +11,7 @@ use regex_automata::{Anchored, Input};
 
 use super::compile::{self, CompiledRule};
 use super::lazy::LazyRegex;
+use super::nearby;
 use super::placeholder;
 use super::scan::{Budget, Match, ScanStop};
 use crate::text::Flow;
@@ -28,6 +29,8 @@ const RETRY_EVERY_BYTES: usize = 64;
 /// What is rejected may be 16 KiB long, begin at every word, and be read by every check of the rule.
 const RETRIED_BYTES_MIN: usize = 8 * 1024;
 const RETRIED_FACTOR_MAX: usize = 2;
+/// Matches without a context word that are told, of one rule.
+const LACKING_MAX: usize = 64;
 /// Bytes after a value that its pattern may read to see where it ends, and that the next match may begin with.
 const DELIMITER_BYTES_MAX: usize = 4;
 /// Searches of one rule between two looks at the clock.
@@ -115,6 +118,8 @@ pub(super) struct Search<'s, 't> {
     searches: u32,
     /// The match that an exclusion dropped last, in the text that was sent and in the one in which lines go on.
     excluded: [Range<usize>; 2],
+    /// Where matches were rejected for lack of a context word near them, of a rule that no such word starts.
+    lacking: Vec<usize>,
 }
 
 impl<'s, 't> Search<'s, 't> {
@@ -140,12 +145,18 @@ impl<'s, 't> Search<'s, 't> {
             cost_max,
             searches: 0,
             excluded: [0..0, 0..0],
+            lacking: Vec::new(),
         }
     }
 
     /// What it cost so far.
     pub(super) fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// Where matches were rejected for lack of a context word near them, of a rule that no such word starts; the first of them.
+    pub(super) fn lacking(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.lacking)
     }
 
     /// Pushes every match around the candidates: in windows, in order, or at the beginning of each of them only. Where lines go
@@ -355,17 +366,24 @@ impl<'s, 't> Search<'s, 't> {
             return Verdict::Rejected;
         }
         if let Some(near) = &rule.near {
-            let (left, right) = context(self.reading.text, whole, near.distance);
-            let inner = on_boundaries(self.reading.text, whole.clone());
-            let within = &self.reading.text[inner.clone()];
-            let (from, to) = (inner.start - left.len(), inner.end + right.len());
+            let text = self.reading.text;
+            let inner = on_boundaries(text, whole.clone());
+            let from = nearby::before(text.as_bytes(), inner.start, near.distance);
+            let to = nearby::after(text.as_bytes(), inner.end, near.distance);
+            let (left, within, right) =
+                (&text[from..inner.start], &text[inner.clone()], &text[inner.end..to]);
             let word = if near.inside_words {
-                self.near(&near.words, from, &self.reading.text[from..to])
+                self.near(&near.words, from, &text[from..to])
             } else {
                 let sides = [(from, left), (inner.end, right), (inner.start, within)];
                 sides.into_iter().find_map(|(start, side)| self.near(&near.words, start, side))
             };
-            let Some(word) = word else { return Verdict::Rejected };
+            let Some(word) = word else {
+                if rule.reads_columns && rule.shape().beside == 0 && self.lacking.len() < LACKING_MAX {
+                    self.lacking.push(whole.start);
+                }
+                return Verdict::Rejected;
+            };
             read = read.start.min(word.start)..read.end.max(word.end);
         }
         // Finding the value takes longer than all that is asked about the whole.
@@ -377,7 +395,7 @@ impl<'s, 't> Search<'s, 't> {
         {
             return Verdict::Rejected;
         }
-        if is_in(&rule.exclude, text) {
+        if is_in(&rule.exclude, text) || self.is_excluded_together(whole, text) {
             return self.excluded(whole, &span);
         }
         if !rule.validators.is_empty() {
@@ -406,6 +424,20 @@ impl<'s, 't> Search<'s, 't> {
             before.is_some_and(|regex| regex.is_match(left))
                 || after.is_some_and(|regex| regex.is_match(right))
         })
+    }
+
+    /// Whether all conditions of one list hold for a match and its value.
+    fn is_excluded_together(&self, whole: &Range<usize>, value: &str) -> bool {
+        let holds = |regexes: &[LazyRegex], text: &str| {
+            regexes.is_empty() || regexes.iter().any(|regex| regex.is_match(text))
+        };
+        let text = self.reading.text;
+        let is_met = |one: &compile::Condition| {
+            holds(&one.value, value)
+                && (one.whole.is_empty() || holds(&one.whole, &text[on_boundaries(text, whole.clone())]))
+                && (one.line.is_empty() || holds(&one.line, line_around(text, whole.start)))
+        };
+        self.rule.exclude_all.iter().any(|all| all.iter().all(is_met))
     }
 
     /// What becomes of a match that an exclusion dropped.

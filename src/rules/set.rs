@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 
 use super::caches::AtRest;
-use super::compile::{CompiledRule, compile_one, problem_at, trigger_min};
+use super::compile::{CompiledRule, Condition, compile_one, problem_at, trigger_min};
+use super::context::ContextWords;
 use super::gate::{Gate, GateRule};
 use super::load::{LoadedRule, RuleSource, parse_file};
 use super::meanings::Meanings;
@@ -56,6 +57,7 @@ pub struct RuleSet {
     /// Bits of the plugins that have rules without a literal, and how far these reach from what starts them.
     triggered: Vec<(u32, usize)>,
     vocabulary: OnceLock<Vocabulary>,
+    context: OnceLock<ContextWords>,
     pub(super) scratches: AtRest<Scratch>,
 }
 
@@ -164,6 +166,7 @@ impl RuleSet {
             revision: Self::revision_of(sources),
             groups,
             vocabulary: OnceLock::new(),
+            context: OnceLock::new(),
             scratches: AtRest::default(),
         })
     }
@@ -213,6 +216,21 @@ impl RuleSet {
         vocabulary.holds(word)
     }
 
+    /// The plugins whose rules find something by words beside it, which the head of a column may be, as bits.
+    pub fn plugins_of_columns(&self) -> u32 {
+        self.context().plugins
+    }
+
+    /// Whether the head of a column may hold a word that rules ask for near what they find.
+    pub fn is_context(&self, head: &str) -> bool {
+        self.context().are_in(head)
+    }
+
+    /// Made when it is first needed: most texts hold no table.
+    fn context(&self) -> &ContextWords {
+        self.context.get_or_init(|| ContextWords::of(&self.rules))
+    }
+
     /// The rules, in the order of their files.
     pub fn rules(&self) -> &[CompiledRule] {
         &self.rules
@@ -227,7 +245,8 @@ impl RuleSet {
             let near = rule.near.as_ref().map(|near| &near.words);
             let context = [&rule.exclude_before, &rule.exclude_after].into_iter().flatten();
             let own = rule.exclude.iter().chain(&rule.exclude_match).chain(&rule.exclude_line);
-            for regex in std::iter::once(&rule.regex).chain(own).chain(context).chain(near) {
+            let together = rule.exclude_all.iter().flatten().flat_map(Condition::regexes);
+            for regex in std::iter::once(&rule.regex).chain(own).chain(together).chain(context).chain(near) {
                 regex.group_info();
             }
         }

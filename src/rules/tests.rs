@@ -245,6 +245,9 @@ fn problems_say_where_and_what() {
             "only for a rule that has literals",
         ),
         ("literals = ['abc']\npattern = 'abc'\nexclude_overlaps = true", "only for a rule with `exclude`"),
+        ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[]]", "a condition names"),
+        ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[{ value = 'a' }, {}]]", "a condition names"),
+        ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[{ value = '(' }]]", "exclude_all"),
         ("literals = ['abc']\npattern = 'abc'\nnear_inside_words = true", "only for a rule that has context"),
         ("literal_words = ['ab']\npattern = 'ab'", "at least 3 bytes"),
         ("literal_words = ['abc']\npattern = 'abc'\ntrigger = 'digits'", "not both"),
@@ -419,7 +422,20 @@ fn a_line_that_goes_on_costs_no_retries() {
 #[test]
 fn what_is_excluded_takes_with_it_what_overlaps_it_where_a_rule_says_so() {
     type Case = (&'static str, &'static str, &'static str, &'static [(usize, usize)]);
-    let cases: [Case; 8] = [
+    let cases: [Case; 10] = [
+        // By two things together, or by neither.
+        (
+            "[a-z]{3,9}[.]zhost",
+            "exclude_all = [[{ value = '^pub' }, { value = 'x[.]' }]]",
+            "pubx.zhost; pub.zhost",
+            &[(12, 21)],
+        ),
+        (
+            "[a-z]{3,9}[.]zhost",
+            "exclude_all = [[{ match = '^q' }], [{ value = ['^no', '^pub'], line = '# no$' }]]",
+            "pub.zhost # no\npub.zhost\nabc.zhost # no",
+            &[(15, 24), (25, 34)],
+        ),
         // By its value, its match and its line.
         ("[a-z]{3,9}[.]zhost", "exclude = '^pub'", "publicx.zhost, myx.zhost", &[(15, 24)]),
         ("[a-z]{3,9}[.]zhost", "exclude_match = '^pub'", "publicx.zhost", &[]),
@@ -503,6 +519,28 @@ fn a_context_word_may_stand_as_far_away_as_it_says() {
                     .expect("no budget");
                 // A blank on either side of the gap, and one that ends the word where something follows.
                 assert_eq!(matches.len(), usize::from(word.len() + far + 2 <= 40), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn distance_to_a_context_word_is_counted_in_characters() {
+    for literals in ["'pin'", "'4711'"] {
+        let extra =
+            format!("literals = [{literals}]\nnear = ['pin']\nnear_distance = 40\npattern = '\\b4711\\b'");
+        let set = compile(&rule(&extra)).expect("valid");
+        for letter in ["-", "я", "ก", "漢", "🙂"] {
+            for far in 0..60 {
+                let gap = letter.repeat(far);
+                for text in [format!("pin {gap} 4711"), format!("{letter} 4711 {gap} pin {letter}")] {
+                    let mut matches = Vec::new();
+                    set.with_scratch(|s| {
+                        set.scan(&text, EVERYTHING, None, s, &Budget::UNLIMITED, &mut matches)
+                    })
+                    .expect("no budget");
+                    assert_eq!(matches.len(), usize::from(far + 5 <= 40), "{text:?}");
+                }
             }
         }
     }

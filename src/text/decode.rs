@@ -18,12 +18,20 @@ use super::hex::{self, Pairs};
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
+use flate2::read::{GzDecoder, ZlibDecoder};
+use std::io::Read as _;
 use std::ops::Range;
 
 /// One character in this many may be one that text does not hold.
 const ODD_SHARE: usize = 16;
 /// Bytes of base64 that are decoded to see whether it is text.
 const PROBE: usize = 48;
+/// Shortest run that is read rotated or backwards.
+const TURNED_MIN: usize = 32;
+/// Most bytes that one run is unpacked to.
+const UNPACKED_MAX: usize = 16 * 1024;
+/// And how many for one that is packed.
+const UNPACKED_FACTOR_MAX: usize = 32;
 
 /// The parent decoded once.
 pub(super) struct Decoded<'t> {
@@ -42,6 +50,9 @@ pub(super) fn decode<'t>(parent: &View<'t>) -> Option<Decoded<'t>> {
         found: Layers::NONE,
         escape_end: None,
         unwrappable_to: 0,
+        unwrappable_hex_to: 0,
+        taken_to: 0,
+        unpack_left: 2 * parent.text().len() + UNPACKED_MAX,
     };
     decoder.run();
     let found = decoder.found;
@@ -58,6 +69,12 @@ struct Decoder<'p> {
     escape_end: Option<usize>,
     /// Lines before this were tried as wrapped base64, so that each is tried once.
     unwrappable_to: usize,
+    /// The same for hex.
+    unwrappable_hex_to: usize,
+    /// What was dealt with before the run that is looked at.
+    taken_to: usize,
+    /// Bytes that may still be unpacked.
+    unpack_left: usize,
 }
 
 impl Decoder<'_> {
@@ -141,13 +158,22 @@ impl Decoder<'_> {
 
     fn take_run(&mut self, run: Range<usize>) {
         let run = base64::with_padding(self.text, run);
+        self.taken_to = self.at;
         self.at = run.end;
         let is_touched = self.escape_end == Some(run.start)
             || escapes::read(self.text, run.end).is_some_and(|escape| is_base64_part(&escape));
-        if is_touched || self.take_hex(&run) || hex::is_made_of_digits(&self.text[run.clone()]) {
+        if is_touched
+            || self.take_wrapped_hex(&run)
+            || self.take_hex(&run)
+            || hex::is_made_of_digits(&self.text[run.clone()])
+        {
             return;
         }
-        if self.take_base32(&run) || self.take_wrapped(&run) || self.take_base64(run.clone()) {
+        let is_taken = self.take_packed(&run)
+            || self.take_base32(&run)
+            || self.take_wrapped(&run)
+            || self.take_base64(run.clone());
+        if is_taken || self.take_turned(&run) {
             return;
         }
         // Part of a path or of joined words may be base64 though the whole is not.
@@ -172,6 +198,79 @@ impl Decoder<'_> {
         self.rewriter.replace_parts(run.clone(), text, parts, Layer::Hex.into());
         self.found.insert(Layer::Hex);
         true
+    }
+
+    /// Takes lines of as many hex digits each.
+    fn take_wrapped_hex(&mut self, run: &Range<usize>) -> bool {
+        let is_broken = matches!(self.text.get(run.end), Some(b'\r' | b'\n'));
+        if !is_broken || run.start < self.unwrappable_hex_to || !run.len().is_multiple_of(2) {
+            return false;
+        }
+        if hex::decode_run(&self.text[run.clone()]).is_none() {
+            return false;
+        }
+        let ends = base64::wrapped_ends(self.text, run);
+        let end = ends.last().copied().unwrap_or(run.end);
+        self.unwrappable_hex_to = end;
+        let is_sign = |at: &usize| !matches!(self.text[*at], b'\r' | b'\n');
+        let places: Vec<usize> = (run.start..end).filter(is_sign).collect();
+        let digits: Vec<u8> = places.iter().map(|at| self.text[*at]).collect();
+        let Some((bytes, 0)) = hex::decode_run(&digits) else { return false };
+        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else { return false };
+        let parts = places.chunks_exact(2).map(|pair| (1, pair[0]..pair[1] + 1));
+        self.rewriter.replace_parts(run.start..end, text, parts, Layer::Hex.into());
+        self.at = end;
+        self.found.insert(Layer::Hex);
+        true
+    }
+
+    /// Takes base64 of what gzip or zlib packed, if that is text: as one atom.
+    fn take_packed(&mut self, run: &Range<usize>) -> bool {
+        // How either begins, in base64.
+        let heads: [&[u8]; 5] = [b"H4sI", b"eJ", b"eN", b"eA", b"eF"];
+        if !heads.iter().any(|head| self.text[run.clone()].starts_with(head)) {
+            return false;
+        }
+        let packed = base64::decode(self.text, run.clone()).bytes;
+        let room = self.unpack_left.min(UNPACKED_MAX).min(packed.len() * UNPACKED_FACTOR_MAX);
+        let Some(bytes) = unpack(&packed, room) else { return false };
+        let text = String::from_utf8_lossy(&bytes);
+        self.unpack_left -= bytes.len();
+        if !is_text(&text) {
+            return false;
+        }
+        let layers = Layers::of(Layer::Base64).union(Layers::of(Layer::Packed));
+        self.rewriter.replace(run.clone(), &text, layers);
+        self.found = self.found.union(layers);
+        true
+    }
+
+    /// Takes base64 whose letters are rotated by thirteen, or which is written backwards: as one atom.
+    fn take_turned(&mut self, run: &Range<usize>) -> bool {
+        if run.len() < TURNED_MIN {
+            return false;
+        }
+        let rotated = |at: usize| rotate(self.text[at]);
+        if let Some(text) = turned(run.clone().map(rotated)) {
+            self.replace_turned(run.clone(), &text, Layer::Rot13);
+            return true;
+        }
+        let padding = self.text[..run.start].iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+        match turned(run.clone().rev().map(|at| self.text[at])) {
+            Some(text) => {
+                // What was decoded before ends no later.
+                let padding = padding.min(run.start - self.taken_to);
+                self.replace_turned(run.start - padding..run.end, &text, Layer::Reversed);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn replace_turned(&mut self, range: Range<usize>, text: &str, how: Layer) {
+        let layers = Layers::of(Layer::Base64).union(Layers::of(how));
+        self.rewriter.replace(range, text, layers);
+        self.found = self.found.union(layers);
     }
 
     /// Takes a run that is base32 as a whole, with its padding.
@@ -249,6 +348,46 @@ impl Decoder<'_> {
     }
 }
 
+/// What base64 says, if that is text without anything odd: few of its characters are looked at first.
+fn turned(signs: impl Iterator<Item = u8> + Clone) -> Option<String> {
+    let read = |signs: Vec<u8>| {
+        let len = signs.len();
+        let bytes = base64::decode(&signs, 0..len).bytes;
+        String::from_utf8(bytes)
+            .ok()
+            .filter(|text| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace()))
+    };
+    // Whole groups, so that no character but one of many bytes is cut.
+    let first: Vec<u8> = signs.clone().take(TURNED_MIN).collect();
+    let opening = base64::opening(&first)?;
+    std::str::from_utf8(&opening)
+        .is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace()))
+        .then_some(())?;
+    read(signs.collect())
+}
+
+/// A letter rotated by thirteen.
+fn rotate(byte: u8) -> u8 {
+    match byte {
+        b'A'..=b'M' | b'a'..=b'm' => byte + 13,
+        b'N'..=b'Z' | b'n'..=b'z' => byte - 13,
+        _ => byte,
+    }
+}
+
+/// What gzip or zlib packed, up to so many bytes; none where it is neither, or nothing.
+fn unpack(packed: &[u8], room: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let room = room as u64;
+    // What is cut short or damaged says what it says up to there.
+    let _ = match packed {
+        [0x1F, 0x8B, 8, ..] => GzDecoder::new(packed).take(room).read_to_end(&mut out),
+        [0x78, ..] => ZlibDecoder::new(packed).take(room).read_to_end(&mut out),
+        _ => return None,
+    };
+    (!out.is_empty()).then_some(out)
+}
+
 /// Whether an escape may stand for a base64 character or a line break between two: every one but a quote.
 fn is_base64_part(escape: &Escape) -> bool {
     !matches!(escape.text.as_str(), "\"" | "'" | "<" | ">" | " ")
@@ -258,7 +397,7 @@ fn is_base64_part(escape: &Escape) -> bool {
 enum Text<'b> {
     /// As they are, but for a character cut off at the end.
     Utf8(&'b str),
-    /// Characters and the bytes each came from: UTF-16LE, or UTF-8 with few errors.
+    /// Characters and the bytes each came from: UTF-16, or UTF-8 with few errors.
     Chars(Vec<(char, Range<usize>)>),
 }
 
@@ -277,17 +416,18 @@ fn read_text(bytes: &[u8]) -> Option<Text<'_>> {
         }
     }
     let chunks_max = bytes.len() / ODD_SHARE + 1;
-    if !is_utf16_like(bytes) && bytes.utf8_chunks().nth(chunks_max).is_some() {
+    let utf16 = utf16_unit(bytes);
+    if utf16.is_none() && bytes.utf8_chunks().nth(chunks_max).is_some() {
         return None;
     }
-    let chars = if is_utf16_like(bytes) { utf16_chars(bytes) } else { lossy_chars(bytes) };
+    let chars = utf16.map_or_else(|| lossy_chars(bytes), |unit| utf16_chars(bytes, unit));
     is_mostly_text(chars.iter().map(|(c, _)| *c)).then_some(Text::Chars(chars))
 }
 
 /// Whether the first half of a probe holds more that is odd than [`read_text`] allows in the whole of it.
 fn is_no_text(bytes: &[u8; PROBE / 2]) -> bool {
-    let zeros = bytes.chunks_exact(2).filter(|pair| pair[1] == 0).count();
-    if zeros * 2 >= bytes.len() / 2 {
+    let zeros = |second| bytes.chunks_exact(2).filter(|pair| pair[second] == 0).count();
+    if zeros(1).max(zeros(0)) * 2 >= bytes.len() / 2 {
         return false;
     }
     // A character that the end cuts off is not odd.
@@ -300,14 +440,21 @@ fn is_no_text(bytes: &[u8; PROBE / 2]) -> bool {
     })
 }
 
-/// Whether every second byte is nearly always zero, as in UTF-16LE of Latin text.
-fn is_utf16_like(bytes: &[u8]) -> bool {
-    let zeros = bytes.chunks_exact(2).filter(|pair| pair[1] == 0 && pair[0] != 0).count();
-    bytes.len() >= 8 && zeros * 8 >= bytes.len() / 2 * 6
+/// How two bytes of UTF-16 make a unit.
+type Unit = fn([u8; 2]) -> u16;
+
+/// How, if every second byte is nearly always zero, as in UTF-16 of Latin text.
+fn utf16_unit(bytes: &[u8]) -> Option<Unit> {
+    let is_mostly_zero = |second: usize| {
+        let zeros = bytes.chunks_exact(2).filter(|pair| pair[second] == 0 && pair[1 - second] != 0).count();
+        bytes.len() >= 8 && zeros * 8 >= bytes.len() / 2 * 6
+    };
+    let ends: [(usize, Unit); 2] = [(1, u16::from_le_bytes), (0, u16::from_be_bytes)];
+    ends.into_iter().find(|(second, _)| is_mostly_zero(*second)).map(|(_, unit)| unit)
 }
 
-fn utf16_chars(bytes: &[u8]) -> Vec<(char, Range<usize>)> {
-    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+fn utf16_chars(bytes: &[u8], unit: Unit) -> Vec<(char, Range<usize>)> {
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let mut at = 0;
     char::decode_utf16(units)
         .map(|c| {

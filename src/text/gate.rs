@@ -92,6 +92,196 @@ pub(super) fn next_spaced(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// Fewest numbers among 64 bytes, and among 128, that are looked at as letters.
+const NUMBERS_IN_BLOCK: u32 = 9;
+const NUMBERS_IN_TWO: u32 = 10;
+/// Letters and digits that stand alone among 64 bytes, and among 128, from which on they may be words set apart.
+const SINGLES_IN_BLOCK: u32 = 6;
+const SINGLES_IN_TWO: u32 = 8;
+/// Fewest letters among 64 bytes that ordinary text has few of, and with so many of which vowels tell nothing.
+const RARE_IN_BLOCK: u32 = 3;
+const MANY_RARE_IN_BLOCK: u32 = 6;
+/// Fewest blanks among 64 bytes: encoded data has none.
+const BLANKS_IN_BLOCK: u32 = 4;
+/// Fewest letters and signs between the digits and the capitals among 64 bytes, as ROT47 makes of letters; code has fewer.
+const SIGNS_IN_BLOCK: u32 = 8;
+
+/// Where a text may hide phrases in one of several ways, all told by one look at it; ordinary text has next to none of these
+/// places. Each list is in order.
+#[derive(Debug, Default)]
+pub struct Looks {
+    /// Where 64 bytes begin in which, or from which on, numbers are dense, or which are all digits.
+    pub(super) numbers: Vec<usize>,
+    /// Where 64 bytes begin in which, or from which on, many letters or digits stand alone.
+    pub(super) singles: Vec<usize>,
+    /// Whether four letters of ASCII stand alone near each other anywhere.
+    has_four_singles: bool,
+    /// Behind one to three letters that begin a word: what may break it.
+    pub(super) broken: Vec<usize>,
+    /// Where 64 bytes begin that may be in a cipher which puts one sign for another: with many letters that ordinary text
+    /// has few of and with few vowels, or with many signs that stand in ASCII between digits and capitals.
+    pub(super) ciphered: Vec<usize>,
+}
+
+impl Looks {
+    /// Looks at a text.
+    pub fn at(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut looks = Self::default();
+        let mut carried = Carried::default();
+        for at in (0..bytes.len()).step_by(BLOCK) {
+            looks.take(bytes, at, &mut carried);
+        }
+        looks
+    }
+
+    /// Whether [`super::spaced`] could find anything in the text, which is of ASCII.
+    pub fn may_be_spaced(&self) -> bool {
+        self.has_four_singles
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: &[u8], at: usize, carried: &mut Carried) {
+        let block = Lanes::at(bytes, at);
+        let letters = block.bits(lanes::is_letter);
+        let digits = block.bits(lanes::is_digit);
+        let blanks = block.bits(|bytes| lanes::is(bytes, b' '));
+        let words = letters | digits;
+        let numbers = if digits == 0 { 0 } else { (digits & !(digits << 1)).count_ones() };
+        if numbers >= NUMBERS_IN_BLOCK || digits == u64::MAX {
+            self.numbers.push(at);
+        } else if numbers + carried.numbers >= NUMBERS_IN_TWO {
+            self.numbers.push(at.saturating_sub(BLOCK));
+        }
+
+        let before = words << 1 | carried.word;
+        let is_word_behind = bytes.get(at + BLOCK).is_some_and(u8::is_ascii_alphanumeric);
+        let behind = words >> 1 | u64::from(is_word_behind) << (BLOCK - 1);
+        let singles = words & !before & !behind;
+        let singles = if singles == 0 { 0 } else { singles.count_ones() };
+        self.has_four_singles |= singles + carried.singles >= 4;
+        if singles >= SINGLES_IN_BLOCK {
+            self.singles.push(at);
+        } else if singles + carried.singles >= SINGLES_IN_TWO {
+            self.singles.push(at.saturating_sub(BLOCK));
+        }
+
+        let first = letters & !before;
+        let second = (first << 1 | carried.first) & letters;
+        let third = (second << 1 | carried.second) & letters;
+        let ends = (first | second | third) << 1 | carried.any;
+        let signs = lanes::places(ends & !(words | blanks)).map(|place| at + place);
+        self.broken.extend(signs.filter(|place| bytes.get(*place).is_some_and(|byte| is_break(*byte))));
+        let last = |bits: u64| bits >> (BLOCK - 1);
+        *carried = Carried {
+            word: last(words),
+            first: last(first),
+            second: last(second),
+            any: last(first | second | third),
+            singles,
+            numbers,
+        };
+
+        let rare = block.bits(|bytes| {
+            let small = lanes::small(bytes);
+            lanes::is(small, b'j') | lanes::is(small, b'q') | lanes::is(small, b'x') | lanes::is(small, b'z')
+        });
+        let is_odd = are_many_signs(&block)
+            || has_many(rare, RARE_IN_BLOCK)
+                && (has_many(rare, MANY_RARE_IN_BLOCK) || !has_many_vowels(&block, letters));
+        if is_odd && has_many(blanks, BLANKS_IN_BLOCK) {
+            self.ciphered.push(at);
+        }
+    }
+}
+
+/// What the next 64 bytes must know of those before them: whether the last byte belongs to a word and is the first or second
+/// letter of one or any of the first three; and how many letters stood alone and how many numbers began.
+#[derive(Default)]
+struct Carried {
+    word: u64,
+    first: u64,
+    second: u64,
+    any: u64,
+    singles: u32,
+    numbers: u32,
+}
+
+/// Whether so many bits are set; mostly there are few.
+#[inline]
+fn has_many(bits: u64, count: u32) -> bool {
+    let but_one = bits & bits.wrapping_sub(1);
+    but_one & but_one.wrapping_sub(1) != 0 && bits.count_ones() >= count
+}
+
+/// Whether it is signs for which [`Looks`] takes 64 bytes for ciphered.
+pub(super) fn has_many_signs(bytes: &[u8], at: usize) -> bool {
+    are_many_signs(&Lanes::at(bytes, at))
+}
+
+#[inline]
+fn are_many_signs(block: &Lanes) -> bool {
+    has_many(block.bits(|bytes| lanes::is_in(bytes, b':'..=b'@')), SIGNS_IN_BLOCK)
+}
+
+/// Whether so many letters are vowels as in the languages of ordinary text.
+fn has_many_vowels(block: &Lanes, letters: u64) -> bool {
+    let vowels = block.bits(|bytes| {
+        let small = lanes::small(bytes);
+        b"aeiou".iter().fold(lanes::is(small, b'y'), |any, vowel| any | lanes::is(small, *vowel))
+    });
+    vowels.count_ones() * 3 > letters.count_ones()
+}
+
+/// Letters and digits of each group that [`next_groups`] finds.
+const GROUPS: [u32; 3] = [4, 5, 8];
+
+/// Where the separator stands, at or after `from`, behind which four groups of as many letters and digits follow, each but the
+/// last with a blank or hyphen behind it; and how many each has.
+pub(super) fn next_groups(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    /// Four groups of eight and what stands before and behind them.
+    const SPAN: usize = 4 * 9 + 1;
+    let mut at = from;
+    while at < bytes.len() {
+        let block = Lanes::at(bytes, at);
+        let one = block.bits(lanes::is_alphanumeric);
+        let parts = block.bits(|bytes| lanes::is(bytes, b' ') | lanes::is(bytes, b'-'));
+        let two = one & one >> 1;
+        let four = two & two >> 2;
+        let runs = [four, four & one >> 4, four & four >> 4];
+        for (run, len) in runs.into_iter().zip(GROUPS) {
+            let groups = parts & run >> 1;
+            let pairs = groups & groups >> (len + 1);
+            let found = pairs & pairs >> (2 * (len + 1));
+            if found != 0 {
+                return Some((at + found.trailing_zeros() as usize, len as usize));
+            }
+        }
+        at += BLOCK - SPAN;
+    }
+    None
+}
+
+/// Whether `byte` may begin what breaks a word.
+pub(super) fn is_break(byte: u8) -> bool {
+    BREAKS[usize::from(byte)]
+}
+
+const BREAKS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let value = byte as u8;
+        table[byte] = match value {
+            b'\t' | b'\n' | b'\r' => false,
+            b'*' | b'_' | b'~' | b'`' | b'-' | b'.' | b'|' | b'^' | b'<' | b'/' | b'\\' => true,
+            _ => value.is_ascii_control() || !value.is_ascii(),
+        };
+        byte += 1;
+    }
+    table
+};
+
 fn block_at(bytes: &[u8], at: usize) -> Option<u64> {
     let block = bytes.get(at..)?.first_chunk::<8>()?;
     Some(u64::from_le_bytes(*block))

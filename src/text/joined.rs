@@ -22,8 +22,17 @@ const BEFORE_LISTS: [&[u8]; 6] = [b"join([", b"join((", b"concat!(", b"concat(",
 /// What joins the list of pieces before it.
 const BEHIND_LISTS: [&[u8]; 2] = [b"].join(", b"].concat("];
 
-/// The text with its strings in pieces put together; none if there are none.
+/// The text with its strings in pieces put together that may be credentials; none if there are none.
 pub fn joined<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    join(parent, is_part)
+}
+
+/// The text with its strings in pieces put together that may be words; none if there are none.
+pub fn joined_words<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    join(parent, |byte| is_part(byte) || !byte.is_ascii() || matches!(byte, b' ' | b',' | b':' | b'!' | b'?'))
+}
+
+fn join<'t>(parent: &View<'t>, is_part: fn(u8) -> bool) -> Option<View<'t>> {
     let text = parent.text().as_bytes();
     let mut lists = None;
     let mut is_in_list = |at: usize| {
@@ -33,9 +42,9 @@ pub fn joined<'t>(parent: &View<'t>) -> Option<View<'t>> {
     let is_behind_part = |at: &usize| *at > 0 && is_part(text[*at - 1]);
     let quotes = memchr::memchr3_iter(b'"', b'\'', b'`', text).filter(is_behind_part);
     let mut gaps: Vec<_> =
-        quotes.filter_map(|at| Some(at..string_goes_on(text, at, &mut is_in_list)?)).collect();
+        quotes.filter_map(|at| Some(at..string_goes_on(text, at, is_part, &mut is_in_list)?)).collect();
     let backslashes = memchr::memchr_iter(b'\\', text).filter(is_behind_part);
-    gaps.extend(backslashes.filter_map(|at| Some(at..line_goes_on(text, at)?)));
+    gaps.extend(backslashes.filter_map(|at| Some(at..line_goes_on(text, at, is_part)?)));
     if gaps.is_empty() {
         return None;
     }
@@ -52,7 +61,12 @@ pub fn joined<'t>(parent: &View<'t>) -> Option<View<'t>> {
 }
 
 /// Where the next piece begins, if the quotation mark at `at` ends one that is joined to it.
-fn string_goes_on(text: &[u8], at: usize, is_in_list: &mut impl FnMut(usize) -> bool) -> Option<usize> {
+fn string_goes_on(
+    text: &[u8],
+    at: usize,
+    is_part: fn(u8) -> bool,
+    is_in_list: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
     let mark = text[at];
     let (mut signs, mut commas, mut breaks) = (0, 0, 0);
     let gap = text[at + 1..].iter().take(GAP_MAX).take_while(|byte| match byte {
@@ -83,7 +97,7 @@ fn string_goes_on(text: &[u8], at: usize, is_in_list: &mut impl FnMut(usize) -> 
 }
 
 /// Where the text goes on, if the backslash at `at` continues its line amid a word.
-fn line_goes_on(text: &[u8], at: usize) -> Option<usize> {
+fn line_goes_on(text: &[u8], at: usize, is_part: fn(u8) -> bool) -> Option<usize> {
     let line = match text[at + 1..] {
         [b'\n', ..] => at + 2,
         [b'\r', b'\n', ..] => at + 3,

@@ -58,11 +58,21 @@ pub enum Layer {
     QuotedPrintable,
     /// Strings that code puts together from pieces.
     Joined,
+    /// Numbers in place of letters: their codes, or their places in the alphabet.
+    Numbers,
+    /// Words with something amid them that shows as nothing.
+    Broken,
+    /// Ciphers that put one sign for another: letters shifted by any number, the alphabet backwards, ROT47.
+    Cipher,
+    /// Words in place of letters, as in `India Golf November`, and Braille.
+    Spelled,
+    /// What gzip or zlib packed.
+    Packed,
 }
 
 impl Layer {
     /// Every layer, in bit order.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 32] = [
         Self::Nfkc,
         Self::Case,
         Self::Invisible,
@@ -90,6 +100,11 @@ impl Layer {
         Self::PigLatin,
         Self::QuotedPrintable,
         Self::Joined,
+        Self::Numbers,
+        Self::Broken,
+        Self::Cipher,
+        Self::Spelled,
+        Self::Packed,
     ];
 
     /// The stable name that findings report as an evasion.
@@ -122,6 +137,11 @@ impl Layer {
             Self::PigLatin => "pig_latin",
             Self::QuotedPrintable => "quoted_printable",
             Self::Joined => "joined",
+            Self::Numbers => "numbers",
+            Self::Broken => "broken",
+            Self::Cipher => "cipher",
+            Self::Spelled => "spelled",
+            Self::Packed => "packed",
         }
     }
 }

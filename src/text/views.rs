@@ -1,12 +1,13 @@
 //! All views of a text that are worth scanning.
 //!
-//! Each level of the nest of encodings has a text; control sequences of terminals are taken out of it, what mail encodes is
-//! decoded, folding makes up to four views of it (folded, with zero-width
+//! Each level of the nest of encodings has a text; control sequences of terminals are taken out of it, what mail encodes
+//! and what stands in groups is decoded, folding makes up to four views of it (folded, with zero-width
 //! joints as spaces, and both with look-alikes mapped), and decoding the folded one makes the next level's text.
 
 use super::confusables;
 use super::decode::decode;
 use super::fold::{Mode, fold};
+use super::grouped;
 use super::layer::{Layer, Layers};
 use super::quoted;
 use super::terminal;
@@ -95,6 +96,10 @@ impl<'t> Maker<'t> {
             None => level,
         };
         let level = match quoted::decode(&self.made.views[level]) {
+            Some(decoded) => self.add(decoded)?,
+            None => level,
+        };
+        let level = match grouped::decode(&self.made.views[level]) {
             Some(decoded) => self.add(decoded)?,
             None => level,
         };

@@ -242,9 +242,12 @@ pub(super) fn kind(byte: u8) -> u64 {
     KINDS[usize::from(byte)]
 }
 
-/// Where the tag of markup ends that begins at `at`.
+/// Where the tag or comment of markup ends that begins at `at`.
 pub(super) fn tag_end(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at + 1..bytes.len().min(at + TAG_MAX)];
+    if rest.starts_with(b"!--") {
+        return memchr::memmem::find(&rest[3..], b"-->").map(|len| at + 1 + 3 + len + 3);
+    }
     let name = usize::from(rest.first() == Some(&b'/'));
     if !rest.get(name).is_some_and(u8::is_ascii_alphabetic) {
         return None;

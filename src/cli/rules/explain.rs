@@ -289,7 +289,10 @@ pub(super) fn detector_facts(rule: &CompiledRule, written: &Written) -> Vec<Fact
     if !def.near.is_empty() {
         let words = def.near.join(", ");
         let inside = if def.near_inside_words { ", in a longer word too" } else { "" };
-        facts.push(("context", format!("within {} bytes stands one of: {words}{inside}", def.near_within())));
+        facts.push((
+            "context",
+            format!("within {} characters stands one of: {words}{inside}", def.near_within()),
+        ));
     }
     if !written.validators.is_empty() {
         facts.push(("validators", format!("all must accept the value: {}", written.validators.join(", "))));

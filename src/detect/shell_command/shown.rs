@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memchr_iter};
 use regex_automata::meta::Regex;
 
 use super::call::{calls, unescaped};
@@ -69,22 +69,27 @@ impl Looks {
     /// Most texts are prose, in which this finds nothing: it is a handful of searches for a few bytes.
     fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let has = |sign: &str| memmem::find(bytes, sign.as_bytes()).is_some();
-        let has_any = |signs: &[&str]| signs.iter().any(|sign| has(sign));
-        let has_call = || has_any(&["(\"", "('", "([", "(`", "(f", "(\n"]) && CALL_WORDS.is_match(text);
-        let has_key = || has_any(&["\":", "\" :", "':", "' =>"]) && KEY_WORDS.is_match(text);
-        let has_dollar = memchr(b'$', bytes).is_some() && has("$ ");
-        let has_hosts = memchr(b'@', bytes).is_some() && (has_dollar || has_any(&["# ", "% "]));
+        // Few texts hold the first byte of each, and where it stands what follows is told at once.
+        let has = |first: u8, rests: &[&str]| {
+            memchr_iter(first, bytes)
+                .any(|at| rests.iter().any(|rest| bytes[at + 1..].starts_with(rest.as_bytes())))
+        };
+        let has_call = || has(b'(', &["\"", "'", "[", "`", "f", "\n"]) && CALL_WORDS.is_match(text);
+        let has_key = || (has(b'"', &[":", " :"]) || has(b'\'', &[":", " =>"])) && KEY_WORDS.is_match(text);
+        let has_dollar = has(b'$', &[" "]);
+        let has_hosts =
+            memchr(b'@', bytes).is_some() && (has_dollar || has(b'#', &[" "]) || has(b'%', &[" "]));
+        let is_curly = |letter: char| matches!(letter, '“' | '„' | '‘' | '«');
         Self {
-            has_code: memchr(b'`', bytes).is_some() || has("~~~"),
+            has_code: memchr(b'`', bytes).is_some() || has(b'~', &["~~"]),
             has_sign: SIGNS.is_match(text),
             has_calls: has_call() || has_key(),
-            has_elements: memchr(b'<', bytes).is_some() && has_any(&["<code", "<pre", "<kbd"]),
-            has_curly: !text.is_ascii() && has_any(&["“", "„", "‘", "«"]),
+            has_elements: has(b'<', &["code", "pre", "kbd"]),
+            has_curly: !text.is_ascii() && text.contains(is_curly),
             has_hosts,
             has_lines: has_dollar
                 || has_hosts
-                || has_any(&["\n    ", "\n\t"])
+                || has(b'\n', &["    ", "\t"])
                 || text.starts_with(['\t', ' '])
                 || LINE_WORDS.is_match(text),
         }

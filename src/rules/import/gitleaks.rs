@@ -17,7 +17,7 @@ use crate::text::line_of;
 /// Longest match of a pattern without a bound of its own, in bytes: the most that rules allow.
 const MATCH_BYTES: usize = 16 * 1024;
 /// How far from a match a keyword may stand that the match does not hold, in bytes: the most that rules allow.
-const NEAR_BYTES: usize = 1_000;
+const NEAR_CHARS: usize = 1_000;
 /// Shortest token that starts a rule without a literal.
 const TOKEN_MIN: usize = 12;
 /// Entropy in bits per character that no text has more of.
@@ -61,17 +61,28 @@ struct Exceptions {
     value: Vec<String>,
     whole: Vec<String>,
     line: Vec<String>,
+    /// Regexes and stop words that drop a value only together.
+    together: Vec<Together>,
+}
+
+/// What drops a value only together: a regex over a part of the text, by its key, and a stop word.
+#[derive(Clone)]
+struct Together {
+    key: &'static str,
+    regexes: Vec<String>,
+    stopwords: Vec<String>,
 }
 
 impl Exceptions {
     fn is_empty(&self) -> bool {
-        self.value.is_empty() && self.whole.is_empty() && self.line.is_empty()
+        self.value.is_empty() && self.whole.is_empty() && self.line.is_empty() && self.together.is_empty()
     }
 
     fn add(&mut self, other: &Self) {
         self.value.extend_from_slice(&other.value);
         self.whole.extend_from_slice(&other.whole);
         self.line.extend_from_slice(&other.line);
+        self.together.extend_from_slice(&other.together);
     }
 }
 
@@ -183,7 +194,7 @@ impl<'c> Import<'c> {
         if !near.is_empty() {
             let message = format!(
                 "not every match holds one of its keywords, which may stand anywhere in a file for gitleaks; here one \
-                 must stand within {NEAR_BYTES} bytes of the match"
+                 must stand within {NEAR_CHARS} characters of the match"
             );
             self.note(name, NoteWeight::Changed, message);
         }
@@ -256,21 +267,17 @@ impl<'c> Import<'c> {
                 self.note(name, NoteWeight::Remark, message);
                 return out;
             }
-            2.. if is_and => {
-                let message = format!("an allow-list{told} asks for several things at once and was left out");
-                self.note(name, NoteWeight::Changed, message);
-                return out;
-            }
             _ => {}
         }
+        let is_together = is_and && !allow.regexes.is_empty() && !allow.stopwords.is_empty();
         if has_place {
             let message = format!("paths and commits of an allow-list{told} have no meaning here");
             self.note(name, NoteWeight::Remark, message);
         }
-        let target = match allow.regex_target.as_deref() {
-            None | Some("" | "secret") => &mut out.value,
-            Some("match") => &mut out.whole,
-            Some("line") => &mut out.line,
+        let (key, target) = match allow.regex_target.as_deref() {
+            None | Some("" | "secret") => ("value", &mut out.value),
+            Some("match") => ("match", &mut out.whole),
+            Some("line") => ("line", &mut out.line),
             Some(other) => {
                 let message =
                     format!("an allow-list{told} has the unknown regexTarget `{other}` and was left out");
@@ -278,14 +285,20 @@ impl<'c> Import<'c> {
                 return out;
             }
         };
-        let mut wrong = Vec::new();
+        let (mut regexes, mut wrong) = (Vec::new(), Vec::new());
         for regex in &allow.regexes {
             match pattern::translate_plain(regex) {
-                Ok(regex) => target.push(regex),
+                Ok(regex) => regexes.push(regex),
                 Err(error) => wrong.push(error),
             }
         }
-        out.value.extend(stopwords(&allow.stopwords));
+        let stopwords = stopwords(&allow.stopwords);
+        if !is_together {
+            target.extend(regexes);
+            out.value.extend(stopwords);
+        } else if !regexes.is_empty() && !stopwords.is_empty() {
+            out.together.push(Together { key, regexes, stopwords });
+        }
         for error in wrong {
             let message = format!("a regex of an allow-list{told} cannot be read and was left out: {error}");
             self.note(name, NoteWeight::Changed, message);
@@ -412,12 +425,19 @@ impl Written<'_> {
                 put(key, list(regexes));
             }
         }
+        if !self.exceptions.together.is_empty() {
+            let written = |Together { key, regexes, stopwords }: &Together| {
+                format!("[{{ {key} = {} }}, {{ value = {} }}]", list(regexes), list(stopwords))
+            };
+            let all: Vec<String> = self.exceptions.together.iter().map(written).collect();
+            put("exclude_all", format!("[{}]", all.join(", ")));
+        }
         if !self.exceptions.is_empty() {
             put("exclude_overlaps", true.to_string());
         }
         if !self.near.is_empty() {
             put("near", list(self.near));
-            put("near_distance", NEAR_BYTES.to_string());
+            put("near_distance", NEAR_CHARS.to_string());
             put("near_inside_words", true.to_string());
         }
         let description =

@@ -197,6 +197,10 @@ fn allow_lists_are_honoured() {
         "[allowlist]\nregexes = ['mwb2']",
         "[[allowlists]]\ntargetRules = ['acme-token']\nregexes = ['mwb2']",
         "[[rules.allowlists]]\ncondition = 'AND'\nregexes = ['mwb2']",
+        "[[rules.allowlists]]\ncondition = 'AND'\nregexes = ['k3vq']\nstopwords = ['nothing', 'MWB2']",
+        "[[rules.allowlists]]\ncondition = '&&'\nregexTarget = 'match'\nregexes = ['TOKEN=k', 'zzz']\nstopwords = ['vq']",
+        "[[rules.allowlists]]\ncondition = 'AND'\nregexTarget = 'line'\nregexes = ['tests$']\nstopwords = ['vq']",
+        "[[allowlists]]\ncondition = 'AND'\nregexes = ['k3vq']\nstopwords = ['mwb2']",
     ] {
         let imported = with(allow);
         assert!(imported.is_whole(), "{allow}: {:?}", imported.notes);
@@ -205,13 +209,17 @@ fn allow_lists_are_honoured() {
     }
     let other = with("[[allowlists]]\ntargetRules = ['another']\nregexes = ['mwb2']");
     assert_eq!(found(&other, text).len(), 1);
+    for half in ["regexes = ['k3vq']\nstopwords = ['nothing']", "regexes = ['^mwb2']\nstopwords = ['k3vq']"] {
+        let imported = with(&format!("[[rules.allowlists]]\ncondition = 'AND'\n{half}"));
+        assert!(imported.is_whole(), "{half}: {:?}", imported.notes);
+        assert_eq!(found(&imported, text).len(), 1, "{half}");
+    }
 }
 
 #[test]
 fn what_cannot_be_carried_over_is_said() {
     let rule = "[[rules]]\nid = \"r\"\nregex = 'abc-[0-9]{4}'\nkeywords = ['abc']\n";
     let and_paths = "[[rules.allowlists]]\ncondition = 'AND'\npaths = ['x']\nregexes = ['y']\n";
-    let and_stopwords = and_paths.replace("paths", "stopwords");
     let of_values = "[[rules.allowlists]]\nregexes = ['y']\n";
     let of_page = "[[rules.allowlists]]\nregexTarget = 'page'\nregexes = ['y']\n";
     for (text, wanted) in [
@@ -223,7 +231,6 @@ fn what_cannot_be_carried_over_is_said() {
         (format!("{rule}entropy = -1\n"), NoteWeight::Remark),
         (format!("{rule}[[rules.allowlists]]\npaths = ['x']\n"), NoteWeight::Remark),
         (format!("{rule}{and_paths}"), NoteWeight::Remark),
-        (format!("{rule}{and_stopwords}"), NoteWeight::Changed),
         (format!("{rule}[[rules.allowlists]]\ncondition = 'XOR'\nregexes = ['y']\n"), NoteWeight::Changed),
         (format!("{rule}[[rules.allowlists]]\ndescription = 'y'\n"), NoteWeight::Remark),
         (format!("{rule}[rules.allowlist]\nregexes = ['x']\n{of_values}"), NoteWeight::Remark),

@@ -32,6 +32,12 @@ fn phrases_match_what_they_say() {
         ("ignor* _3 {order}", "Ignore all of my\nRULES.", Some("Ignore all of my\nRULES")),
         ("ignor* _3 {order}", "ignoring instructions", Some("ignoring instructions")),
         ("ignor* _3 {order}", "ignore it. These rules", None),
+        (
+            "ignor* _3 {order}",
+            "ignore https://a.example/b?c=1;d the rules",
+            Some("ignore https://a.example/b?c=1;d the rules"),
+        ),
+        ("ignor* _3 {order}", "ignore a.md; rules", None),
         ("ignor* _3 {order}", "ignore one two three four rules", None),
         ("ignor* _3 {order}", "ignore rulesets", None),
         ("ignor* _3 {order}", "I forgot to ignore", None),

@@ -312,9 +312,17 @@ pub(super) fn skip_gap(text: &[u8], at: usize, is_spaced: bool) -> Option<usize>
     (len <= GAP_MAX && (len > 0 || !is_spaced)).then_some(at + len)
 }
 
-/// Where the word of any kind at `at` ends; none where a sentence ends.
+/// Longest word of any kind, in bytes: an address of a page is one.
+const ANY_WORD_MAX: usize = 100;
+
+/// Where the word of any kind at `at` ends; none where a sentence ends. What ends one is amid a word where a letter or digit
+/// follows, as in the names of files and machines.
 pub(super) fn skip_word(text: &[u8], at: usize) -> Option<usize> {
-    let is_inside = |byte: &&u8| !byte.is_ascii_whitespace() && !matches!(byte, b'.' | b'!' | b'?' | b';');
-    let len = text[at..].iter().take(40).take_while(is_inside).count();
+    let word = &text[at..text.len().min(at + ANY_WORD_MAX)];
+    let ends = |nth: usize, byte: u8| match byte {
+        b'.' | b'!' | b'?' | b';' => !text.get(at + nth + 1).is_some_and(u8::is_ascii_alphanumeric),
+        byte => byte.is_ascii_whitespace(),
+    };
+    let len = word.iter().enumerate().position(|(nth, byte)| ends(nth, *byte)).unwrap_or(word.len());
     (len > 0).then_some(at + len)
 }

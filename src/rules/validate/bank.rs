@@ -12,7 +12,7 @@ const ISSUERS: &[(u32, u32, usize, usize)] = &[
     (340_000, 349_999, 15, 15), // American Express
     (370_000, 379_999, 15, 15),
     (300_000, 305_999, 14, 19), // Diners Club
-    (309_500, 309_599, 14, 19),
+    (309_500, 309_699, 14, 19),
     (360_000, 369_999, 14, 19),
     (380_000, 399_999, 14, 19),
     (601_100, 601_199, 16, 19), // Discover
@@ -28,6 +28,8 @@ const ISSUERS: &[(u32, u32, usize, usize)] = &[
     (677_100, 677_499, 16, 19),
     (220_000, 220_499, 16, 19), // Mir
     (600_000, 610_000, 16, 16), // RuPay, Hipercard
+    (636_297, 636_297, 16, 16), // Elo
+    (636_368, 636_369, 16, 16),
     (820_000, 829_999, 16, 16), // RuPay
     (979_200, 979_299, 16, 16), // Troy
     (860_000, 860_099, 16, 16), // Uzcard
@@ -113,7 +115,18 @@ fn trailing_digits(text: &str) -> usize {
 /// Whether `value` can be a card number where it stands.
 pub(super) fn is_card(value: &str, before: &str, after: &str) -> bool {
     let digits = digits_of(value);
-    is_varied(&digits) && is_issued(&digits) && !is_inside_number(before, after)
+    is_varied(&digits)
+        && (is_issued(&digits) || is_of_airlines(&digits, before, after))
+        && !is_inside_number(before, after)
+}
+
+/// Whether it is a card of airlines (UATP). A tenth of all numbers have that form, so its name must stand beside it.
+fn is_of_airlines(digits: &[u8], before: &str, after: &str) -> bool {
+    let is_named = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        text.contains("uatp") || text.contains("air travel card")
+    };
+    digits.len() == 15 && digits[0] == 1 && (is_named(before) || is_named(after))
 }
 
 /// Countries of the IBAN registry with the length of the whole number.

@@ -7,6 +7,7 @@
 //! and the neighbourhood it is given. Not done here: asking an issuer whether a credential is live.
 
 mod bank;
+mod blake2b;
 mod digits;
 mod encoded;
 mod issued;
@@ -15,6 +16,7 @@ mod mail;
 mod metadata;
 mod national;
 mod national_more;
+mod national_world;
 mod network;
 mod phone;
 pub(super) mod phone_plan;
@@ -23,6 +25,7 @@ mod placeholder;
 mod randomness;
 mod tokens;
 mod wallet;
+mod wallet_more;
 
 #[cfg(test)]
 mod tests;
@@ -74,6 +77,18 @@ pub enum Validator {
     Bech32,
     /// A hexadecimal wallet address that is not one repeated pattern.
     HexWallet,
+    /// An address of Bitcoin Cash or a relative, with the check over it and the prefix before it.
+    CashAddr,
+    /// An address of Monero with its check.
+    Monero,
+    /// Base58 of 32 bytes, as addresses of Solana are.
+    Solana,
+    /// An address of Polkadot or another chain of Substrate, with its check.
+    Ss58,
+    /// An account of Stellar with its check.
+    Stellar,
+    /// An address of TON with its check.
+    Ton,
     /// So many letters, digits, `_` and `-` in all, whatever stands between them.
     Characters {
         /// How many.
@@ -194,6 +209,12 @@ const PLAIN: &[(&str, Validator)] = &[
     ("base58check", Validator::Base58Check),
     ("bech32", Validator::Bech32),
     ("hex-wallet", Validator::HexWallet),
+    ("cashaddr", Validator::CashAddr),
+    ("monero", Validator::Monero),
+    ("solana", Validator::Solana),
+    ("ss58", Validator::Ss58),
+    ("stellar", Validator::Stellar),
+    ("ton", Validator::Ton),
     ("mixed-classes", Validator::MixedClasses),
     ("random-looking", Validator::RandomLooking),
     ("password-like", Validator::PasswordLike),
@@ -236,6 +257,12 @@ impl Validator {
         "base58check",
         "bech32",
         "hex-wallet",
+        "cashaddr",
+        "monero",
+        "solana",
+        "ss58",
+        "stellar",
+        "ton",
         "mixed-classes",
         "random-looking",
         "password-like",
@@ -318,6 +345,12 @@ impl Validator {
             Self::Base58Check => wallet::is_base58check(value),
             Self::Bech32 => wallet::is_bech32(value),
             Self::HexWallet => wallet::is_hex_wallet(value),
+            Self::CashAddr => wallet_more::is_cashaddr(value, before),
+            Self::Monero => wallet_more::is_monero(value),
+            Self::Solana => wallet_more::is_solana(value),
+            Self::Ss58 => wallet_more::is_ss58(value),
+            Self::Stellar => wallet_more::is_stellar(value),
+            Self::Ton => wallet_more::is_ton(value),
             Self::Characters { count } => tokens::characters(value) == *count,
             Self::Entropy { min_bits_per_char } => randomness::entropy_bits(value) >= *min_bits_per_char,
             Self::EntropyAbove { bits_per_char } => randomness::entropy_bits(value) > *bits_per_char,

@@ -7,7 +7,7 @@ use super::digits::{
     alphanumerics_of, decimal_mod, digits_of, is_date, is_iso7064_mod11_10, is_varied, is_verhoeff, luhn_sum,
     number, weighted_sum,
 };
-use super::national_more;
+use super::{national_more, national_world};
 
 /// One country's numbering scheme.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl PartialEq for Scheme {
 impl Scheme {
     /// Every scheme.
     pub(super) fn all() -> impl Iterator<Item = &'static Self> {
-        SCHEMES.iter().chain(national_more::SCHEMES)
+        SCHEMES.iter().chain(national_more::SCHEMES).chain(national_world::SCHEMES)
     }
 
     /// The scheme of that name.
@@ -36,7 +36,11 @@ impl Scheme {
 
     /// Whether the letters and digits of `value` make a number of this scheme.
     pub(super) fn accepts(&self, value: &str) -> bool {
-        (self.check)(&alphanumerics_of(value))
+        let signs = match self.name {
+            national_world::MX_RFC => national_world::rfc_signs(value),
+            _ => alphanumerics_of(value),
+        };
+        (self.check)(&signs)
     }
 }
 

@@ -627,3 +627,172 @@ fn numbers_in_rows_and_with_extensions() {
         &[("", "2024-05-17", ""), ("$", "030 123456", "")],
     );
 }
+
+/// Values of an independent program, one of which a digit or letter was changed in for each that is refused.
+#[test]
+fn numbers_that_stand_beside_their_name() {
+    for (scheme, accepted, refused) in [
+        (
+            "fr-spi",
+            &["29 47 173 582 500", "0733228457178", "0238201573456", "0985420176111"][..],
+            &[
+                "2947173582502",
+                "0733228457179",
+                "0238201573450",
+                "4985420176111",
+                "294717358250",
+                "0000000000000",
+            ][..],
+        ),
+        (
+            "uk-utr",
+            &["1846200290", "29646 73553", "1859986512", "8334125117K", "K4261852689"],
+            &["3846200290", "3964673553", "3859986512", "3334125117K", "184620029", "1111111111"],
+        ),
+        (
+            "pl-regon",
+            &["837282565", "766-250-519", "92517991676775", "27456758590925"],
+            &["837282568", "766250517", "92517991676777", "27456758590927", "8372825650"],
+        ),
+        (
+            "pl-id-card",
+            &["LBC409843", "MBE 956902", "gce832771", "GSE056054"],
+            &["LBC409842", "MBE956904", "GCE832779", "GSE056050", "LB1409843", "123456789"],
+        ),
+        (
+            "es-cif",
+            &["G86723145", "C-11836384", "F0102630A", "E3729718A"],
+            &["G86723146", "C11836389", "F0102630B", "E37297186", "X86723145", "G8672314"],
+        ),
+        (
+            "pt-cc",
+            &["68605381 2 RZ2", "726301199NA2", "880027262OW1", "220351256dd7"],
+            &["686053812RZ9", "726301199NA0", "880027262OW9", "220351256DD0", "68605381", "68605381AARZ2"],
+        ),
+        (
+            "by-unp",
+            &["662727472", "374449494", "CC0364665", "KO9618684"],
+            &["662727478", "374449490", "CC0364666", "KO9618686", "862727472", "CX0364665", "C60364665"],
+        ),
+        (
+            "mx-rfc",
+            &["MORL960124KV8", "MAB-410916-DK6", "A&B4202177D3", "PEÑA140604PX2", "peña140604px2"],
+            &[
+                "MORL960124KV7",
+                "MAB410916DK0",
+                "A&B4202177D0",
+                "PEÑA140604PX5",
+                "MORL961324KV8",
+                "MORL960124",
+            ],
+        ),
+    ] {
+        check(&format!("national-id:{scheme}"), accepted, refused);
+    }
+}
+
+/// Addresses of an independent program from random keys, and the same with a letter changed.
+#[test]
+fn wallets_with_checks_of_their_chains() {
+    check_in_place(
+        "cashaddr",
+        &[
+            ("", "prtraw2eyfn93xn0nv6w435vwawrjj4zfqv88sjmnr", ""),
+            ("pay bitcoincash:", "prtraw2eyfn93xn0nv6w435vwawrjj4zfqv88sjmnr", " now"),
+            ("BITCOINCASH:", "PRTRAW2EYFN93XN0NV6W435VWAWRJJ4ZFQV88SJMNR", ""),
+            ("bchtest:", "qzhv0e7gvke8af5ksmn286fltpcu37t6myalmaz6ee", ""),
+            ("ecash:", "pzv5wzk55y3d0pq256uzq403a75qprsecsl8n649hx", ""),
+            ("simpleledger:", "prtj9sw9pf8jh09kczeatjwd8hvwpf305gjuv44uzp", ""),
+        ],
+        &[
+            ("bitcoincash:", "prtraw2eyfn93xn0nv6w435vwawrjj4zfqv88sjmnq", ""),
+            ("ecash:", "prtraw2eyfn93xn0nv6w435vwawrjj4zfqv88sjmnr", ""),
+            ("", "pb", ""),
+            ("", "", ""),
+        ],
+    );
+    check(
+        "monero",
+        &[
+            "44NnZbuQuHGf8o3BxJZuiEC1UWiuLvPvDAiu3nTsoQtNB1bU2PzfwBgdth6sk2bb4fXDtHnhPaBufAuA1yntevETSK4BQHu",
+            "83P7MskvmN52ofS6ANWNwaLu16GsuiMPXhzWQSSCNn6q1uEg8gZxD9vNnoU6BAnDRmaZ3iCrhk9Qg29NwrVV4Z81HtqwCEV",
+            "4DSeYeDpAKjBWMKDUbTa8RN4VR7YWZJSQ2qpARToHNSB6CLrTU2CEL1bTZkPaHrWMk15jCodbqyCLQGBB9TqUZhLidTXmWyVEfFG7LnKk5",
+        ],
+        &[
+            "44NnZbuQuHGf8o3BxJZuiEC1UWiuLvPvDAiu3nTsoQtNB1bU2PzfwBgdth6sk2bb4fXDtHnhPaBufAuA1yntevETSK4BQHv",
+            "44NnZbuQuHGf8o3BxJZuiEC1UWiuLvPvDAiu3nTsoQtNB1bU2PzfwBgdth6sk2bb4fXDtHnhPaBufAuA1yntevETSK4BQH",
+            "zzzzzzzzzzz",
+            "",
+        ],
+    );
+    check(
+        "solana",
+        &["8jxkoNjFVf7PeHp3j7LXw3NsSCm8Ssxzg9Reu18fdzBP", "6R4GCsSkiipgzt1tw1MenUynAAhsxTz8epmj2osvf7Rg"],
+        &[
+            "yRWhP4MeYG4dcmTD33f9Ycoag3B2EGAL448XDFQgvGFuC",
+            "2bFhXHCkzWkptLbAiMZGi5zT2nWs4aoYqfJvTXtjHBb",
+            "zjxkoNjFVf7PeHp3j7LXw3NsSCm8Ssxzg9Reu18fdzBP",
+            "0jxkoNjFVf7PeHp3j7LXw3NsSCm8Ssxzg9Reu18fdzBP",
+        ],
+    );
+    check(
+        "ss58",
+        &[
+            "16VCFcHHrf3SRqPyMPYXj5WW2SxvXDvnz4xb8UHCcUxSE2KA",
+            "G1YddbqekyMHAktSUNgbS6ue4b5JiUstdVNm2EGeJre36Eh",
+            "5F2QZ6C5Rf7fzfB2nDHHvuDifTtuMDe4rzwKPao52RuiqMHd",
+            "WFE31NeqrSQhhWt5772b6X7HFGrpdQf3E5S7ZRT8qe1bPtu",
+            "VdtFJ7YaoHaTca8nu6Bh8r6LHK7RRi46SgD9cRfyRckWpazFv",
+        ],
+        &[
+            "16VCFcHHrf3SRqPyMPYXj5WW2SxvXDvnz4xb8UHCcUxSE2KB",
+            "G1YddbqekyMHAktSUNgbS6ue4b5JiUstdVNm2EGeJre36Ei",
+            "5F2QZ6C5Rf7fzfB2nDHHvuDifTtuMDe4rzwKPao52RuiqMH",
+            "VdtFJ7YaoHaTca8nu6Bh8r6LHK7RRi46SgD9cRfyRckWpazFw",
+        ],
+    );
+    check(
+        "stellar",
+        &[
+            "GCGEKSKSZSR4WIYNJWRW4VDIVDBYHC5YBT33UF6QWP7DNH5DSAVI5MZM",
+            "GAYBBTRDUY5BA5HPRXEGPFK3OWQOET25LEMRUXGUASSYROEXBWHECSZQ",
+        ],
+        &[
+            "GCGEKSKSZSR4WIYNJWRW4VDIVDBYHC5YBT33UF6QWP7DNH5DSAVI5MZN",
+            "GCGEKSKSZSR4WIYNJWRW4VDIVDBYHC5YBT33UF6QWP7DNH5DSAVI5MZ",
+            "GCGEKSKSZSR4WIYNJWRW4VDIVDBYHC5YBT33UF6QWP7DNH5DSAVI5MZ1",
+        ],
+    );
+    check(
+        "ton",
+        &[
+            "EQBX3XBteG0lA3gJRlHVr-NownxU78AAzmq2_gQ2DasxWF1e",
+            "UQAg8vVICaHszPb5MFz59qsZgT8wos2Do7sC6wPSJwhjQQMe",
+            "kQD-MnbLG5gKpcIf_qVHDd9VnBDSwIkocU45JNXxygYdRYNh",
+            "Ef-kNsQEAg8Jdn2VPuRHd04gQyX277aVnsrgjTC4YsgLGRgW",
+        ],
+        &[
+            "EQBX3XBteG0lA3gJRlHVr-NownxU78AAzmq2_gQ2DasxWF1f",
+            "UQBX3XBteG0lA3gJRlHVr-NownxU78AAzmq2_gQ2DasxWF1e",
+            "EQBX3XBteG0lA3gJRlHVr-NownxU78AAzmq2_gQ2DasxWF",
+        ],
+    );
+}
+
+#[test]
+fn cards_of_smaller_networks() {
+    check(
+        "card-issuer",
+        &["6363681359172330", "6362975823313509", "30966008120517", "30962453058275565"],
+        &["6363671359172330", "30976008120517", "122064882302416"],
+    );
+    check_in_place(
+        "card-issuer",
+        &[("UATP ", "122064882302416", ""), ("", "140451095785115", " (air travel card)")],
+        &[
+            ("UATP ", "1220648823024168", ""),
+            ("order ", "122064882302416", ""),
+            ("UATP ", "222064882302416", ""),
+        ],
+    );
+}

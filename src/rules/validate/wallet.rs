@@ -4,12 +4,12 @@ use sha2::{Digest, Sha256};
 
 use super::keccak::keccak256;
 
-const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+pub(super) const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// Longer text is no address; decoding is quadratic, so it is bounded here.
 const BASE58_CHARS_MAX: usize = 120;
 
 /// Decodes base58 as in Bitcoin; `None` for a foreign character or over-long text.
-fn base58_decode(text: &str) -> Option<Vec<u8>> {
+pub(super) fn base58_decode(text: &str) -> Option<Vec<u8>> {
     if text.is_empty() || text.len() > BASE58_CHARS_MAX {
         return None;
     }
@@ -51,7 +51,7 @@ pub(super) fn is_base58check(value: &str) -> bool {
     Sha256::digest(Sha256::digest(payload))[..4] == *check
 }
 
-const BECH32: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+pub(super) const BECH32: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 /// Whether `value` is Bech32 or Bech32m; letters of one case only.
 pub(super) fn is_bech32(value: &str) -> bool {

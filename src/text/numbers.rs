@@ -1,0 +1,278 @@
+//! Letters written as numbers: the codes of characters in decimal, octal, hexadecimal or binary, and the places of letters in
+//! the alphabet, as in `105 103 110`, `chr(105)+chr(103)`, `U+0069 U+0067`, `01101001 01100111` and `9-7-14`.
+//!
+//! What stands between the numbers is not looked at but for being the same each time, with one other thing allowed, which
+//! may part words. Every list of numbers of that size says something so, hence the view is for phrases alone.
+
+use std::ops::Range;
+
+use super::gate::Looks;
+use super::lanes::BLOCK;
+use super::layer::{Layer, Layers};
+use super::rewrite::Rewriter;
+use super::view::View;
+
+/// Fewest numbers that are read.
+const NUMBERS_MIN: usize = 10;
+/// Longest thing between two numbers, in bytes.
+const BETWEEN_MAX: usize = 16;
+/// Digits of the longest number that is read by itself.
+const DIGITS_MAX: usize = 8;
+/// How far before a place where numbers are dense their first one is looked for, in bytes.
+const BACK: usize = 64;
+
+/// The text with characters written out that it has as numbers; none if it has none.
+pub fn numbers<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
+    let text = parent.text();
+    let bytes = text.as_bytes();
+    let mut rewriter = Rewriter::new(text);
+    let mut at = 0;
+    for &dense in &looks.numbers {
+        if dense + 2 * BLOCK <= at {
+            continue;
+        }
+        let mut from = number_start(bytes, at.max(dense.saturating_sub(BACK)));
+        let to = (dense + 2 * BLOCK).min(bytes.len());
+        while from < to {
+            let Some(start) = bytes[from..to].iter().position(u8::is_ascii_digit) else { break };
+            from += start;
+            let read = bits(bytes, from).or_else(|| Read::best(bytes, from));
+            from = match read {
+                Some(read) => {
+                    let said: String = read.letters.iter().map(|(letter, _)| char::from(*letter)).collect();
+                    let parts = read.letters.into_iter().map(|(_, at)| (1, at));
+                    rewriter.replace_parts(from..read.end, &said, parts, Layers::of(Layer::Numbers));
+                    read.end
+                }
+                None => from + digits(bytes, from),
+            };
+        }
+        at = at.max(from);
+    }
+    rewriter.finish(parent)
+}
+
+/// Where the first number begins that does so at or after `from`.
+fn number_start(bytes: &[u8], from: usize) -> usize {
+    match from > 0 && bytes[from - 1].is_ascii_alphanumeric() {
+        true => from + bytes[from..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count(),
+        false => from,
+    }
+}
+
+/// How many digits stand at `at`.
+fn digits(bytes: &[u8], at: usize) -> usize {
+    bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// How numbers are to be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// Whatever their digits are.
+    Any,
+    Binary,
+    Octal,
+    Decimal,
+    /// Places in the alphabet, from 1 on.
+    Place,
+    Hexadecimal,
+}
+
+/// Numbers read as letters.
+struct Read {
+    /// Each letter and where it is written.
+    letters: Vec<(u8, Range<usize>)>,
+    end: usize,
+}
+
+impl Read {
+    /// The numbers that begin at `start`, read in the base in which most of them are letters.
+    fn best(bytes: &[u8], start: usize) -> Option<Self> {
+        use Base::*;
+        // All the others are digits too: where those end soon, there is nothing to try.
+        let of_digits = Walk::new(bytes, Any).count(start) >= NUMBERS_MIN;
+        let bases: &[Base] =
+            if of_digits { &[Binary, Octal, Decimal, Place, Hexadecimal] } else { &[Hexadecimal] };
+        let all = bases.iter().map(|base| Self::of(bytes, start, *base));
+        let mut best: Option<Self> = None;
+        for read in all.flatten() {
+            if best.as_ref().is_none_or(|best| read.letters.len() > best.letters.len()) {
+                best = Some(read);
+            }
+        }
+        best
+    }
+
+    /// The numbers that begin at `start`; none where they are too few.
+    fn of(bytes: &[u8], start: usize, base: Base) -> Option<Self> {
+        if Walk::new(bytes, base).count(start) < NUMBERS_MIN {
+            return None;
+        }
+        let mut walk = Walk::new(bytes, base);
+        let first = walk.number(start)?;
+        let mut end = start + first.1;
+        let mut numbers = vec![(first.0, start..end)];
+        // Which of the two things stands behind each number but the last, and where.
+        let mut behind = Vec::new();
+        while let Some((nth, next)) = walk.pass(end) {
+            let Some((letter, len)) = walk.number(next) else { break };
+            walk.counts[nth] += 1;
+            behind.push((nth, end..next));
+            end = next + len;
+            numbers.push((letter, next..end));
+        }
+        // Places have none for a blank: what stands between words is the rarer of the two.
+        let parts_words = (base == Base::Place && walk.counts[1] > 0)
+            .then(|| usize::from(walk.counts[0] >= walk.counts[1]));
+        let mut letters = Vec::with_capacity(numbers.len());
+        for (nth, (letter, at)) in numbers.into_iter().enumerate() {
+            letters.push((letter, at));
+            if let Some((kind, gap)) = behind.get(nth)
+                && parts_words == Some(*kind)
+            {
+                letters.push((b' ', gap.clone()));
+            }
+        }
+        Some(Self { letters, end })
+    }
+}
+
+struct Walk<'b> {
+    bytes: &'b [u8],
+    base: Base,
+    /// What may stand between two numbers.
+    between: [Option<Range<usize>>; 2],
+    /// How often each does.
+    counts: [usize; 2],
+    hex_len: Option<usize>,
+}
+
+impl<'b> Walk<'b> {
+    fn new(bytes: &'b [u8], base: Base) -> Self {
+        Self { bytes, base, between: [None, None], counts: [0; 2], hex_len: None }
+    }
+
+    /// How many numbers follow each other from `start` on, counted up to as many as are needed.
+    fn count(mut self, start: usize) -> usize {
+        let (mut count, mut at) = (0, start);
+        while let Some((_, len)) = self.number(at) {
+            count += 1;
+            if count == NUMBERS_MIN {
+                break;
+            }
+            match self.pass(at + len) {
+                Some((_, next)) => at = next,
+                None => break,
+            }
+        }
+        count
+    }
+
+    /// The letter of the number at `at`, and how long that is.
+    fn number(&mut self, at: usize) -> Option<(u8, usize)> {
+        let rest = &self.bytes[at..];
+        let is_part = |byte: &&u8| match self.base {
+            Base::Hexadecimal => byte.is_ascii_hexdigit(),
+            _ => byte.is_ascii_digit(),
+        };
+        let len = rest.iter().take(DIGITS_MAX + 1).take_while(is_part).count();
+        let (radix, fits) = match self.base {
+            Base::Any => (10, matches!(len, 1..=DIGITS_MAX)),
+            Base::Binary => (2, matches!(len, 7 | 8)),
+            Base::Octal => (8, matches!(len, 2 | 3)),
+            Base::Decimal | Base::Place => (10, matches!(len, 1..=3)),
+            Base::Hexadecimal => (16, matches!(len, 2 | 4) && *self.hex_len.get_or_insert(len) == len),
+        };
+        if !fits {
+            return None;
+        }
+        if self.base == Base::Any {
+            return Some((b' ', len));
+        }
+        let value = rest[..len]
+            .iter()
+            .try_fold(0_u32, |sum, byte| Some(sum * radix + char::from(*byte).to_digit(radix)?))?;
+        let value = u8::try_from(value).ok()?;
+        let letter = match self.base {
+            Base::Place => (1..=26).contains(&value).then(|| b'a' + value - 1)?,
+            _ if value.is_ascii_graphic() || value == b' ' || value == b'\n' => value,
+            _ if value == b'\r' || value == b'\t' => b' ',
+            _ => return None,
+        };
+        Some((letter, len))
+    }
+
+    /// Passes over what stands between two numbers from `end` on: which of the two it is, and where the next one begins.
+    fn pass(&mut self, end: usize) -> Option<(usize, usize)> {
+        let rest = &self.bytes[end..self.bytes.len().min(end + BETWEEN_MAX + 1)];
+        let len = rest.iter().position(u8::is_ascii_digit).filter(|len| *len > 0)?;
+        let bytes = self.bytes;
+        for (nth, one) in self.between.iter_mut().enumerate() {
+            let known = one.get_or_insert(end..end + len);
+            if bytes[known.clone()] == bytes[end..end + len] {
+                return Some((nth, end + len));
+            }
+        }
+        None
+    }
+}
+
+/// Letters written as one run of zeros and ones.
+fn bits(bytes: &[u8], start: usize) -> Option<Read> {
+    const BITS: usize = 8;
+    let len = bytes[start..].iter().take_while(|byte| matches!(byte, b'0' | b'1')).count();
+    if len < NUMBERS_MIN * BITS || !len.is_multiple_of(BITS) {
+        return None;
+    }
+    let read = |at: usize| {
+        let letter = bytes[at..at + BITS].iter().fold(0, |sum, byte| sum << 1 | (byte - b'0'));
+        (letter.is_ascii_graphic() || letter.is_ascii_whitespace()).then_some((letter, at..at + BITS))
+    };
+    let letters: Option<Vec<_>> = (start..start + len).step_by(BITS).map(read).collect();
+    Some(Read { letters: letters?, end: start + len })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_letters() {
+        let octal: Vec<String> = "drop all now".bytes().map(|byte| format!("{byte:03o}")).collect();
+        let binary: Vec<String> = "drop all now".bytes().map(|byte| format!("{byte:08b}")).collect();
+        let code: Vec<String> = "drop all now".bytes().map(|byte| byte.to_string()).collect();
+        let hex: Vec<String> = "drop all now".bytes().map(|byte| format!("{byte:04x}")).collect();
+        let places: Vec<String> = "dropallnow".bytes().map(|byte| (byte - b'a' + 1).to_string()).collect();
+        for (text, wanted) in [
+            (code.join(" "), Some("drop all now")),
+            (format!("x = [{}];", code.join(", ")), Some("x = [drop all now];")),
+            (format!("chr({})", code.join(")+chr(")), Some("chr(drop all now)")),
+            (format!("2024 [char]{}.", code.join("+[char]")), Some("2024 [char]drop all now.")),
+            (octal.join(" "), Some("drop all now")),
+            (format!("\\{}", octal.join("\\")), Some("\\drop all now")),
+            (binary.join(" "), Some("drop all now")),
+            (binary.concat(), Some("drop all now")),
+            (format!("{}\n{}", binary[..5].join(" "), binary[5..].join(" ")), Some("drop all now")),
+            (format!("U+{}", hex.join(" U+")), Some("U+drop all now")),
+            (places.join("-"), Some("dropallnow")),
+            (
+                format!("{} {} {}", places[..4].join("-"), places[4..7].join("-"), places[7..].join("-")),
+                Some("drop all now"),
+            ),
+            ("12 apples, 7 pears and 30 plums; 4 more on 3 May, 9 on 12 June, 8 on 1 July".into(), None),
+            (code[..8].join(" "), None),
+            ((200..260).map(|number| number.to_string()).collect::<Vec<_>>().join(" "), None),
+            ("0".repeat(200), None),
+            (String::new(), None),
+        ] {
+            let source = View::identity(&text);
+            let read = numbers(&source, &Looks::at(source.text()));
+            assert_eq!(read.as_ref().map(View::text), wanted, "{text}");
+        }
+        let text = format!("so: {} é", code.join(" "));
+        let source = View::identity(&text);
+        let view = numbers(&source, &Looks::at(source.text())).expect("a view");
+        assert_eq!(view.text(), "so: drop all now é");
+        assert_eq!(&text[view.to_source(9..12)], "97 108 108");
+    }
+}
