@@ -484,10 +484,12 @@ impl Run<'_, '_> {
             0 => None,
             _ => text::columns(view, places, &|head| rules.is_context(head)),
         };
-        match columns {
-            Some(columns) => self.view(&columns.view, Part::Cells(&columns), plugins).map(drop),
-            None => Ok(()),
-        }
+        let Some(columns) = columns else { return Ok(()) };
+        // What speaks for an attack in the view is asked for afterwards.
+        let signs = std::mem::take(&mut self.signs);
+        let read = self.view(&columns.view, Part::Cells(&columns), plugins);
+        self.signs = signs;
+        read.map(drop)
     }
 
     /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
