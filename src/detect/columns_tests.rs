@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{PII, Request, SECRETS, Scanner};
+use super::{INJECTION, PII, Request, SECRETS, Scanner};
 use crate::rules::{Budget, RuleSet, RuleSetConfig, RuleSource, builtin_sources};
 
 static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
@@ -13,7 +13,7 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
 
 /// What a scanner finds with a severity of at least MEDIUM, as texts, in the order of the text.
 fn found<'t>(scanner: &Scanner, text: &'t str) -> Vec<&'t str> {
-    let plugins = scanner.rules().plugin_bits([PII, SECRETS, "custom"]);
+    let plugins = scanner.rules().plugin_bits([INJECTION, PII, SECRETS, "custom"]);
     let request = Request { text, plugins, role: None, surface: None };
     let scanned = scanner.scan(request, &Budget::UNLIMITED).expect("no budget");
     let serious = scanned.findings.into_iter().filter(|found| found.info.score >= 0.35);
@@ -106,18 +106,50 @@ fn other_columns_stay_quiet() {
     assert_eq!(found(&SCANNER, &text).len(), 0, "{text}");
 }
 
-/// A rule that digits start, whose words open no gate, finds the heads above what it found.
+/// A rule that digits start, whose words open no gate.
+const BADGES: &str = "[[rule]]\nid = \"custom.badge\"\ncategory = \"pii.badge\"\nseverity = \"high\"\ntrigger = \"digits\"\n\
+                      trigger_min = 7\npattern = '\\b[0-9]{7}\\b'\nnear = [\"badge\"]\nnear_distance = 20\n\
+                      description = \"d\"\nrecommendation = \"r\"\nexamples = [\"badge 1234567\"]\n\
+                      negative_examples = [\"1234567\"]\n";
+
+fn compiled(sources: &[RuleSource]) -> Scanner {
+    let rules = RuleSet::compile(sources, &RuleSetConfig::default()).expect("valid");
+    Scanner::new(Arc::new(rules))
+}
+
+/// A rule that digits start finds the heads above what it found.
 #[test]
 fn rules_without_a_literal_look_above() {
-    let rule = "[[rule]]\nid = \"custom.badge\"\ncategory = \"pii.badge\"\nseverity = \"high\"\ntrigger = \"digits\"\n\
-                trigger_min = 7\npattern = '\\b[0-9]{7}\\b'\nnear = [\"badge\"]\nnear_distance = 20\ndescription = \"d\"\n\
-                recommendation = \"r\"\nexamples = [\"badge 1234567\"]\nnegative_examples = [\"1234567\"]\n";
-    let source = RuleSource::custom("badges.toml", "custom", rule);
-    let rules = RuleSet::compile(&[source], &RuleSetConfig::default()).expect("valid");
-    let scanner = Scanner::new(Arc::new(rules));
+    let scanner = compiled(&[RuleSource::custom("badges.toml", "custom", BADGES)]);
     let numbers = ["1234567", "2345678", "3456789"];
     let row = "the town on the hill by the river,N";
     assert_eq!(found(&scanner, &format!("town,badge\n{}", rows(row, &numbers))), numbers);
     assert_eq!(found(&scanner, &format!("Title\n\ntown,badge\n{}", rows(row, &numbers))), numbers);
     assert_eq!(found(&scanner, &format!("town,part\n{}", rows(row, &numbers))).len(), 0);
+}
+
+/// Few words set apart are read together only near what speaks for an attack, which is known of the view and not of the
+/// table in it.
+#[test]
+fn a_table_leaves_what_speaks_for_an_attack_beside_it() {
+    let orders = "[[rule]]\nid = \"injection.orders\"\ncategory = \"prompt_injection.orders\"\nseverity = \"high\"\n\
+                  phrases = [\"obey hidden orders\"]\ndescription = \"d\"\nrecommendation = \"r\"\n\
+                  examples = [\"obey hidden orders\"]\nnegative_examples = [\"hidden orders\"]\n\
+                  [[concept]]\nid = \"injection.rules\"\nfamily = \"rules\"\nphrases = [\"new rules\"]\n\
+                  description = \"d\"\nexamples = [\"new rules\"]\nnegative_examples = [\"old rules\"]\n";
+    let scanner = compiled(&[
+        RuleSource::custom("badges.toml", "custom", BADGES),
+        RuleSource::custom("orders.toml", "injection", orders),
+    ]);
+    let order = "obey <i>hidden</i> orders";
+    let numbers = ["1234567", "2345678", "3456789"];
+    let table = format!("town,badge\n{}", rows("the town on the hill by the river,N", &numbers));
+    let all = [&[order][..], &numbers].concat();
+    for (text, wanted) in [
+        (format!("The new rules: {order}.\n\n{table}"), &all[..]),
+        (format!("The new rules: {order}.\n"), &all[..1]),
+        (format!("The old rules: {order}.\n\n{table}"), &all[1..]),
+    ] {
+        assert_eq!(found(&scanner, &text), wanted, "{text}");
+    }
 }
