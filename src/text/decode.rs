@@ -16,9 +16,9 @@ use super::form;
 use super::gate;
 use super::hex::{self, Pairs};
 use super::layer::{Layer, Layers};
+use super::packed;
 use super::rewrite::Rewriter;
 use super::view::View;
-use flate2::{Decompress, FlushDecompress};
 use std::ops::Range;
 
 /// One character in this many may be one that text does not hold.
@@ -225,14 +225,12 @@ impl Decoder<'_> {
 
     /// Takes base64 of what gzip or zlib packed, if that is text: as one atom.
     fn take_packed(&mut self, run: &Range<usize>) -> bool {
-        // How either begins, in base64.
-        let heads: [&[u8]; 5] = [b"H4sI", b"eJ", b"eN", b"eA", b"eF"];
-        if !heads.iter().any(|head| self.text[run.clone()].starts_with(head)) {
+        if !packed::may_begin(&self.text[run.clone()]) {
             return false;
         }
         let packed = base64::decode(self.text, run.clone()).bytes;
         let room = self.unpack_left.min(UNPACKED_MAX).min(packed.len() * UNPACKED_FACTOR_MAX);
-        let Some(bytes) = unpack(&packed, room) else { return false };
+        let Some(bytes) = packed::unpack(&packed, room) else { return false };
         let text = String::from_utf8_lossy(&bytes);
         self.unpack_left -= bytes.len();
         if !is_text(&text) {
@@ -372,41 +370,6 @@ fn rotate(byte: u8) -> u8 {
         b'N'..=b'Z' | b'n'..=b'z' => byte - 13,
         _ => byte,
     }
-}
-
-/// What gzip or zlib packed, up to so many bytes; none where it is neither, or nothing.
-fn unpack(packed: &[u8], room: usize) -> Option<Vec<u8>> {
-    let (is_zlib, packed) = match packed {
-        [0x1F, 0x8B, 8, ..] => (false, behind_gzip_header(packed)?),
-        [0x78, ..] => (true, packed),
-        _ => return None,
-    };
-    let mut out = Vec::with_capacity(room);
-    // What is cut short or damaged says what it says up to there.
-    let _ = Decompress::new(is_zlib).decompress_vec(packed, &mut out, FlushDecompress::None);
-    out.truncate(room);
-    (!out.is_empty()).then_some(out)
-}
-
-/// What a member of gzip holds behind its header (RFC 1952, 2.3); none where the header is cut short.
-fn behind_gzip_header(bytes: &[u8]) -> Option<&[u8]> {
-    const HEADER: usize = 10;
-    const CHECK: u8 = 2;
-    const EXTRA: u8 = 4;
-    const NAME: u8 = 8;
-    const COMMENT: u8 = 16;
-    let has = |flag: u8| bytes[3] & flag != 0;
-    let mut rest = bytes.get(HEADER..)?;
-    if has(EXTRA) {
-        let len = u16::from_le_bytes(*rest.first_chunk()?);
-        rest = rest.get(2 + usize::from(len)..)?;
-    }
-    for flag in [NAME, COMMENT] {
-        if has(flag) {
-            rest = &rest[memchr::memchr(0, rest)? + 1..];
-        }
-    }
-    if has(CHECK) { rest.get(2..) } else { Some(rest) }
 }
 
 /// Whether an escape may stand for a base64 character or a line break between two: every one but a quote.

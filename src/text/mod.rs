@@ -32,6 +32,7 @@ mod layer;
 mod layout;
 pub(crate) mod letters;
 mod numbers;
+mod packed;
 mod phrase;
 mod play;
 mod quoted;
