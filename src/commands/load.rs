@@ -36,7 +36,7 @@ struct RuleFile {
 
 /// A class: a path is in it when it is of one of the kinds, or fits one of the paths, and fits no exception.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[class]]`")]
 struct ClassToml {
     name: String,
     #[serde(default)]
@@ -53,7 +53,7 @@ struct ClassToml {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[rule]]`")]
 struct RuleToml {
     id: String,
     category: String,

@@ -126,6 +126,10 @@ fn problems(text: &str) -> String {
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_line() {
     assert!(CommandRules::load(&[CommandRuleSource { file: "f.toml", text: GOOD }]).is_ok());
+    for name in ["rule", "class"] {
+        let found = problems(&format!("{name} = ['x']"));
+        assert!(found.contains(&format!("expected a table `[[{name}]]`")), "{found}");
+    }
     for (part, broken, wanted) in BROKEN {
         assert!(GOOD.contains(part), "{part}");
         let said = problems(&GOOD.replacen(part, broken, 1));

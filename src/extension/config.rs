@@ -40,7 +40,7 @@ pub struct Config {
 
 /// What one credential consists of. Files are read again when they change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a section with keys such as hosts and bearer_file")]
 pub struct CredentialConfig {
     /// Hosts that it may be shown to, without a port. Needed with `bearer_file` and `cert_file`: otherwise whoever may
     /// add an interceptor could have it sent to a host of their own.

@@ -151,7 +151,7 @@ pub struct MtlsConfig {
 
 /// One entry of `auth.mtls.identities`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an entry with keys such as subject, name and roles")]
 pub struct CertificateIdentity {
     /// The whole subject, such as `CN=ci,O=Acme`, in the order of the certificate. This or `san`.
     pub subject: String,
@@ -167,7 +167,7 @@ pub struct CertificateIdentity {
 
 /// One entry of `auth.tenants`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a section with keys such as policy and policies")]
 pub struct TenantConfig {
     /// The policy of calls that name none. A tenant that has one may name this one and those of `policies` only.
     pub policy: Option<String>,

@@ -42,7 +42,7 @@ impl Speaker {
 
 /// From which probability texts of one kind warn and block, where that differs from what holds for all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `speaker`, `warn` and `block`")]
 pub struct Bounds {
     /// Who speaks.
     pub speaker: Speaker,
@@ -57,7 +57,7 @@ pub struct Bounds {
 
 /// A model as written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[model]`")]
 pub struct ModelDef {
     /// [`MODEL_FORMAT`].
     pub format: u32,

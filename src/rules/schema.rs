@@ -88,7 +88,7 @@ pub(super) struct LinedModel {
 
 /// Phrases that together stand for one idea. They are evidence, which a model weighs, and never a finding alone.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[concept]]`")]
 pub(super) struct ConceptDef {
     /// As in [`RuleDef`].
     pub id: String,
@@ -222,7 +222,7 @@ pub enum Trigger {
 
 /// A string, or a list of strings.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, or a list of texts")]
 pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
@@ -245,7 +245,10 @@ impl Default for OneOrMany {
 
 /// What must match for a finding to be dropped: every key that is given.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a condition such as { value = 'regex' }, with `value`, `match` or `line`"
+)]
 pub(super) struct Condition {
     /// Regexes over the reported value.
     #[serde(default)]
@@ -260,7 +263,7 @@ pub(super) struct Condition {
 
 /// One rule as written.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[rule]]`")]
 pub struct RuleDef {
     /// Set for a concept, whose matches are evidence and no findings.
     #[serde(skip)]

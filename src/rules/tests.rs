@@ -248,6 +248,11 @@ fn problems_say_where_and_what() {
         ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[]]", "a condition names"),
         ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[{ value = 'a' }, {}]]", "a condition names"),
         ("literals = ['abc']\npattern = 'abc'\nexclude_all = [[{ value = '(' }]]", "exclude_all"),
+        (
+            "literals = ['abc']\npattern = 'abc'\nexclude_all = [['x']]",
+            "expected a condition such as { value = 'regex' }, with `value`, `match` or `line`",
+        ),
+        ("literals = ['abc']\npattern = 'abc'\nexclude = 5", "expected a text, or a list of texts"),
         ("literals = ['abc']\npattern = 'abc'\nnear_inside_words = true", "only for a rule that has context"),
         ("literal_words = ['ab']\npattern = 'ab'", "at least 3 bytes"),
         ("literal_words = ['abc']\npattern = 'abc'\ntrigger = 'digits'", "not both"),
@@ -287,6 +292,17 @@ fn problems_say_where_and_what() {
             .contains("t.toml:12: rule `a.b`, id: already used at t.toml:1")
     );
     assert!(compile("[[rule]").is_err());
+    for (text, wanted) in [
+        ("rule = ['x']", "expected a table `[[rule]]`"),
+        ("concept = ['x']", "expected a table `[[concept]]`"),
+        ("model = 5", "expected a table `[model]`"),
+        ("model.bounds = [5]", "expected a table with `speaker`, `warn` and `block`"),
+        ("model.wording = 5", "expected a table `[model.wording]`"),
+        ("model.wording.bounds = [5]", "expected a table with `speaker`, `warn` and `block`"),
+    ] {
+        let error = compile(text).expect_err(text).to_string();
+        assert!(error.starts_with("t.toml:1: ") && error.contains(wanted), "{text}: {error}");
+    }
     assert!(compile(&rule(plain)).is_ok());
 }
 

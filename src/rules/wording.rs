@@ -46,7 +46,7 @@ const LINE: usize = 120;
 
 /// From which probability texts of one kind warn and block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `speaker`, `warn` and `block`")]
 pub struct WordingBounds {
     /// Who speaks.
     pub speaker: Speaker,
@@ -69,7 +69,7 @@ impl WordingBounds {
 
 /// What words weigh, as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[model.wording]`")]
 pub struct WordingDef {
     /// Log-odds of one unit of weight, times the root of the number of features; see [`Wording::odds`].
     pub scale: f64,

@@ -67,7 +67,7 @@ pub(in crate::bundles) enum Does {
 
 /// Some functions that do the same.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[flow]]`")]
 pub(in crate::bundles) struct FlowDef {
     /// What they do.
     pub(in crate::bundles) does: Does,

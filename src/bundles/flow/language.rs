@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// A language as the rule files describe it.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[language]]`")]
 pub(in crate::bundles) struct Tongue {
     /// Its name; entries about functions name it.
     pub(in crate::bundles) name: String,

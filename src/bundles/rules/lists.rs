@@ -64,7 +64,7 @@ pub enum WordKind {
 
 /// Hosts of one kind.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[host]]`")]
 pub(super) struct HostDef {
     kind: HostKind,
     names: Vec<String>,
@@ -72,7 +72,7 @@ pub(super) struct HostDef {
 
 /// Rules about commands of one kind.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[command]]`")]
 pub(super) struct CommandDef {
     kind: CommandKind,
     rules: Vec<String>,
@@ -80,7 +80,7 @@ pub(super) struct CommandDef {
 
 /// Words of one kind.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[word]]`")]
 pub(super) struct WordDef {
     kind: WordKind,
     names: Vec<String>,

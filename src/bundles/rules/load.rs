@@ -59,7 +59,7 @@ struct RuleFile {
 
 /// A service whose secrets go to its own hosts.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[provider]]`")]
 struct ProviderDef {
     variables: Vec<String>,
     hosts: Vec<String>,
@@ -67,7 +67,7 @@ struct ProviderDef {
 
 /// Paths that matter, beyond those of the rules about sensitive paths.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[place]]`")]
 struct PlaceDef {
     /// What is there.
     kind: PlaceKind,
@@ -85,7 +85,7 @@ enum PlaceKind {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[api]]`")]
 struct ApiDef {
     class: String,
     names: Vec<String>,
@@ -100,7 +100,7 @@ struct ApiDef {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[rule]]`")]
 struct RuleDef {
     id: String,
     category: String,
@@ -119,7 +119,7 @@ struct RuleDef {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[rule.call]`")]
 struct CallDef {
     of: Vec<String>,
     #[serde(default)]
@@ -152,14 +152,14 @@ struct CallDef {
 
 /// Where a value comes from and what is done with it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[rule.flow]`")]
 struct FlowRuleDef {
     from: Vec<String>,
     to: Vec<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[rule.text]`")]
 struct TextDef {
     surfaces: Vec<String>,
     pattern: String,

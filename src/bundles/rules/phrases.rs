@@ -110,7 +110,7 @@ pub enum PhraseKind {
 
 /// A pattern as a rule file gives it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[phrase]]`")]
 pub(super) struct PhraseDef {
     kind: PhraseKind,
     pattern: String,

@@ -18,7 +18,7 @@ const TAKEN: [&str; 8] =
 
 /// `extensions.plugins.<name>`: a plugin of CheckMessages that lives elsewhere. Policies name it like any other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a section with keys such as kind and endpoint")]
 pub struct PluginConfig {
     /// What is spoken.
     pub kind: PluginKind,
@@ -59,7 +59,7 @@ pub enum PluginKind {
 /// Where things go in the JSON that is posted, as JSON Pointers (RFC 6901) to members of objects. An empty pointer means
 /// that the thing is not sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a section with keys such as text and role")]
 pub struct RequestMapping {
     /// One text: each text of the messages is posted alone.
     pub text: String,
@@ -77,7 +77,7 @@ pub struct RequestMapping {
 
 /// How the answer is read, as JSON Pointers (RFC 6901).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a section with keys such as findings and category")]
 pub struct AnswerMapping {
     /// A list with one item a finding; the other pointers are then relative to its items. Empty: the answer is one item.
     pub findings: String,

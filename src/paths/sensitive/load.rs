@@ -33,7 +33,7 @@ struct RuleFile {
 
 /// Where files of tests and dependencies lie. The lists of all files are put together.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[fixtures]`")]
 struct FixturesDef {
     /// Folders of which everything below is left out.
     #[serde(default)]
@@ -47,7 +47,7 @@ struct FixturesDef {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table `[[rule]]`")]
 struct RuleDef {
     id: String,
     category: String,

@@ -44,7 +44,7 @@ pub enum PathAction {
 
 /// Accesses that block, and accesses that only warn. What is in neither is nothing to the rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { block = ['read'] }")]
 pub struct Accesses {
     /// Accesses that block.
     #[serde(default)]

@@ -122,6 +122,9 @@ fn problems_name_file_and_line() {
     for (text, line, message) in [
         ("[[rule]]\nid = 1\n".to_owned(), 2, "invalid type"),
         ("\n[[rule]\n".to_owned(), 2, "unclosed array table"),
+        ("rule = ['x']".to_owned(), 1, "expected a table `[[rule]]`"),
+        ("fixtures = 'x'".to_owned(), 1, "expected a table `[fixtures]`"),
+        (rule("a", "paths = [\"y\"]\nshell = \"read\""), 10, "expected a table such as { block = ['read'] }"),
         (rule("a", "paths = []"), 1, "paths has none"),
         (rule("a", "paths = [\"*\"]"), 1, "fits too much"),
         (rule("a", "paths = [\"x/**/y\"]"), 1, "before its end"),

@@ -52,6 +52,7 @@ pub(super) struct Config {
 
 /// One rule.
 #[derive(Debug, Default, Deserialize)]
+#[serde(expecting = "a table `[[rules]]`")]
 pub(super) struct Rule {
     #[serde(default)]
     pub id: String,
@@ -80,6 +81,7 @@ pub(super) struct Rule {
 
 /// What is not to be reported.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(expecting = "a table of what is not to be reported")]
 pub(super) struct Allow {
     pub description: Option<String>,
     /// `OR` (or `||`), the default, or `AND` (or `&&`).
