@@ -215,7 +215,8 @@ fn own_texts() -> Vec<(String, String)> {
     let names = std::env::args().skip_while(|argument| argument != "--text").skip(1);
     names
         .map(|name| {
-            let text = std::fs::read_to_string(&name).expect("a readable text in UTF-8");
+            let text = std::fs::read_to_string(&name)
+                .unwrap_or_else(|error| panic!("`{name}` is no readable text in UTF-8: {error}"));
             let name = Path::new(&name).file_name().unwrap_or_default().to_string_lossy().into_owned();
             (name, text)
         })
