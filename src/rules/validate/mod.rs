@@ -7,7 +7,6 @@
 //! and the neighbourhood it is given. Not done here: asking an issuer whether a credential is live.
 
 mod bank;
-mod blake2b;
 mod digits;
 mod encoded;
 mod issued;

@@ -1,51 +1,39 @@
 //! Wallet addresses and keys that carry their own checksum.
 
+use bs58::Alphabet;
 use sha2::{Digest, Sha256};
 
 use super::keccak::keccak256;
 
-pub(super) const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// Longer text is no address; decoding is quadratic, so it is bounded here.
 const BASE58_CHARS_MAX: usize = 120;
 
-/// Decodes base58 as in Bitcoin; `None` for a foreign character or over-long text.
-pub(super) fn base58_decode(text: &str) -> Option<Vec<u8>> {
+/// Room for what base58 says: a byte for each character is the most.
+pub(super) type Base58Room = [u8; BASE58_CHARS_MAX];
+
+/// Room with nothing in it yet.
+pub(super) const BASE58_ROOM: Base58Room = [0; BASE58_CHARS_MAX];
+
+/// Decodes base58 with these letters; `None` for a foreign character, no text or over-long text.
+pub(super) fn base58_decode<'r>(
+    text: &str,
+    letters: &Alphabet,
+    room: &'r mut Base58Room,
+) -> Option<&'r [u8]> {
     if text.is_empty() || text.len() > BASE58_CHARS_MAX {
         return None;
     }
-    // Little-endian while decoding, reversed at the end.
-    let mut out: Vec<u8> = Vec::with_capacity(text.len());
-    for byte in text.bytes() {
-        let mut carry = BASE58.iter().position(|known| *known == byte)?;
-        for place in &mut out {
-            carry += usize::from(*place) * 58;
-            *place = (carry & 0xff) as u8;
-            carry >>= 8;
-        }
-        while carry > 0 {
-            out.push((carry & 0xff) as u8);
-            carry >>= 8;
-        }
-    }
-    out.extend(text.bytes().take_while(|byte| *byte == b'1').map(|_| 0));
-    out.reverse();
-    Some(out)
-}
-
-/// The letters of the XRP Ledger in the order of their values; see <https://xrpl.org/docs/references/protocol/data-types/base58-encodings>.
-const XRP58: &[u8; 58] = b"rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz";
-
-/// The same value written with the letters of Bitcoin; `None` for a foreign character.
-fn from_xrp(text: &str) -> Option<String> {
-    text.bytes()
-        .map(|byte| Some(char::from(BASE58[XRP58.iter().position(|known| *known == byte)?])))
-        .collect()
+    let len = bs58::decode(text).with_alphabet(letters).onto(&mut room[..]).ok()?;
+    room.get(..len)
 }
 
 /// Whether the last four bytes are the head of the double SHA-256 of the rest.
 pub(super) fn is_base58check(value: &str) -> bool {
-    let respelt = value.starts_with('r').then(|| from_xrp(value)).flatten();
-    let Some(bytes) = base58_decode(respelt.as_deref().unwrap_or(value)) else { return false };
+    // The XRP Ledger has an order of letters of its own, in which addresses begin with the `r`; see
+    // <https://xrpl.org/docs/references/protocol/data-types/base58-encodings>.
+    let letters = if value.starts_with('r') { Alphabet::RIPPLE } else { Alphabet::BITCOIN };
+    let mut room = BASE58_ROOM;
+    let Some(bytes) = base58_decode(value, letters, &mut room) else { return false };
     let Some(cut) = bytes.len().checked_sub(4).filter(|cut| *cut >= 20) else { return false };
     let (payload, check) = bytes.split_at(cut);
     Sha256::digest(Sha256::digest(payload))[..4] == *check

@@ -1,8 +1,10 @@
 //! Wallet addresses with a check of their chain: Bitcoin Cash, Monero, Solana, Stellar, TON, and Polkadot with its relatives.
 
-use super::blake2b::blake2b;
+use blake2::{Blake2b512, Digest};
+use bs58::Alphabet;
+
 use super::keccak::keccak256;
-use super::wallet::{BASE58, BECH32, base58_decode};
+use super::wallet::{BASE58_ROOM, BECH32, base58_decode};
 
 /// Whether `value` is an address of Bitcoin Cash or a relative: the letters of Bech32 with a check of forty bits over them and
 /// the prefix, which stands before it (`bitcoincash:` where none does).
@@ -34,7 +36,8 @@ fn cashaddr_step(sum: u64, value: u64) -> u64 {
 /// Whether `value` is an address of Substrate's form SS58 for an account of 32 bytes: one or two bytes of the network, the
 /// account, and two bytes of BLAKE2b.
 pub(super) fn is_ss58(value: &str) -> bool {
-    let Some(bytes) = base58_decode(value) else { return false };
+    let mut room = BASE58_ROOM;
+    let Some(bytes) = base58_decode(value, Alphabet::BITCOIN, &mut room) else { return false };
     let network_len = match bytes.first() {
         Some(0..=63) => 1,
         Some(64..=127) => 2,
@@ -45,14 +48,16 @@ pub(super) fn is_ss58(value: &str) -> bool {
     else {
         return false;
     };
-    blake2b(&[b"SS58PRE", checked].concat()).is_some_and(|digest| digest[..2] == *check)
+    Blake2b512::new().chain_update(b"SS58PRE").chain_update(checked).finalize()[..2] == *check
 }
 
 /// Whether `value` is 32 bytes in base58, as keys of Ed25519 on Solana are.
 pub(super) fn is_solana(value: &str) -> bool {
-    base58_decode(value).is_some_and(|bytes| bytes.len() == 32)
+    base58_decode(value, Alphabet::BITCOIN, &mut { BASE58_ROOM }).is_some_and(|bytes| bytes.len() == 32)
 }
 
+/// The letters of base58 in the order of their values.
+const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// Characters that Monero makes of so many bytes: base58 in blocks of eight, so that lengths are fixed.
 const BLOCK_CHARS: [usize; 9] = [0, 2, 3, 5, 6, 7, 9, 10, 11];
 
