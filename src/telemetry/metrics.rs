@@ -8,24 +8,38 @@
 //!
 //! Samples of histograms pile up until they are summed: call `MetricsHandle::run_upkeep` every `UPKEEP_INTERVAL`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod definitions;
+mod handle;
+mod series;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics::{Counter, Gauge, Histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 
 use super::labels::{
-    AuthReason, Cache, CacheOutcome, Certificate, Code, REASONS, ReloadOutcome, ReviewStage, Rpc, ShedReason,
-    reason_index,
+    AuthReason, Cache, CacheOutcome, Certificate, Code, ReloadOutcome, ReviewStage, Rpc, ShedReason,
 };
 use super::limiter::LineLimiter;
 use super::process::ProcessMetrics;
 use crate::decision::{
-    Decision, Hook, InterceptorOutcome, OutputStream, Reason, Severity, SubmissionStatus, VerdictSource,
+    Decision, Hook, InterceptorOutcome, OutputStream, Severity, SubmissionStatus, VerdictSource,
 };
+use definitions::{
+    AUDIT_DROPPED, AUDIT_RECORDS, AUDIT_SAMPLED_OUT, AUTH_FAILURES, AUTH_RELOADS, BUILD_INFO, CACHE_REQUESTS,
+    CERTIFICATE_END, DEFINITIONS, Definition, INCIDENTS, INCIDENTS_LOST, INTERCEPTOR_RUNS, Kind,
+    LLM_DURATION, LLM_REQUESTS, LLM_TOKENS, LONG_DECISIONS, MONITOR_BYTES, MONITOR_STREAMS, PII_EXCUSED,
+    POLICY_RELOADS, RATE_LIMITED, REQUEST_DURATION, REQUESTS, REVIEW_DURATION, REVIEW_QUEUE_AGE,
+    SCANNED_BYTES, SECONDS_BUCKETS, SHED, STORE_UP, SUBMISSIONS, SUBMISSIONS_MOVED, VERDICT_BUCKETS,
+    VERDICT_DURATION, describe,
+};
+use handle::LlmCost;
+use series::{InterceptorSeries, PluginSeries, counter, findings_counter, gauge, histogram};
+
+pub use handle::MetricsHandle;
 
 /// How often the caller of `install` runs the upkeep.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,191 +52,6 @@ const API: &str = "api";
 
 /// Label value of `decision` for a request that got none.
 const NO_DECISION: &str = "NONE";
-
-/// Upper bounds of every duration histogram, in seconds: 25 us, where a short check ends, to the 10 s of a slow model.
-const SECONDS_BUCKETS: [f64; 18] = [
-    25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
-    1.0, 2.5, 5.0, 10.0,
-];
-
-/// Those of verdicts about streams: the verdict of a rule is a matter of some ten microseconds, that of a judge of
-/// seconds.
-const VERDICT_BUCKETS: [f64; 25] = [
-    10e-6, 20e-6, 30e-6, 40e-6, 50e-6, 75e-6, 100e-6, 125e-6, 150e-6, 175e-6, 200e-6, 250e-6, 300e-6, 400e-6,
-    500e-6, 1e-3, 2.5e-3, 10e-3, 50e-3, 250e-3, 500e-3, 1.0, 2.5, 5.0, 10.0,
-];
-
-/// What a metric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Counter,
-    Gauge,
-    /// In seconds, with `SECONDS_BUCKETS` or `VERDICT_BUCKETS`.
-    Seconds,
-}
-
-/// One metric: name, kind, help.
-struct Definition(&'static str, Kind, &'static str);
-
-const REQUESTS: &str = "portcullis_requests_total";
-const REQUEST_DURATION: &str = "portcullis_request_duration_seconds";
-const FINDINGS: &str = "portcullis_findings_total";
-const PII_EXCUSED: &str = "portcullis_pii_excused_total";
-const WOULD_BLOCK: &str = "portcullis_would_block_total";
-const PLUGIN_DURATION: &str = "portcullis_plugin_duration_seconds";
-const UNJUDGED: &str = "portcullis_unjudged_total";
-const FAIL_OPEN: &str = "portcullis_fail_open_total";
-const SCANNED_BYTES: &str = "portcullis_scanned_bytes_total";
-const CACHE_REQUESTS: &str = "portcullis_cache_requests_total";
-const POLICY_RELOADS: &str = "portcullis_policy_reloads_total";
-const POLICY_INFO: &str = "portcullis_policy_info";
-const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
-const AUDIT_DROPPED: &str = "portcullis_audit_dropped_total";
-const AUDIT_SAMPLED_OUT: &str = "portcullis_audit_sampled_out_total";
-const INTERCEPTOR_RUNS: &str = "portcullis_interceptor_runs_total";
-const INTERCEPTOR_DURATION: &str = "portcullis_interceptor_duration_seconds";
-const MONITOR_STREAMS: &str = "portcullis_monitor_streams";
-const MONITOR_BYTES: &str = "portcullis_monitor_bytes_total";
-const INCIDENTS: &str = "portcullis_incidents_total";
-const INCIDENTS_LOST: &str = "portcullis_incidents_lost_total";
-const VERDICT_DURATION: &str = "portcullis_verdict_duration_seconds";
-const LLM_REQUESTS: &str = "portcullis_llm_requests_total";
-const LLM_DURATION: &str = "portcullis_llm_duration_seconds";
-const LLM_TOKENS: &str = "portcullis_llm_tokens_total";
-const LLM_COST: &str = "portcullis_llm_cost_usd_total";
-const SUBMISSIONS_MOVED: &str = "portcullis_submissions_total";
-const SUBMISSIONS: &str = "portcullis_submissions";
-const REVIEW_QUEUE_AGE: &str = "portcullis_review_queue_age_seconds";
-const REVIEW_DURATION: &str = "portcullis_review_duration_seconds";
-const STORE_UP: &str = "portcullis_store_up";
-const AUTH_FAILURES: &str = "portcullis_auth_failures_total";
-const AUTH_RELOADS: &str = "portcullis_auth_reloads_total";
-const CERTIFICATE_END: &str = "portcullis_tls_certificate_not_after_seconds";
-const SHED: &str = "portcullis_shed_total";
-const LONG_DECISIONS: &str = "portcullis_long_decisions_total";
-const RATE_LIMITED: &str = "portcullis_rate_limited_total";
-const BUILD_INFO: &str = "portcullis_build_info";
-
-/// Help of `portcullis_llm_cost_usd_total`, which is written by hand: counters of the library hold whole numbers.
-const LLM_COST_HELP: &str = "US dollars for what models read and wrote, by the prices of the settings.";
-
-/// Help of `portcullis_policy_info`, which is written by hand: only the revision in force may have a series.
-const POLICY_INFO_HELP: &str = "Always 1; the label holds the revision of the policy in force.";
-
-const DEFINITIONS: [Definition; 36] = [
-    Definition(
-        REQUESTS,
-        Kind::Counter,
-        "Requests answered, by decision (NONE when refused) and gRPC status code.",
-    ),
-    Definition(
-        REQUEST_DURATION,
-        Kind::Seconds,
-        "Time from a call taken to its answer ready, the wait for a processor included; decided requests only.",
-    ),
-    Definition(FINDINGS, Kind::Counter, "Findings reported, shadow and suppressed ones included."),
-    Definition(
-        PII_EXCUSED,
-        Kind::Counter,
-        "Findings of personal data that an allow-list excused, by whose list: policy or request.",
-    ),
-    Definition(
-        WOULD_BLOCK,
-        Kind::Counter,
-        "Decisions that would have been BLOCK had a shadow check been enforced.",
-    ),
-    Definition(PLUGIN_DURATION, Kind::Seconds, "Time one plugin took for one request."),
-    Definition(UNJUDGED, Kind::Counter, "Checks that did not run to their end, by reason."),
-    Definition(FAIL_OPEN, Kind::Counter, "Checks that did not run to their end and were let pass."),
-    Definition(
-        SCANNED_BYTES,
-        Kind::Counter,
-        "Bytes of text that were scanned; what a cache answered is not.",
-    ),
-    Definition(CACHE_REQUESTS, Kind::Counter, "Look-ups in a cache, by outcome."),
-    Definition(
-        POLICY_RELOADS,
-        Kind::Counter,
-        "Loads of a changed policy; rejected ones kept the last good policy.",
-    ),
-    Definition(AUDIT_RECORDS, Kind::Counter, "Audit records taken for writing."),
-    Definition(AUDIT_DROPPED, Kind::Counter, "Audit records lost: the buffer was full or the sink failed."),
-    Definition(
-        AUDIT_SAMPLED_OUT,
-        Kind::Counter,
-        "ALLOW decisions without an audit record, as the policy asks.",
-    ),
-    Definition(
-        INTERCEPTOR_RUNS,
-        Kind::Counter,
-        "Runs of an interceptor, by hook and outcome; those added by API are counted as api.",
-    ),
-    Definition(INTERCEPTOR_DURATION, Kind::Seconds, "Time one interceptor took for one call."),
-    Definition(MONITOR_STREAMS, Kind::Gauge, "Sessions of the stream monitor that are open."),
-    Definition(MONITOR_BYTES, Kind::Counter, "Bytes of watched output that were scanned, by output stream."),
-    Definition(INCIDENTS, Kind::Counter, "Incidents, by category, strongest verdict and what was done."),
-    Definition(
-        INCIDENTS_LOST,
-        Kind::Counter,
-        "Incidents that could not be kept: the queue was full or the store failed.",
-    ),
-    Definition(
-        VERDICT_DURATION,
-        Kind::Seconds,
-        "Time to a verdict: from the chunk received (rule, policy) or the judge asked (judge, fail_mode).",
-    ),
-    Definition(LLM_REQUESTS, Kind::Counter, "Questions to a model, by what came of them."),
-    Definition(
-        LLM_DURATION,
-        Kind::Seconds,
-        "Time from a question to its end: the wait for a place, all attempts and pauses.",
-    ),
-    Definition(LLM_TOKENS, Kind::Counter, "Tokens that models read (input) and wrote (output)."),
-    Definition(
-        SUBMISSIONS_MOVED,
-        Kind::Counter,
-        "Submissions that came to stand so in this process, by status; a second attempt counts again.",
-    ),
-    Definition(SUBMISSIONS, Kind::Gauge, "Submissions that stand so now, by status, over all replicas."),
-    Definition(STORE_UP, Kind::Gauge, "1 while the last look into the store succeeded, 0 since it failed."),
-    Definition(
-        REVIEW_QUEUE_AGE,
-        Kind::Gauge,
-        "Seconds for which the oldest submission waits that is not held; 0 when none waits.",
-    ),
-    Definition(
-        REVIEW_DURATION,
-        Kind::Seconds,
-        "Time of one stage of the review of a bundle: inline checks, or the review by a model.",
-    ),
-    Definition(
-        AUTH_FAILURES,
-        Kind::Counter,
-        "Calls refused for want of credentials or of a role, by reason.",
-    ),
-    Definition(
-        AUTH_RELOADS,
-        Kind::Counter,
-        "Loads of changed tokens, keys or certificates; rejected ones kept the last good ones.",
-    ),
-    Definition(
-        CERTIFICATE_END,
-        Kind::Gauge,
-        "When the first certificate of a file in use ends, in seconds since 1970; absent without TLS.",
-    ),
-    Definition(
-        SHED,
-        Kind::Counter,
-        "Requests refused for overload: too many under way (places), or too many that wait for a processor (wait).",
-    ),
-    Definition(
-        LONG_DECISIONS,
-        Kind::Counter,
-        "Times that a decision kept a thread that reads connections for more than a millisecond of its processor.",
-    ),
-    Definition(RATE_LIMITED, Kind::Counter, "Calls refused because their identity called too often."),
-    Definition(BUILD_INFO, Kind::Gauge, "Always 1; the label holds the version of the program."),
-];
 
 /// Builds a recorder and every handle. Nothing global is touched, so it may be called any number of times.
 pub fn install() -> (Arc<Metrics>, MetricsHandle) {
@@ -239,49 +68,6 @@ pub fn install() -> (Arc<Metrics>, MetricsHandle) {
     let metrics = Arc::new(Metrics::new(recorder, Arc::clone(&policy_revision)));
     let llm_cost = Arc::clone(&metrics.llm_cost);
     (metrics, MetricsHandle { handle, policy_revision, llm_cost, process: Arc::new(ProcessMetrics::new()) })
-}
-
-/// Reads what was counted.
-#[derive(Clone, Debug)]
-pub struct MetricsHandle {
-    handle: PrometheusHandle,
-    policy_revision: Arc<ArcSwapOption<Box<str>>>,
-    llm_cost: Arc<LlmCost>,
-    process: Arc<ProcessMetrics>,
-}
-
-/// Billionths of a US dollar by kind of provider.
-type LlmCost = Mutex<BTreeMap<&'static str, u64>>;
-
-impl MetricsHandle {
-    /// Every series in the Prometheus text format 0.0.4.
-    pub fn render(&self) -> String {
-        let mut text = self.handle.render();
-        if let Some(revision) = self.policy_revision.load().as_deref() {
-            let revision = escape_label(revision);
-            // OK because writing to a String cannot fail.
-            let _ = write!(
-                text,
-                "# HELP {POLICY_INFO} {POLICY_INFO_HELP}\n# TYPE {POLICY_INFO} gauge\n\
-                 {POLICY_INFO}{{revision=\"{revision}\"}} 1\n"
-            );
-        }
-        let costs = self.llm_cost.lock().unwrap_or_else(PoisonError::into_inner);
-        for (index, (backend, nanos)) in costs.iter().enumerate() {
-            if index == 0 {
-                let _ = write!(text, "# HELP {LLM_COST} {LLM_COST_HELP}\n# TYPE {LLM_COST} counter\n");
-            }
-            let dollars = *nanos as f64 / 1e9;
-            let _ = writeln!(text, "{LLM_COST}{{backend=\"{backend}\"}} {dollars}");
-        }
-        text.push_str(&self.process.render());
-        text
-    }
-
-    /// Sums up the samples of histograms. Without it they stay in memory until the next scrape.
-    pub fn run_upkeep(&self) {
-        self.handle.run_upkeep();
-    }
 }
 
 /// Handles to every series. Cheap to share, safe to use from any thread.
@@ -325,15 +111,6 @@ pub struct Metrics {
     pub(super) lines: Lines,
 }
 
-/// The series of one interceptor.
-#[derive(Debug)]
-struct InterceptorSeries {
-    id: Arc<str>,
-    duration: Histogram,
-    /// By hook and outcome; most combinations never happen and have no series.
-    runs: [[OnceLock<Counter>; InterceptorOutcome::ALL.len()]; Hook::ALL.len()],
-}
-
 /// Log lines that could come thousands of times a second.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -345,18 +122,6 @@ pub(super) struct Lines {
     pub(super) llm: LineLimiter,
     pub(super) auth: LineLimiter,
     pub(super) rate: LineLimiter,
-}
-
-/// The series of one plugin.
-#[derive(Debug)]
-pub(super) struct PluginSeries {
-    id: Arc<str>,
-    pub(super) duration: Histogram,
-    pub(super) fail_open: Counter,
-    pub(super) would_block: Counter,
-    unjudged: [Counter; REASONS.len()],
-    categories: HashMap<Arc<str>, [OnceLock<Counter>; Severity::ALL.len()]>,
-    other_category: [OnceLock<Counter>; Severity::ALL.len()],
 }
 
 impl Metrics {
@@ -642,91 +407,4 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.monitor_streams.decrement(1.0);
     }
-}
-
-impl PluginSeries {
-    fn new<'a>(
-        recorder: &PrometheusRecorder,
-        id: &str,
-        declared: impl IntoIterator<Item = (&'a str, Severity)>,
-    ) -> Self {
-        let mut categories: HashMap<Arc<str>, [OnceLock<Counter>; Severity::ALL.len()]> = HashMap::new();
-        for (category, severity) in declared {
-            let slots = categories.entry(category.into()).or_default();
-            slots[severity as usize].get_or_init(|| findings_counter(recorder, id, category, severity));
-        }
-        let label = [("plugin", id)];
-        Self {
-            id: id.into(),
-            duration: histogram(recorder, PLUGIN_DURATION, &label),
-            fail_open: counter(recorder, FAIL_OPEN, &label),
-            would_block: counter(recorder, WOULD_BLOCK, &[("source", id)]),
-            unjudged: REASONS
-                .map(|reason| counter(recorder, UNJUDGED, &[("plugin", id), ("reason", reason.as_str())])),
-            categories,
-            other_category: Default::default(),
-        }
-    }
-
-    pub(super) fn unjudged(&self, reason: Reason) -> &Counter {
-        &self.unjudged[reason_index(reason)]
-    }
-}
-
-impl InterceptorSeries {
-    fn new(recorder: &PrometheusRecorder, id: &str) -> Self {
-        let duration = histogram(recorder, INTERCEPTOR_DURATION, &[("interceptor", id)]);
-        Self { id: id.into(), duration, runs: Default::default() }
-    }
-}
-
-fn describe(recorder: &PrometheusRecorder) {
-    for Definition(name, kind, help) in &DEFINITIONS {
-        match kind {
-            Kind::Counter => recorder.describe_counter((*name).into(), None, (*help).into()),
-            Kind::Gauge => recorder.describe_gauge((*name).into(), None, (*help).into()),
-            Kind::Seconds => recorder.describe_histogram((*name).into(), None, (*help).into()),
-        }
-    }
-}
-
-const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-
-fn key(name: &'static str, labels: &[(&'static str, &str)]) -> Key {
-    let labels: Vec<Label> =
-        labels.iter().map(|(label, value)| Label::new(*label, (*value).to_owned())).collect();
-    Key::from_parts(name, labels)
-}
-
-fn counter(recorder: &PrometheusRecorder, name: &'static str, labels: &[(&'static str, &str)]) -> Counter {
-    recorder.register_counter(&key(name, labels), &METADATA)
-}
-
-fn gauge(recorder: &PrometheusRecorder, name: &'static str, labels: &[(&'static str, &str)]) -> Gauge {
-    recorder.register_gauge(&key(name, labels), &METADATA)
-}
-
-fn histogram(
-    recorder: &PrometheusRecorder,
-    name: &'static str,
-    labels: &[(&'static str, &str)],
-) -> Histogram {
-    recorder.register_histogram(&key(name, labels), &METADATA)
-}
-
-fn findings_counter(
-    recorder: &PrometheusRecorder,
-    plugin: &str,
-    category: &str,
-    severity: Severity,
-) -> Counter {
-    counter(
-        recorder,
-        FINDINGS,
-        &[("plugin", plugin), ("category", category), ("severity", severity.as_str())],
-    )
-}
-
-fn escape_label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
