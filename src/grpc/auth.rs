@@ -155,6 +155,30 @@ impl Identity {
         }
         Ok(())
     }
+
+    /// The policy that `field` names, if it is for callers of these roles.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is for others.
+    pub(super) fn named_policy<'p>(
+        &self,
+        policies: &'p PolicySet,
+        field: &'static str,
+        name: &str,
+    ) -> Result<&'p Arc<Policy>, RequestError> {
+        let Some(policy) = policies.get(name) else {
+            let name: String = name.chars().take(60).collect();
+            let mut known: Vec<&str> =
+                policies.iter().filter(|p| p.allows_caller(self.roles)).map(|p| &**p.name()).collect();
+            known.sort_unstable();
+            let message = format!("unknown policy `{name}`; known: {}", known.join(", "));
+            return Err(RequestError::field(field, message));
+        };
+        if !policy.allows_caller(self.roles) {
+            return Err(RequestError::PolicyNotAllowed { name: policy.name().to_string() });
+        }
+        Ok(policy)
+    }
 }
 
 /// Tells callers apart, and how often each may call.

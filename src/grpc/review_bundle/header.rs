@@ -70,7 +70,7 @@ impl Header {
         if identity.is_authenticated() && !context.tenant.is_empty() && context.tenant != identity.tenant() {
             return Err(RequestError::NotYours { field: "header.context.tenant".to_owned() });
         }
-        let policy = policy_of(snapshot, identity, &policy)?;
+        let policy = identity.named_policy(snapshot.policies(), "header.policy", &policy)?.name().to_string();
         let entity_id = Some(header.entity_id).filter(|id| !id.is_empty());
         Ok(Self {
             kind,
@@ -94,21 +94,4 @@ impl Header {
 /// The upload is larger than allowed.
 pub(super) fn too_large(found: u64, limit: u64) -> RequestError {
     RequestError::TooLarge { what: "the archive", found, limit, setting: "bundles.packed_bytes_max" }
-}
-
-/// The name of the policy asked for, if the caller may ask for it.
-fn policy_of(snapshot: &Snapshot, identity: &Identity, name: &str) -> Result<String, RequestError> {
-    let policies = snapshot.policies();
-    let Some(policy) = policies.get(name) else {
-        let name: String = name.chars().take(60).collect();
-        let mut known: Vec<&str> =
-            policies.iter().filter(|p| p.allows_caller(identity.roles)).map(|p| &**p.name()).collect();
-        known.sort_unstable();
-        let message = format!("unknown policy `{name}`; known: {}", known.join(", "));
-        return Err(RequestError::field("header.policy", message));
-    };
-    if !policy.allows_caller(identity.roles) {
-        return Err(RequestError::PolicyNotAllowed { name: policy.name().to_string() });
-    }
-    Ok(policy.name().to_string())
 }

@@ -15,7 +15,6 @@ use crate::grpc::incident_convert::{caller, work};
 use crate::grpc::{Identity, RequestError};
 use crate::monitor::{Attachment, Effect, Ids, Keeper, Plan, Session};
 use crate::pb::v1;
-use crate::policy::{Policy, Snapshot};
 
 /// Longest id of a session that a client may choose, in bytes.
 const SESSION_ID_BYTES_MAX: usize = 256;
@@ -64,7 +63,7 @@ pub(super) fn begin(
     let snapshot = monitor.live.snapshot().ok_or(RequestError::NotServing)?;
     let policies = snapshot.policies();
     identity.settle(policies, "attach.context.tenant", &mut attach.context, &mut attach.policy)?;
-    let policy = policy_of(&snapshot, identity, &attach.policy)?;
+    let policy = identity.named_policy(policies, "attach.policy", &attach.policy)?;
     let session_id = match attach.session_id {
         id if id.is_empty() => Uuid::now_v7().to_string(),
         id => masked_name(snapshot.scanner(), &id).into_owned(),
@@ -111,25 +110,4 @@ fn masked_caller(scanner: &Scanner, mut context: v1::CallContext) -> Arc<Caller>
         })
         .collect();
     caller(context)
-}
-
-/// The policy of that name, if the caller may ask for it.
-fn policy_of<'s>(
-    snapshot: &'s Snapshot,
-    identity: &Identity,
-    name: &str,
-) -> Result<&'s Policy, RequestError> {
-    let policies = snapshot.policies();
-    let Some(policy) = policies.get(name) else {
-        let name: String = name.chars().take(60).collect();
-        let mut known: Vec<&str> =
-            policies.iter().filter(|p| p.allows_caller(identity.roles)).map(|p| &**p.name()).collect();
-        known.sort_unstable();
-        let message = format!("unknown policy `{name}`; known: {}", known.join(", "));
-        return Err(RequestError::field("attach.policy", message));
-    };
-    if !policy.allows_caller(identity.roles) {
-        return Err(RequestError::PolicyNotAllowed { name: policy.name().to_string() });
-    }
-    Ok(policy)
 }
