@@ -23,6 +23,7 @@ pub mod wording;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::decision::{Finding, SpanRef};
 use crate::rules::MetaInfo;
 use crate::text::{Layers, View};
 
@@ -49,6 +50,27 @@ pub struct Detected {
     pub range: Range<usize>,
     /// The layers it was found through.
     pub layers: Layers,
+}
+
+impl Detected {
+    /// It as a finding of what `span` names, before any policy is asked; with the version of the rules.
+    pub fn finding(&self, version: &Arc<str>, span: SpanRef) -> Finding {
+        let info = &self.info;
+        Finding {
+            plugin: info.plugin.clone(),
+            plugin_version: version.clone(),
+            rule_id: info.id.clone(),
+            category: info.category.clone(),
+            severity: info.severity,
+            score: info.score,
+            description: info.description.clone(),
+            recommendation: info.recommendation.clone(),
+            span,
+            evasions: self.layers.iter().map(|layer| layer.as_str()).collect(),
+            shadow: false,
+            suppressed: false,
+        }
+    }
 }
 
 /// A detector in code.

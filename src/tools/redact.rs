@@ -94,26 +94,13 @@ pub fn scan(
 
 /// What was detected as a finding of this text.
 pub fn finding(scanner: &Scanner, payload: Payload, detected: &Detected) -> Finding {
-    let info = &detected.info;
-    Finding {
-        plugin: info.plugin.clone(),
-        plugin_version: scanner.rules().version().clone(),
-        rule_id: info.id.clone(),
-        category: info.category.clone(),
-        severity: info.severity,
-        score: info.score,
-        description: info.description.clone(),
-        recommendation: info.recommendation.clone(),
-        span: SpanRef {
-            message_index: 0,
-            path: payload.path().into(),
-            start: detected.range.start,
-            end: detected.range.end,
-        },
-        evasions: detected.layers.iter().map(|layer| layer.as_str()).collect(),
-        shadow: false,
-        suppressed: false,
-    }
+    let span = SpanRef {
+        message_index: 0,
+        path: payload.path().into(),
+        start: detected.range.start,
+        end: detected.range.end,
+    };
+    detected.finding(scanner.rules().version(), span)
 }
 
 /// What is redacted, and with what.

@@ -1,7 +1,7 @@
 //! The messages with credentials and personal data taken out.
 
 use super::plan::Plan;
-use super::scan::{Clock, finding_of};
+use super::scan::Clock;
 use super::{CheckError, CheckRequest, MessageEngine};
 use crate::decision::{Category, Finding, SpanRef};
 use crate::detect::redact::{self, Placeholders, Secret};
@@ -61,7 +61,8 @@ impl MessageEngine {
                             start: detected.range.start,
                             end: detected.range.end,
                         };
-                        let finding = finding_of(plan, detected, span);
+                        let version = plan.snapshot.scanner().rules().version();
+                        let finding = detected.finding(version, span);
                         self.apply_policy(plan, request, message.role, text, finding)
                     });
                     Ok(remaining

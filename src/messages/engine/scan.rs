@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::plan::Plan;
 use super::{CheckError, CheckRequest, MEDIA, MessageEngine, Pass};
 use crate::decision::{Category, Finding, Reason, SpanRef};
-use crate::detect::{self, Detected, Scanned};
+use crate::detect::{self, Scanned};
 use crate::messages::cache::ScanScope;
 use crate::messages::{Field, Message, input, structure};
 use crate::rules::{Budget, Role};
@@ -63,7 +63,8 @@ impl MessageEngine {
                         start: detected.range.start,
                         end: detected.range.end,
                     };
-                    let finding = finding_of(plan, detected, span());
+                    let version = plan.snapshot.scanner().rules().version();
+                    let finding = detected.finding(version, span());
                     pass.findings.extend(self.apply_policy(plan, request, message.role, field.text, finding));
                 }
             }
@@ -148,25 +149,6 @@ impl MessageEngine {
         for plugin in &plan.rule_plugins {
             self.unjudge(plan, request, plugin, reason, detail.to_owned(), pass);
         }
-    }
-}
-
-/// A finding of the scanner as one of messages, before the policy is asked.
-pub(super) fn finding_of(plan: &Plan<'_>, detected: &Detected, span: SpanRef) -> Finding {
-    let info = &detected.info;
-    Finding {
-        plugin: info.plugin.clone(),
-        plugin_version: plan.snapshot.scanner().rules().version().clone(),
-        rule_id: info.id.clone(),
-        category: info.category.clone(),
-        severity: info.severity,
-        score: info.score,
-        description: info.description.clone(),
-        recommendation: info.recommendation.clone(),
-        span,
-        evasions: detected.layers.iter().map(|layer| layer.as_str()).collect(),
-        shadow: false,
-        suppressed: false,
     }
 }
 
