@@ -22,8 +22,8 @@ pub(super) use memory::Memory;
 use reading::{Feature, Named, Part, Windows, each_feature};
 pub use tokens::{FEATURES, Token, each};
 
-use super::concepts::{Evidence, Thresholds, score_of, speaker};
-use super::{Detected, INJECTION, Request};
+use super::concepts::{self, Evidence, Thresholds, score_of, speaker};
+use super::{Detected, Request};
 use crate::decision::{Category, Severity};
 use crate::rules::meanings::Meanings;
 use crate::rules::wording::{BEGINNING, Sum, Wording};
@@ -443,16 +443,10 @@ fn span(known: Known<'_>, text: &str, window: &Summed) -> Range<usize> {
 pub(super) fn about(file: &str) -> MetaInfo {
     MetaInfo {
         id: RULE_ID.into(),
-        plugin: INJECTION.into(),
         category: Category::new(CATEGORY),
-        severity: Severity::High,
-        score: Severity::High.score(),
-        confidence: 1.0,
         description: DESCRIPTION.into(),
         recommendation: RECOMMENDATION.into(),
-        references: Vec::new(),
-        file: file.into(),
-        line: 0,
+        ..concepts::about(file)
     }
 }
 
