@@ -37,7 +37,7 @@ use super::findings::Findings;
 use super::lines::Lines;
 use super::rules::BundleRules;
 use super::work::{PLACE, Task, Work};
-use crate::commands::CommandRules;
+use crate::commands::{CommandRule, CommandRules};
 use crate::decision::{Capability, CheckFinding, Severity};
 use crate::detect::{INJECTION, SECRETS, Scanner, fingerprint};
 use crate::rules::{Budget, Role, Surface};
@@ -420,4 +420,17 @@ struct Rule<'r> {
     severity: Severity,
     reason: &'r str,
     fix: &'r str,
+}
+
+impl<'r> Rule<'r> {
+    /// A rule about commands, as bad as it is where it was found.
+    fn of_command(rule: &'r CommandRule, severity: Severity) -> Self {
+        Self {
+            id: &rule.id,
+            category: rule.category.as_str(),
+            severity,
+            reason: &rule.description,
+            fix: &rule.recommendation,
+        }
+    }
 }

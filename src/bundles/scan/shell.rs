@@ -179,20 +179,10 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
         let line = line_at(effect);
         let found = Hit { id: &hit.rule.id, severity: hit.rule.severity, effect, text, analysis };
         let Some(severity) = severity_of(scan, &found, line, place) else { continue };
-        let rule = Rule {
-            id: &hit.rule.id,
-            category: hit.rule.category.as_str(),
-            severity,
-            reason: &hit.rule.description,
-            fix: &hit.rule.recommendation,
-        };
-        scan.add(&rule, line);
+        scan.add(&Rule::of_command(hit.rule, severity), line);
     }
     for span in &analysis.decoded {
-        let line = line_of(span.start);
-        let is_shown = is_shown(scan, line, place);
-        let severity = if is_shown { Severity::Medium } else { Severity::High };
-        scan.add(&Rule { severity, ..DECODED }, line);
+        add_as_shown(scan, &DECODED, line_of(span.start), place);
     }
     let talks = |effect: &&Effect| {
         let is_network =
@@ -200,16 +190,10 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
         is_network && effect.via.contains(&HOOK)
     };
     if let Some(effect) = analysis.effects.iter().find(talks) {
-        let line = line_at(effect);
-        let is_shown = is_shown(scan, line, place);
-        let severity = if is_shown { Severity::Medium } else { Severity::High };
-        scan.add(&Rule { severity, ..TALKING_HOOK }, line);
+        add_as_shown(scan, &TALKING_HOOK, line_at(effect), place);
     }
     if let Some(sent) = parcel::sent(analysis) {
-        let line = line_of(sent.span.start);
-        let is_shown = is_shown(scan, line, place);
-        let severity = if is_shown { Severity::Medium } else { Severity::High };
-        scan.add(&Rule { severity, ..PARCEL }, line);
+        add_as_shown(scan, &PARCEL, line_of(sent.span.start), place);
     }
     for inline in &analysis.inline {
         if let Some(language) = language_of(inline.language) {
@@ -232,6 +216,12 @@ fn report(scan: &mut Scan<'_, '_>, analysis: &Analysis, text: &str, line: u32, o
     if place == Place::Script && analysis.unresolved.iter().any(|one| is_unknown(one.cause)) {
         scan.can("run_computed_command", line, "");
     }
+}
+
+/// Adds a finding, which only warns where the line is shown rather than run.
+fn add_as_shown(scan: &mut Scan<'_, '_>, rule: &Rule<'_>, line: u32, place: Place) {
+    let severity = if is_shown(scan, line, place) { Severity::Medium } else { rule.severity };
+    scan.add(&Rule { severity, ..*rule }, line);
 }
 
 /// Whether what stands in a line is only shown there.

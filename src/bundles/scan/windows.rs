@@ -49,14 +49,7 @@ pub(super) fn powershell(scan: &mut Scan<'_, '_>) {
             let is_deliberate = scan.engines.rules.is_command(CommandKind::Deliberate, &hit.rule.id);
             let severity =
                 if is_deliberate { hit.rule.severity.min(Severity::Medium) } else { hit.rule.severity };
-            let rule = Rule {
-                id: &hit.rule.id,
-                category: hit.rule.category.as_str(),
-                severity,
-                reason: &hit.rule.description,
-                fix: &hit.rule.recommendation,
-            };
-            scan.add(&rule, line);
+            scan.add(&Rule::of_command(hit.rule, severity), line);
         }
     }
     if let Some(whole) = unfolded_powershell(text).filter(|whole| whole != text) {
