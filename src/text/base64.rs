@@ -98,7 +98,8 @@ const SYMBOLS: [u8; 256] = {
     symbols
 };
 
-fn symbol(byte: u8) -> Option<u8> {
+/// The six bits that a character of base64 in either alphabet stands for.
+pub fn symbol(byte: u8) -> Option<u8> {
     let symbol = SYMBOLS[usize::from(byte)];
     (symbol != NO_SYMBOL).then_some(symbol)
 }

@@ -5,44 +5,7 @@ use std::rc::Rc;
 
 use super::value::TEXT_BYTES_MAX;
 
-/// Base 64 in either alphabet, padded or not; blanks are left out.
-pub(super) fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    };
-    bits(text, 6, value)
-}
-
-/// Base 32.
-pub(super) fn base32(text: &[u8]) -> Option<Vec<u8>> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a'),
-        b'2'..=b'7' => Some(byte - b'2' + 26),
-        _ => None,
-    };
-    bits(text, 5, value)
-}
-
-fn bits(text: &[u8], width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() * width as usize / 8);
-    let (mut held, mut count) = (0_u32, 0);
-    for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()).take_while(|byte| **byte != b'=') {
-        held = (held << width) | u32::from(value(*byte)?);
-        count += width;
-        if count >= 8 {
-            count -= 8;
-            out.push((held >> count) as u8);
-            held &= (1 << count) - 1;
-        }
-    }
-    Some(out)
-}
+pub(super) use crate::text::{base32_of_program as base32, base64_of_program as base64};
 
 /// Hexadecimal digits; blanks, colons and `\x` are left out.
 pub(super) fn hex(text: &[u8]) -> Option<Vec<u8>> {

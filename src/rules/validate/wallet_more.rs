@@ -5,6 +5,7 @@ use bs58::Alphabet;
 
 use super::keccak::keccak256;
 use super::wallet::{BASE58_ROOM, BECH32, base58_decode};
+use crate::text::{base64_digit, bytes_of_digits};
 
 /// Whether `value` is an address of Bitcoin Cash or a relative: the letters of Bech32 with a check of forty bits over them and
 /// the prefix, which stands before it (`bitcoincash:` where none does).
@@ -82,39 +83,17 @@ pub(super) fn is_stellar(value: &str) -> bool {
         b'2'..=b'7' => Some(byte - b'2' + 26),
         _ => None,
     };
-    let Some(bytes) = unpacked(value, 5, digit) else { return false };
+    let Some(bytes) = bytes_of_digits(value.bytes().map(digit), 5, value.len()) else { return false };
     let Some((checked, check)) = bytes.split_last_chunk::<2>() else { return false };
     checked.len() == 33 && crc16(checked).to_le_bytes() == *check
 }
 
 /// Whether `value` is an address of TON: base64 of a tag, the number of a chain, 32 bytes, and CRC-16, high byte first.
 pub(super) fn is_ton(value: &str) -> bool {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'-' | b'+' => Some(62),
-        b'_' | b'/' => Some(63),
-        _ => None,
-    };
-    let Some(bytes) = unpacked(value, 6, digit) else { return false };
+    let digits = value.bytes().map(base64_digit);
+    let Some(bytes) = bytes_of_digits(digits, 6, value.len()) else { return false };
     let Some((checked, check)) = bytes.split_last_chunk::<2>() else { return false };
     checked.len() == 34 && crc16(checked).to_be_bytes() == *check
-}
-
-/// The bytes of a text in which each character holds so many bits, the whole ones.
-fn unpacked(text: &str, bits: u32, digit: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
-    let (mut bytes, mut held, mut count) = (Vec::with_capacity(text.len()), 0_u32, 0);
-    for byte in text.bytes() {
-        held = held << bits | u32::from(digit(byte)?);
-        count += bits;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((held >> count & 0xFF) as u8);
-            held &= (1 << count) - 1;
-        }
-    }
-    Some(bytes)
 }
 
 /// CRC-16 as XMODEM has it.

@@ -15,13 +15,15 @@ pub(super) fn apply(program: &str, arguments: &[Argument], input: &str) -> Optio
         "tac" => Some(input.lines().rev().map(|line| format!("{line}\n")).collect()),
         "tr" => tr(&words, input),
         "base64" | "gbase64" => decodes(&words, &["-d", "-D", "--decode", "-di", "-id"])
-            .then(|| decode::base64(input))?
+            .then(|| decode::base64(input.as_bytes()))?
             .map(bytes),
-        "base32" => decodes(&words, &["-d", "-D", "--decode"]).then(|| decode::base32(input))?.map(bytes),
+        "base32" => {
+            decodes(&words, &["-d", "-D", "--decode"]).then(|| decode::base32(input.as_bytes()))?.map(bytes)
+        }
         "basenc" if decodes(&words, &["-d", "--decode"]) => match () {
             () if words.contains(&"--base16") => decode::hex(input).map(bytes),
-            () if words.contains(&"--base32") => decode::base32(input).map(bytes),
-            () => decode::base64(input).map(bytes),
+            () if words.contains(&"--base32") => decode::base32(input.as_bytes()).map(bytes),
+            () => decode::base64(input.as_bytes()).map(bytes),
         },
         "xxd" => {
             let reverts = words.iter().any(|word| is_cluster(word, 'r'));
@@ -107,7 +109,7 @@ fn dump(input: &str) -> Option<String> {
 fn openssl(words: &[&str], input: &str) -> Option<String> {
     let is_base64 = matches!(words.first(), Some(&"base64"))
         || (words.first() == Some(&"enc") && words.iter().any(|word| matches!(*word, "-base64" | "-a")));
-    (is_base64 && words.contains(&"-d")).then(|| decode::base64(input))?.map(bytes)
+    (is_base64 && words.contains(&"-d")).then(|| decode::base64(input.as_bytes()))?.map(bytes)
 }
 
 fn tr(words: &[&str], input: &str) -> Option<String> {

@@ -609,7 +609,10 @@ impl Engine<'_> {
 
     /// `-EncodedCommand`: base64 of UTF-16.
     fn encoded_command(&mut self, text: &Argument, argv: &[Argument], span: &Range<usize>) {
-        let decoded = text.known().and_then(decode::base64).and_then(|bytes| decode::utf16(&bytes));
+        let decoded = text
+            .known()
+            .and_then(|text| decode::base64(text.as_bytes()))
+            .and_then(|bytes| decode::utf16(&bytes));
         match decoded {
             Some(decoded) => {
                 self.push_decoded(span);
