@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use jiff::Timestamp;
 
 use super::Failure;
@@ -14,7 +15,7 @@ pub(super) fn time(time: Option<&pbjson_types::Timestamp>) -> String {
 }
 
 /// A moment of a filter: a time, or a duration before now.
-pub(super) fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_types::Timestamp>, Failure> {
+fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_types::Timestamp>, Failure> {
     let Some(given) = given else { return Ok(None) };
     let ago = crate::setting::duration::parse(given).and_then(|ago| Timestamp::now().checked_sub(ago).ok());
     let moment = ago.or_else(|| given.parse().ok()).ok_or_else(|| {
@@ -23,6 +24,29 @@ pub(super) fn moment(flag: &str, given: Option<&str>) -> Result<Option<pbjson_ty
         ))
     })?;
     Ok(Some(crate::grpc::convert::timestamp(moment)))
+}
+
+/// Between which times things are listed.
+#[derive(Debug, Args)]
+pub(super) struct Between {
+    /// Only those since this time: RFC 3339, or a duration before now such as 24h.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only those before this time.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+impl Between {
+    /// The first moment, and the one before which the last lies.
+    pub(super) fn moments(&self) -> Result<[Option<pbjson_types::Timestamp>; 2], Failure> {
+        Ok([moment("--since", self.since.as_deref())?, moment("--until", self.until.as_deref())?])
+    }
+}
+
+/// That something is to be listed at all.
+pub(super) fn check_limit(limit: usize) -> Result<(), Failure> {
+    if limit == 0 { Err(Failure::usage("--limit: must be at least 1")) } else { Ok(()) }
 }
 
 /// Columns of a table, each as wide as its widest cell; the last one is not filled up.

@@ -5,7 +5,7 @@ use clap::Args;
 use super::source::Source;
 use super::{WhereArguments, action_name, milliseconds, named, severity_name, source_name, verdict_name};
 use crate::cli::context::Context;
-use crate::cli::listing::{count, moment, time};
+use crate::cli::listing::{Between, check_limit, count, time};
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
@@ -41,12 +41,8 @@ pub(in crate::cli) struct ListArguments {
     /// Only those of this agent.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Only those since this time: RFC 3339, or a duration before now such as 24h.
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only those before this time.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    between: Between,
     /// `time`, `severity`, `rule_id`, `category` or `latency`, alone or followed by ` desc`.
     #[arg(long, value_name = "ORDER", default_value = "time desc")]
     order_by: String,
@@ -63,9 +59,7 @@ pub(super) fn run(
     context: &Context,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    if arguments.limit == 0 {
-        return Err(Failure::usage("--limit: must be at least 1"));
-    }
+    check_limit(arguments.limit)?;
     let request = request(arguments)?;
     let response = Source::open(&arguments.place, context)?.list(request, arguments.limit)?;
     if arguments.place.json {
@@ -150,6 +144,7 @@ fn request(arguments: &ListArguments) -> Result<v1::ListIncidentsRequest, Failur
             ("error", IncidentAction::Error),
         ],
     )?;
+    let [start_time, end_time] = arguments.between.moments()?;
     Ok(v1::ListIncidentsRequest {
         session_id: arguments.session.clone().unwrap_or_default(),
         rule_id: arguments.rule.clone().unwrap_or_default(),
@@ -160,8 +155,8 @@ fn request(arguments: &ListArguments) -> Result<v1::ListIncidentsRequest, Failur
         action: action.unwrap_or_default().into(),
         false_positive: arguments.false_positive,
         agent_id: arguments.agent.clone().unwrap_or_default(),
-        start_time: moment("--since", arguments.since.as_deref())?,
-        end_time: moment("--until", arguments.until.as_deref())?,
+        start_time,
+        end_time,
         order_by: arguments.order_by.clone(),
         ..Default::default()
     })

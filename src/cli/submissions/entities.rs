@@ -7,7 +7,7 @@ use super::source::Source;
 use super::{WhereArguments, named};
 use crate::cli::bundle_text::{kind_name, line, status_name, visibility_name};
 use crate::cli::context::Context;
-use crate::cli::listing::{count, table, time};
+use crate::cli::listing::{check_limit, count, table, time};
 use crate::cli::output::Style;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output};
@@ -113,9 +113,7 @@ pub(super) fn run(
 fn list(arguments: &ListArguments, context: &Context, output: &mut Output) -> Result<Exit, Failure> {
     use v1::Visibility as V;
     const VISIBILITIES: [V; 4] = [V::Pending, V::Approved, V::Hidden, V::Archived];
-    if arguments.limit == 0 {
-        return Err(Failure::usage("--limit: must be at least 1"));
-    }
+    check_limit(arguments.limit)?;
     let request = v1::ListEntitiesRequest {
         kinds: named("--kind", &arguments.kind, &KINDS, kind_name)?,
         visibilities: named("--visibility", &arguments.visibility, &VISIBILITIES, visibility_name)?,

@@ -6,7 +6,7 @@ use super::WhereArguments;
 use super::source::Source;
 use crate::cli::bundle_text::line;
 use crate::cli::context::Context;
-use crate::cli::listing::{moment, table, time};
+use crate::cli::listing::{Between, check_limit, table, time};
 use crate::cli::{Exit, Failure, Output};
 use crate::pb::v1;
 
@@ -22,12 +22,8 @@ pub(in crate::cli) struct EventsArguments {
     /// Only those about this, such as `submission:<id>`.
     #[arg(long, value_name = "RESOURCE")]
     resource: Option<String>,
-    /// Only those since this time: RFC 3339, or a duration before now such as 24h.
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only those before this time.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    between: Between,
     /// `time` or `time desc`.
     #[arg(long, value_name = "ORDER", default_value = "time desc")]
     order_by: String,
@@ -44,15 +40,14 @@ pub(in crate::cli) fn run(
     context: &Context,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    if arguments.limit == 0 {
-        return Err(Failure::usage("--limit: must be at least 1"));
-    }
+    check_limit(arguments.limit)?;
+    let [start_time, end_time] = arguments.between.moments()?;
     let request = v1::ListAuditEventsRequest {
         actions: arguments.action.clone(),
         actor: arguments.actor.clone().unwrap_or_default(),
         resource: arguments.resource.clone().unwrap_or_default(),
-        start_time: moment("--since", arguments.since.as_deref())?,
-        end_time: moment("--until", arguments.until.as_deref())?,
+        start_time,
+        end_time,
         order_by: arguments.order_by.clone(),
         ..Default::default()
     };

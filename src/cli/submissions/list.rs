@@ -6,7 +6,7 @@ use super::source::Source;
 use super::{WhereArguments, named};
 use crate::cli::bundle_text::{kind_name, line, status_name, status_style, visibility_name};
 use crate::cli::context::Context;
-use crate::cli::listing::{count, moment, table, time};
+use crate::cli::listing::{Between, check_limit, count, table, time};
 use crate::cli::output::Style;
 use crate::cli::progress::size;
 use crate::cli::{Exit, Failure, Output};
@@ -36,12 +36,8 @@ pub(in crate::cli) struct ListArguments {
     /// Only those whose id, name, version, description or submitter holds this text.
     #[arg(long, short, value_name = "TEXT")]
     query: Option<String>,
-    /// Only those since this time: RFC 3339, or a duration before now such as 24h.
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only those before this time.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    between: Between,
     /// `create_time`, `update_time`, `name`, `submitter`, `kind`, `status` or `file_size`, alone or followed by ` desc`.
     #[arg(long, value_name = "ORDER", default_value = "create_time desc")]
     order_by: String,
@@ -58,9 +54,7 @@ pub(super) fn run(
     context: &Context,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    if arguments.limit == 0 {
-        return Err(Failure::usage("--limit: must be at least 1"));
-    }
+    check_limit(arguments.limit)?;
     let request = request(arguments)?;
     let response = Source::open(&arguments.place, context)?.list(request, arguments.limit)?;
     if arguments.place.json {
@@ -128,6 +122,7 @@ fn request(arguments: &ListArguments) -> Result<v1::ListSubmissionsRequest, Fail
             return Err(Failure::usage(message));
         }
     };
+    let [start_time, end_time] = arguments.between.moments()?;
     Ok(v1::ListSubmissionsRequest {
         statuses: named("--status", &arguments.status, &STATUSES, status_name)?,
         kinds: named("--kind", &arguments.kind, &super::entities::KINDS, kind_name)?,
@@ -136,8 +131,8 @@ fn request(arguments: &ListArguments) -> Result<v1::ListSubmissionsRequest, Fail
         entity_id: arguments.entity.clone().unwrap_or_default(),
         bundle_sha256: arguments.sha256.clone().unwrap_or_default(),
         query: arguments.query.clone().unwrap_or_default(),
-        start_time: moment("--since", arguments.since.as_deref())?,
-        end_time: moment("--until", arguments.until.as_deref())?,
+        start_time,
+        end_time,
         order_by: arguments.order_by.clone(),
         ..Default::default()
     })
