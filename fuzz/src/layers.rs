@@ -116,7 +116,7 @@ fn phrases_of<'t>(view: &View<'t>, choice: u8) -> Vec<View<'t>> {
     made.extend(text::upside_down(view));
     made.extend(text::look_alikes(view));
     made.extend(text::pig_latin(view, is_known));
-    made.extend(text::layout(view, signs, is_known));
+    made.extend(text::layout(view, signs, is_known).map(|undone| undone.view));
     made
 }
 

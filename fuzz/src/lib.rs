@@ -77,7 +77,7 @@ pub fn text_views(data: &[u8]) {
         let sign = middle..middle;
         text::layout(view, std::slice::from_ref(&sign), |_| true)
             .iter()
-            .for_each(|view| check_view(&source, view));
+            .for_each(|undone| check_view(&source, &undone.view));
     }
     check_offsets(&source);
 }

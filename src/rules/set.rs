@@ -202,9 +202,19 @@ impl RuleSet {
         &self.groups
     }
 
-    /// Whether phrases of prompt injection have a word that begins as `word` does. False for words of three letters.
+    /// Whether phrases of prompt injection have this word. False for words of three letters.
     pub fn is_phrase_word(&self, word: &[u8]) -> bool {
-        let vocabulary = self.vocabulary.get_or_init(|| {
+        self.vocabulary().holds(word)
+    }
+
+    /// Whether phrases of prompt injection have a word that begins with the first four of these letters.
+    pub fn begins_phrase_word(&self, letters: &[u8]) -> bool {
+        self.vocabulary().begins(letters)
+    }
+
+    /// Made when it is first needed: most texts have nothing that may be a disguise.
+    fn vocabulary(&self) -> &Vocabulary {
+        self.vocabulary.get_or_init(|| {
             let rules = self.rules.iter().filter(|rule| &*rule.info.plugin == super::INJECTION);
             Vocabulary::of(rules.flat_map(|rule| {
                 let phrases = rule.def.phrases.iter().flat_map(|phrases| phrases.words());
@@ -212,8 +222,7 @@ impl RuleSet {
                 let own = std::iter::once(&rule.def.pattern).chain(rule.def.gate_literals());
                 phrases.chain(own.filter(move |_| is_plain).map(String::as_str))
             }))
-        });
-        vocabulary.holds(word)
+        })
     }
 
     /// The plugins whose rules find something by words beside it, which the head of a column may be, as bits.

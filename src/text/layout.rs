@@ -8,6 +8,7 @@
 use super::flow;
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
+use super::stretches;
 use super::view::View;
 use super::words::{
     BLANK, BREAK, EMPHASIS, LEAD, LOW_LINE, MARK, OTHER, Signs, TAG, TAG_MAX, WHITE, Words, kind, tag_end,
@@ -37,6 +38,14 @@ const CAPITALS_MAX: usize = 400;
 /// Shortest word of another script that counts as one of a phrase, in bytes.
 const OTHER_WORD_MIN: usize = 8;
 
+/// A text with its layout undone.
+pub struct Undone<'t> {
+    /// The stretches in which it was, with text around them.
+    pub view: View<'t>,
+    /// Where these stand in the text as sent, in order.
+    pub stretches: Vec<Range<usize>>,
+}
+
 /// The stretches of a text in which words are set apart by layout, with one blank instead; none if there are none. `signs`
 /// are places, in order, around which each such gap counts; elsewhere only where three of them and three words that
 /// `is_known` come together.
@@ -44,7 +53,7 @@ pub fn layout<'t>(
     parent: &View<'t>,
     signs: &[Range<usize>],
     is_known: impl Fn(&[u8]) -> bool,
-) -> Option<View<'t>> {
+) -> Option<Undone<'t>> {
     let text = parent.text();
     let mut found = Found { text, is_known, edits: Vec::new(), stretches: Vec::new(), gap: String::new() };
     found.dense(true);
@@ -56,7 +65,9 @@ pub fn layout<'t>(
     // Where two kinds of stretches name the same gap, a blank goes before nothing.
     edits.sort_unstable_by_key(|edit| (edit.range.start, edit.range.end, Reverse(edit.with.len())));
     stretches.sort_unstable_by_key(|stretch| (stretch.start, stretch.end));
-    Some(write(parent, &edits, &stretches))
+    let view = write(parent, &edits, &stretches);
+    let stretches = stretches::sent(parent, stretches);
+    Some(Undone { view, stretches })
 }
 
 /// What is put in place of a gap.

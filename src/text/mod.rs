@@ -61,7 +61,7 @@ pub use gate::Looks;
 pub use joined::{joined, joined_words};
 pub use language::is_foreign;
 pub use layer::{Layer, Layers};
-pub use layout::layout;
+pub use layout::{Undone, layout};
 pub use numbers::numbers;
 pub use phrase::{leet, leet_reasons, morse, reversed, rot13, spaced};
 pub use play::{pig_latin, reversed_words};

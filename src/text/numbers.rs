@@ -18,6 +18,8 @@ const NUMBERS_MIN: usize = 10;
 const BETWEEN_MAX: usize = 16;
 /// Digits of the longest number that is read by itself.
 const DIGITS_MAX: usize = 8;
+/// Zeros and ones of a letter.
+const BITS: usize = 8;
 /// How far before a place where numbers are dense their first one is looked for, in bytes.
 const BACK: usize = 64;
 
@@ -33,21 +35,20 @@ pub fn numbers<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
         }
         let mut from = number_start(bytes, at.max(dense.saturating_sub(BACK)));
         let to = (dense + 2 * BLOCK).min(bytes.len());
-        while from < to {
-            let Some(start) = bytes[from..to].iter().position(u8::is_ascii_digit) else { break };
-            from += start;
-            let read = bits(bytes, from).or_else(|| Read::best(bytes, from));
+        let mut lists = Lists::default();
+        while let Some(start) = lists.next(bytes, from..to) {
+            let read = bits(bytes, start).or_else(|| Read::best(bytes, start));
             from = match read {
                 Some(read) => {
                     let said: String = read.letters.iter().map(|(letter, _)| char::from(*letter)).collect();
                     let parts = read.letters.into_iter().map(|(_, at)| (1, at));
-                    rewriter.replace_parts(from..read.end, &said, parts, Layers::of(Layer::Numbers));
+                    rewriter.replace_parts(start..read.end, &said, parts, Layers::of(Layer::Numbers));
                     read.end
                 }
-                None => from + digits(bytes, from),
+                None => start + digits(bytes, start),
             };
         }
-        at = at.max(from);
+        at = at.max(from).max(to);
     }
     rewriter.finish(parent)
 }
@@ -63,6 +64,101 @@ fn number_start(bytes: &[u8], from: usize) -> usize {
 /// How many digits stand at `at`.
 fn digits(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Where enough numbers follow on each other: nearly always they are dates, addresses and sizes, with something else between
+/// each two, and then nothing is tried.
+#[derive(Default)]
+struct Lists {
+    /// Where the next list begins of numbers of digits, and of such that begin with one and go on with letters of hexadecimal
+    /// ones, as far as that was looked for.
+    next: [Option<usize>; 2],
+}
+
+impl Lists {
+    /// The first number in `range` with which a list may begin.
+    fn next(&mut self, bytes: &[u8], range: Range<usize>) -> Option<usize> {
+        if range.is_empty() {
+            return None;
+        }
+        let [of_digits, of_hex] = &mut self.next;
+        let ask = |known: &mut Option<usize>, find: fn(&[u8], Range<usize>) -> Option<usize>| match *known {
+            Some(start) if start >= range.start => start,
+            _ => *known.insert(find(bytes, range.clone()).unwrap_or(usize::MAX)),
+        };
+        let start = ask(of_digits, digit_list).min(ask(of_hex, hex_list));
+        (start < range.end).then_some(start)
+    }
+}
+
+/// What stands between two numbers, to be told from others: its bytes, and how many they are.
+type Between = (u128, usize);
+
+fn between(bytes: &[u8], gap: Range<usize>) -> Between {
+    let mut known = [0; BETWEEN_MAX];
+    known[..gap.len()].copy_from_slice(&bytes[gap.clone()]);
+    (u128::from_le_bytes(known), gap.len())
+}
+
+/// The first number in `range` from which on enough numbers of digits alone follow on each other, with one of two things
+/// between them; or which is of so many digits that each eight may be a letter.
+fn digit_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
+    let next_in =
+        |from: usize| bytes.get(from..range.end)?.iter().position(u8::is_ascii_digit).map(|at| from + at);
+    // Where the last numbers begin.
+    let mut starts = [0; NUMBERS_MIN];
+    // How many numbers there were, which of them a list begins with, and before which of them each of two things stood last.
+    let (mut count, mut first) = (0, 0);
+    let mut kinds: [Option<(Between, usize)>; 2] = [None; 2];
+    let mut at = next_in(range.start)?;
+    loop {
+        let len = digits(bytes, at);
+        let end = at + len;
+        let mut goes_on = len <= DIGITS_MAX;
+        if goes_on {
+            starts[count % NUMBERS_MIN] = at;
+            count += 1;
+            if starts[first % NUMBERS_MIN] >= range.end {
+                return None;
+            }
+            if count - first == NUMBERS_MIN {
+                return Some(starts[first % NUMBERS_MIN]);
+            }
+        } else if len >= NUMBERS_MIN * BITS && at < range.end {
+            return Some(at);
+        }
+        let rest = &bytes[end..bytes.len().min(end + BETWEEN_MAX + 1)];
+        let gap = rest.iter().position(u8::is_ascii_digit);
+        goes_on &= gap.is_some();
+        let Some(gap) = gap.filter(|_| goes_on) else {
+            (first, kinds) = (count, [None; 2]);
+            at = next_in(end)?;
+            continue;
+        };
+        at = end + gap;
+        let what = between(bytes, end..at);
+        let known = kinds.iter().position(|kind| kind.is_some_and(|(kind, _)| kind == what));
+        let nth = known.or_else(|| kinds.iter().position(Option::is_none)).unwrap_or_else(|| {
+            // The list goes on behind the last place of what stood longest ago.
+            let lasts = kinds.map(|kind| kind.map_or(0, |(_, last)| last));
+            let nth = usize::from(lasts[1] < lasts[0]);
+            first = lasts[nth];
+            nth
+        });
+        kinds[nth] = Some((what, count));
+    }
+}
+
+/// The first number in `range` from which on enough hexadecimal ones follow on each other.
+fn hex_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
+    let mut from = range.start;
+    loop {
+        let at = from + bytes[from..range.end].iter().position(u8::is_ascii_digit)?;
+        if Walk::new(bytes, Base::Hexadecimal).count(at) >= NUMBERS_MIN {
+            return Some(at);
+        }
+        from = (at + digits(bytes, at)).min(range.end);
+    }
 }
 
 /// How numbers are to be read.
@@ -219,7 +315,6 @@ impl<'b> Walk<'b> {
 
 /// Letters written as one run of zeros and ones.
 fn bits(bytes: &[u8], start: usize) -> Option<Read> {
-    const BITS: usize = 8;
     let len = bytes[start..].iter().take_while(|byte| matches!(byte, b'0' | b'1')).count();
     if len < NUMBERS_MIN * BITS || !len.is_multiple_of(BITS) {
         return None;
@@ -234,7 +329,43 @@ fn bits(bytes: &[u8], start: usize) -> Option<Read> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Nothing is passed over that may be a list.
+        #[test]
+        fn lists_begin_where_enough_numbers_follow(
+            parts in prop::collection::vec(prop_oneof![
+                8 => "(0x|[ ,.:T-])[0-9]{1,3}",
+                4 => "([ ,][0-9]{2}){1,12}",
+                1 => "([ -][0-9a-f]{2}){1,12}",
+                1 => "[0-9]{7,9}|[01]{78,82}|[a-z ,]{1,20}",
+            ], 0..24),
+            share in 0.0..1.0_f64,
+        ) {
+            let text = parts.concat();
+            let bytes = text.as_bytes();
+            let from = (share * bytes.len() as f64) as usize;
+            let is_list = |at: &usize| {
+                let count = |base| Walk::new(bytes, base).count(*at);
+                count(Base::Any).max(count(Base::Hexadecimal)) >= NUMBERS_MIN || digits(bytes, *at) >= NUMBERS_MIN * BITS
+            };
+            let mut wanted = Vec::new();
+            let mut at = from;
+            while let Some(digit) = bytes[at..].iter().position(u8::is_ascii_digit) {
+                wanted.extend(Some(at + digit).filter(is_list));
+                at += digit + digits(bytes, at + digit);
+            }
+            let (mut lists, mut found, mut at) = (Lists::default(), Vec::new(), from);
+            while let Some(start) = lists.next(bytes, at..bytes.len()) {
+                found.push(start);
+                at = start + digits(bytes, start);
+            }
+            prop_assert_eq!(found, wanted, "{:?}", text);
+        }
+    }
 
     #[test]
     fn numbers_are_read_as_letters() {

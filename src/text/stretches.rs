@@ -21,6 +21,15 @@ pub fn join(stretches: &mut Vec<Range<usize>>, stretch: Range<usize>) {
     }
 }
 
+/// Where ranges of a view stand in the text as sent, in order; what touches is one.
+pub fn sent(view: &View<'_>, ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut sent: Vec<_> = ranges.into_iter().map(|range| view.to_source(range)).collect();
+    sent.sort_unstable_by_key(|range| range.start);
+    let mut joined = Vec::with_capacity(sent.len());
+    sent.into_iter().for_each(|range| join(&mut joined, range));
+    joined
+}
+
 /// What two lists of ranges have in common; each is in order, its ranges apart.
 pub fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Vec<Range<usize>> {
     let (mut both, mut nth) = (Vec::new(), 0);

@@ -34,11 +34,7 @@ impl<'t> Shown<'t> {
         places.sort_unstable_by_key(|place| place.start);
         let near = stretches::around(view.text(), places.iter().cloned(), reach.shown);
         let keep = stretches::around(view.text(), places.into_iter(), reach.shown + reach.context);
-        let mut near: Vec<_> = near.into_iter().map(|one| view.to_source(one)).collect();
-        near.sort_unstable_by_key(|one| one.start);
-        let mut joined = Vec::with_capacity(near.len());
-        near.into_iter().for_each(|one| stretches::join(&mut joined, one));
-        Self { cut: Cut::of(view, &keep), near: joined }
+        Self { cut: Cut::of(view, &keep), near: stretches::sent(view, near) }
     }
 
     /// The parts, or `whole` if they are all of it.

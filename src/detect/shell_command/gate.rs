@@ -122,6 +122,21 @@ const PROGRAMS: &[&str] = &[
     "zsh",
 ];
 
+/// Where the programs of each letter begin among them: nearly every word is told from them by its first letter and its length.
+const OF_LETTERS: [u8; 27] = {
+    let mut begins = [0; 27];
+    let mut at = 0;
+    while at < PROGRAMS.len() {
+        let mut letter = (PROGRAMS[at].as_bytes()[0] - b'a') as usize + 1;
+        while letter < begins.len() {
+            begins[letter] = at as u8 + 1;
+            letter += 1;
+        }
+        at += 1;
+    }
+    begins
+};
+
 /// Words that a command may begin with before the program that it names.
 const WRAPPERS: &[&str] = &["do", "doas", "nice", "nohup", "setsid", "sudo", "then", "timeout"];
 
@@ -170,11 +185,21 @@ pub(super) fn begins_with_program(line: &str) -> bool {
     names_program(word, line) && (rest.is_empty() || rest.bytes().any(|byte| SHELL_SIGNS.contains(&byte)))
 }
 
+/// Whether a name is that of a program, or of one that goes before another.
+fn is_program(name: &str) -> bool {
+    let letter = name.as_bytes().first().filter(|first| first.is_ascii_lowercase());
+    let of_letter = letter.map_or(&[][..], |first| {
+        let nth = usize::from(first - b'a');
+        &PROGRAMS[usize::from(OF_LETTERS[nth])..usize::from(OF_LETTERS[nth + 1])]
+    });
+    of_letter.contains(&name) || WRAPPERS.contains(&name)
+}
+
 /// Whether the first word of a line names a program, or leaves open which.
 fn names_program(word: &str, line: &str) -> bool {
     // Most words are plain, and told at once.
     if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-        return PROGRAMS.binary_search(&word).is_ok() || WRAPPERS.binary_search(&word).is_ok();
+        return is_program(word);
     }
     if !word.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || b"/.'\"\\@-+$:".contains(&byte)) {
         return false;
@@ -187,8 +212,7 @@ fn names_program(word: &str, line: &str) -> bool {
     let joined = joined(word.trim_start_matches(['@', '-', '+']));
     let name = joined.rsplit('/').next().unwrap_or_default();
     let name = name.split('.').next().unwrap_or_default();
-    PROGRAMS.binary_search(&name).is_ok()
-        || WRAPPERS.binary_search(&name).is_ok()
+    is_program(name)
         || word.starts_with(":(){")
         // Variables and elements of arrays begin lines of other languages.
         || (word.contains('/') && word.contains(['?', '*', '[']) && UNNAMED.is_match(line))
@@ -209,7 +233,9 @@ mod tests {
 
     #[test]
     fn lists_are_in_order() {
-        assert!(PROGRAMS.is_sorted() && WRAPPERS.is_sorted());
+        assert!(PROGRAMS.is_sorted());
+        assert!(PROGRAMS.iter().chain(WRAPPERS).all(|name| is_program(name)));
+        assert!(["", "zsh2", "Rm", "é", "su"].iter().all(|name| !is_program(name)));
     }
 
     #[test]

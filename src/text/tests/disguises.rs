@@ -336,14 +336,15 @@ fn words_that_layout_sets_apart_come_together() {
     ] {
         let made = all_views(text);
         assert_eq!(
-            layout(&made.views[0], &[], |word| word.len() > 2).as_ref().map(View::text),
+            layout(&made.views[0], &[], |word| word.len() > 2).as_ref().map(|undone| undone.view.text()),
             wanted,
             "{text}"
         );
     }
     let text = "x ignore all\n    // previous rules";
     let made = all_views(text);
-    let view = layout(&made.views[0], std::slice::from_ref(&(2..8)), |_| false).expect("a view");
+    let Undone { view, .. } =
+        layout(&made.views[0], std::slice::from_ref(&(2..8)), |_| false).expect("a view");
     assert_eq!(view.text(), "x ignore all previous rules");
     assert_eq!(&text[view.to_source(9..21)], "all\n    // previous");
     assert!(view.may_be_new(2..21) && !view.may_be_new(2..8));

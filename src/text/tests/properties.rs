@@ -81,7 +81,7 @@ fn every_view(text: &str) -> Vec<(View<'_>, Order)> {
         let middle = view.text().len() / 2;
         let sign = middle..middle + 3;
         for signs in [&[][..], std::slice::from_ref(&sign)] {
-            all.extend(layout(&view, signs, |_| true).map(|view| (view, Order::Rises)));
+            all.extend(layout(&view, signs, |_| true).map(|undone| (undone.view, Order::Rises)));
         }
         all.extend(spaced(&view).map(|view| (view, Order::Rises)));
         let looks = Looks::at(view.text());

@@ -16,6 +16,8 @@ pub(super) enum Depth {
     Second,
 }
 
+/// Longest word that is hardly several words, in bytes.
+const WORD_MAX: usize = 12;
 /// Longest word that is looked up backwards, in bytes.
 const BACKWARDS_MAX: usize = 32;
 
@@ -72,8 +74,13 @@ impl Run<'_, '_> {
             }
             (view, near) = (shown.view(view), Some(&*shown.near));
         }
-        let is_known = |word: &[u8]| self.scanner.rules.is_phrase_word(word);
-        let reasons = text::leet_reasons(view, |word| is_known(word) || is_known_backwards(word, is_known));
+        let scanner = self.scanner;
+        let rules = &scanner.rules;
+        let is_known = |word: &[u8]| rules.is_phrase_word(word);
+        let begins = |letters: &[u8]| rules.begins_phrase_word(letters);
+        // Several words may be written without blanks.
+        let in_leet = |word: &[u8]| if word.len() > WORD_MAX { begins(word) } else { is_known(word) };
+        let reasons = text::leet_reasons(view, |word| in_leet(word) || is_known_backwards(word, in_leet));
         if !reasons.is_empty() {
             let shown = Shown::around(view, reasons, reach);
             if let Some(leet) = text::leet(shown.view(view)) {
@@ -89,7 +96,7 @@ impl Run<'_, '_> {
         for set_apart in set_apart.iter().flatten() {
             self.disguise_of(set_apart, near, injection, depth)?;
         }
-        let reasons = text::broken_reasons(view, &looks, is_known);
+        let reasons = text::broken_reasons(view, &looks, begins);
         if !reasons.is_empty() {
             let shown = Shown::around(view, reasons, reach);
             if let Some(whole) = text::unbroken(shown.view(view)) {
@@ -101,11 +108,16 @@ impl Run<'_, '_> {
         // Alone, a letter of another script looks like any other of it.
         let look_alikes =
             (depth == Depth::Second && !view.text().is_ascii()).then(|| text::look_alikes(view));
+        if let Some(undone) = text::layout(view, &signs, is_known) {
+            let both = near.map(|near| stretches::common(near, &undone.stretches));
+            let near = both.as_ref().unwrap_or(&undone.stretches);
+            self.disguised += undone.view.text().len();
+            self.view(&undone.view, Part::Gaps(near), injection)?;
+        }
         let disguises = [
             look_alikes.flatten(),
-            text::layout(view, &signs, is_known),
             text::pig_latin(view, is_known),
-            text::ciphers(view, &looks, is_known),
+            text::ciphers(view, &looks, begins),
             text::spelled(view),
             text::upside_down(view),
         ];

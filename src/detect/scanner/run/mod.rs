@@ -17,6 +17,10 @@ use disguises::Depth;
 /// Views that are looked at for phrases in disguise. A text has one unless it hides something.
 const PHRASE_VIEWS_MAX: usize = 6;
 
+/// How far from a gap that layout made a phrase over it is read, in bytes. Few are that long, and where gaps are many each word
+/// is near one.
+const GAP_REACH: usize = 128;
+
 /// What reading all views of a text came to.
 pub(super) struct Read {
     /// As in [`super::Scanned`].
@@ -37,6 +41,8 @@ enum Part<'n> {
     /// What it changed of the view that it was made from; of that, where ranges are given, what came from those of the text
     /// as sent.
     Changed(Option<&'n [Range<usize>]>),
+    /// The same of gaps between words, which phrases are read near of.
+    Gaps(&'n [Range<usize>]),
     /// All of it, where what was found lies in a cell: what stands beside it was put there.
     Cells(&'n text::Columns<'n>),
 }
@@ -125,6 +131,7 @@ impl Run<'_, '_> {
             Part::Changed(near) => {
                 Some(view.changes(rules.reach(self.scratch, plugins).max(self.scanner.reach.changes), near))
             }
+            Part::Gaps(near) => Some(view.changes(GAP_REACH.max(self.scanner.reach.changes), Some(near))),
         };
         let is_derived = stretches.is_some();
         let new = stretches.as_ref().map(|stretches| New { is_new: &may_be_new, stretches });
@@ -133,7 +140,7 @@ impl Run<'_, '_> {
         for found in self.matches.drain(..) {
             let is_told = match part {
                 Part::All => true,
-                Part::Changed(_) => view.may_be_new(found.read.clone()),
+                Part::Changed(_) | Part::Gaps(_) => view.may_be_new(found.read.clone()),
                 Part::Cells(columns) => columns.holds(&found.range),
             };
             if !is_told {
