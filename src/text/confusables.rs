@@ -123,6 +123,51 @@ pub(super) fn has_look_alike(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| look_alike(c).is_some())
 }
 
+/// Shortest run that is taken for a code, in characters: shorter ones say too little to be worth hiding.
+const CODE_MIN: usize = 16;
+/// Of a code at most one character in so many is a look-alike; words of prose have more, or are short.
+const CODE_PER_LOOK_ALIKE: usize = 4;
+
+/// Whether a look-alike stands in a run of what is otherwise base64, base32 or hex, the pairs of hex set apart or not.
+pub(super) fn is_in_code(text: &str) -> bool {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b' ' | b':' | b',' | b'\\' | b'x' | b'%');
+    let mut taken_to = 0;
+    let bytes = text.as_bytes();
+    for (at, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
+        let end = at + c.len_utf8();
+        // Among letters of its own script it is one of a word.
+        let is_joined = |byte: Option<&u8>| byte.is_some_and(|byte| is_base64(*byte) || is_hex(*byte));
+        let touches = is_joined(bytes.get(end)) || (at > 0 && is_joined(bytes.get(at - 1)));
+        if at < taken_to || !touches || look_alike(c).is_none() {
+            continue;
+        }
+        let (is_long, end) = code_around(text, taken_to, at, is_base64);
+        let (are_long, ends) = code_around(text, taken_to, at, is_hex);
+        if is_long || are_long {
+            return true;
+        }
+        taken_to = end.max(ends);
+    }
+    false
+}
+
+/// Whether the run of a code around a place is long enough and almost all ASCII, and where it ends. It begins at `from` or later.
+fn code_around(text: &str, from: usize, at: usize, is_of_code: impl Fn(u8) -> bool) -> (bool, usize) {
+    let is_of_run = |c: &char| match c.is_ascii() {
+        true => is_of_code(*c as u8),
+        false => look_alike(*c).is_some(),
+    };
+    let after = text[at..].chars().take_while(is_of_run);
+    let end = at + after.clone().map(char::len_utf8).sum::<usize>();
+    let (mut count, mut alike) = (0, 0);
+    for c in text[from..at].chars().rev().take_while(is_of_run).chain(after) {
+        count += 1;
+        alike += usize::from(!c.is_ascii());
+    }
+    (count >= CODE_MIN && count >= alike * CODE_PER_LOOK_ALIKE, end)
+}
+
 /// Maps the look-alikes of every word that is not genuine; none if there is no such word. Letters left alone become
 /// lower case, because `parent` was folded with its case kept: a capital may look Latin where its small form does not.
 pub fn map<'t>(parent: &View<'t>) -> Option<View<'t>> {

@@ -116,8 +116,20 @@ impl<'t> Maker<'t> {
             Some(view) => self.add(view)?,
             None => level,
         };
-        for view in [apart.and_then(|apart| apart.view), mapped, mapped_apart].into_iter().flatten() {
+        if let Some(view) = apart.and_then(|apart| apart.view) {
             self.add(view)?;
+        }
+        // A look-alike in a code hides all of it from the decoders; what it was mapped to does not.
+        let is_code = mapped.is_some() && confusables::is_in_code(self.made.views[level].text());
+        let mapped = match mapped {
+            Some(view) => Some(self.add(view)?),
+            None => None,
+        };
+        if let Some(view) = mapped_apart {
+            self.add(view)?;
+        }
+        if let Some(mapped) = mapped.filter(|_| is_code) {
+            return Some(mapped);
         }
         // Invisible characters amid a sequence hide it from the first look.
         match terminal::strip(&self.made.views[to_decode]) {
