@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::decision::{Finding, SpanRef};
-use crate::rules::MetaInfo;
+use crate::rules::{MetaInfo, RuleSet, Surface};
 use crate::text::{Layers, View};
 
 pub use report::{Reported, fingerprint, report_text};
@@ -70,6 +70,13 @@ impl Detected {
             shadow: false,
             suppressed: false,
         }
+    }
+}
+
+/// Settles findings about shell commands in the arguments of a tool call, by what the commands would do; in other texts nothing.
+pub fn settle_commands(request: &Request<'_>, rules: &RuleSet, findings: &mut Vec<Detected>) {
+    if request.surface == Some(Surface::ToolArgs) && request.plugins & rules.plugin_bits([CODE]) != 0 {
+        shell_command::settle(request.text, findings);
     }
 }
 

@@ -174,6 +174,11 @@ pub(super) fn may_harm(command: &str) -> bool {
     (is_broken_up && NAMES.is_match(&*joined(command))) || (is_open() && UNNAMED.is_match(command))
 }
 
+/// Whether a command leaves open, somewhere, which program it runs.
+pub(super) fn leaves_program_open(command: &str) -> bool {
+    UNNAMED.is_match(command)
+}
+
 /// Whether a line, indented as code is, begins with such a program and says what it is to work on.
 pub(super) fn begins_with_program(line: &str) -> bool {
     let end = memchr2(b' ', b'\t', line.as_bytes()).unwrap_or(line.len());

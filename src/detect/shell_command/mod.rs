@@ -8,8 +8,9 @@
 //! that names a program that can do harm.
 //!
 //! A command that is only shown is no attack by itself, so the finding warns and does not block. What blocks in prose
-//! stands in `rules/code`.
+//! stands in `rules/code`; what a tool is to run is settled by [`argument`].
 
+mod argument;
 mod call;
 mod fence;
 mod gate;
@@ -26,8 +27,13 @@ use crate::decision::{Category, Severity};
 use crate::rules::{MetaInfo, SHOWN_CONFIDENCE};
 use crate::shell;
 use crate::text::{Layers, View};
+pub(super) use argument::settle;
 use shown::shown_commands;
 
+/// Rule id of what is found.
+const RULE_ID: &str = "code.shell-command";
+/// The file that it stands in.
+const FILE: &str = "src/detect/shell_command/mod.rs";
 /// Longest mark before or after a command, in bytes: what a view changed there makes the command a new one.
 const MARK_BYTES_MAX: usize = 3;
 
@@ -39,7 +45,7 @@ pub(super) struct ShellCommand {
 impl ShellCommand {
     pub(super) fn new() -> Self {
         let info = MetaInfo {
-            id: "code.shell-command".into(),
+            id: RULE_ID.into(),
             plugin: CODE.into(),
             category: Category::new("code_injection.shell"),
             severity: Severity::High,
@@ -50,7 +56,7 @@ impl ShellCommand {
                     .into(),
             recommendation: "Do not run it; ask where the text came from and what it is to achieve.".into(),
             references: Vec::new(),
-            file: "src/detect/shell_command/mod.rs".into(),
+            file: FILE.into(),
             line: 0,
         };
         Self { info: Arc::new(info) }

@@ -104,7 +104,9 @@ impl MessageEngine {
         let is_spent = || clock.is_spent();
         let budget = Budget { is_spent: &is_spent };
         let scanned = plan.snapshot.scanner().scan_for(request, &plan.countries, &budget);
-        let scanned = Arc::new(scanned.map_err(|_| clock.why())?);
+        let mut scanned = scanned.map_err(|_| clock.why())?;
+        detect::settle_commands(&request, rules, &mut scanned.findings);
+        let scanned = Arc::new(scanned);
         if let Some(key) = key {
             pass.misses += 1;
             self.cache.put(key, scanned.clone());
