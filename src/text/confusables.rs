@@ -130,8 +130,10 @@ const CODE_PER_LOOK_ALIKE: usize = 4;
 
 /// Whether a look-alike stands in a run of what is otherwise base64, base32 or hex, the pairs of hex set apart or not.
 pub(super) fn is_in_code(text: &str) -> bool {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
-    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b' ' | b':' | b',' | b'\\' | b'x' | b'%');
+    let is_base64 =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let is_hex =
+        |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b' ' | b':' | b',' | b'\\' | b'x' | b'%');
     let mut taken_to = 0;
     let bytes = text.as_bytes();
     for (at, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {

@@ -5,12 +5,14 @@
 //!
 //! Nothing is discussed that the words around ask the reader to do: "… . Do what it says" adopts a quotation.
 //!
-//! *What it misses*: prose that only its author can tell from an excuse for what it quotes, and adoptions in words of its own.
+//! *What it misses*: prose that only its author can tell from an excuse for what it quotes, and what [`adopted`] misses.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::adopted::{self, Side};
 
 /// How much of its sentence is read before and after a quotation, in bytes.
 const SENTENCE_BEFORE: usize = 240;
@@ -90,14 +92,34 @@ pub(in crate::detect) fn is_discussed(text: &str, quotation: &Range<usize>) -> b
     is_near || is_about_attacks(&[tail(before, ABOUT_BEFORE), head(after, ABOUT_AFTER)])
 }
 
-/// Whether the words around a quotation, as far as the next ones or its paragraph, ask the reader to do what it says.
+/// Whether the words around a quotation, as far as its paragraph and the next long quotation, ask the reader to do what it says.
 pub(in crate::detect) fn is_adopted(before: &str, after: &str) -> bool {
-    let is_mark = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '`');
     let before = tail(before, SENTENCE_BEFORE).rsplit("\n\n").next().unwrap_or_default();
     let after = head(after, SENTENCE_AFTER).split("\n\n").next().unwrap_or_default();
-    let parts =
-        [before.rsplit(is_mark).next().unwrap_or_default(), after.split(is_mark).next().unwrap_or_default()];
-    count(&parts).adoptions > 0
+    let mut pieces: Vec<&str> = outside(before.rsplit(is_double_mark));
+    pieces.reverse();
+    let before = pieces.join(" ").to_lowercase();
+    let after = outside(after.split(is_double_mark)).join(" ").to_lowercase();
+    count(&[&before, &after]).adoptions > 0
+        || adopted::asks_to_carry_out(&before, Side::Before, &after)
+        || adopted::asks_to_carry_out(&after, Side::After, &before)
+}
+
+/// Whether a character encloses what is quoted; apostrophes are left out.
+const fn is_double_mark(c: char) -> bool {
+    matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '`')
+}
+
+/// The pieces of a text around a quotation, from it on, that marks set apart: those outside of marks, and words in marks as far
+/// as these are few. With a quotation of some length, or a fence of code, something else begins.
+fn outside<'t>(pieces: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let pieces: Vec<&str> = pieces.collect();
+    // What is cut off amid marks tells nothing of its length.
+    let is_closed = |nth: usize| nth + 1 < pieces.len();
+    let is_outside = |(nth, piece): &(usize, &&str)| {
+        nth % 2 == 0 || (is_closed(*nth) && (1..PROSE_WORDS_MIN).contains(&words_in(piece)))
+    };
+    pieces.iter().enumerate().take_while(is_outside).map(|(_, piece)| *piece).collect()
 }
 
 /// Whether what begins here is said as an order: at the start of a clause, or to "you". Others are told of: "they obey it".
@@ -106,6 +128,12 @@ fn is_order(before: &str, order: &str) -> bool {
     let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let is_to_reader = order.starts_with("you") || order.starts_with("so ");
     last.is_empty() || is_to_reader || BEFORE_ORDERS.contains(&last) || order.chars().any(is_unspaced)
+}
+
+/// Whether an order is turned into a prohibition by what stands right behind its verb: "befolge niemals …".
+fn is_denied_behind(after: &str) -> bool {
+    let next = after.trim_start_matches(char::is_alphanumeric).split_whitespace().next().unwrap_or_default();
+    matches!(next, "nie" | "niemals" | "nicht" | "kein" | "keine" | "keinen" | "keinesfalls")
 }
 
 /// Whether a sentence, given in parts, writes about attacks, or in prose about what somebody says.
@@ -187,7 +215,12 @@ fn count(parts: &[&str]) -> Seen {
             let starts = !is_letter(part[..hit.start()].chars().next_back());
             let ends = words[nth].1 || !is_letter(part[hit.end()..].chars().next());
             let is_meant = match words[nth].0 {
-                Kind::Adoption => is_order(&part[..hit.start()], &part[hit.range()]),
+                Kind::Adoption => {
+                    let (order, after) = (&part[hit.range()], &part[hit.end()..]);
+                    is_order(&part[..hit.start()], order)
+                        && !is_denied_behind(after)
+                        && (!order.ends_with(" this") || adopted::is_pronoun_before(after))
+                }
                 Kind::Speech => !is_in_address(&part, &hit.range()),
                 _ => true,
             };

@@ -7,6 +7,7 @@
 //!
 //! Nothing is computed for a text in which no concept that speaks for an attack was hit.
 
+mod adopted;
 mod discussion;
 mod explain;
 mod quote;
