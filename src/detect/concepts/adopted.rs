@@ -108,6 +108,8 @@ const UNSPACED: [&str; 4] = ["unspaced-do", "unspaced-text", "unspaced-no", "uns
 /// A word of the text.
 struct Word<'t> {
     text: &'t str,
+    /// Where it begins, in bytes.
+    at: usize,
     kinds: u32,
     /// Of which clause, counted from the start.
     clause: usize,
@@ -145,7 +147,12 @@ fn words(text: &str) -> Vec<Word<'_>> {
         }
         if let Some(from) = from.take() {
             let text = &text[from..at];
-            out.push(Word { text, kinds: TABLE.kinds.get(text).copied().unwrap_or_default(), clause });
+            out.push(Word {
+                text,
+                at: from,
+                kinds: TABLE.kinds.get(text).copied().unwrap_or_default(),
+                clause,
+            });
         }
         let ends = matches!(c, '.' | '!' | '?' | ':' | ';' | ',' | '\n' | '(' | ')' | '—' | '–' | '…');
         clause += usize::from(ends);
@@ -437,11 +444,10 @@ fn is_meant_for_reader(words: &[Word<'_>], at: usize, text: &str) -> bool {
 
 /// Whether the sentence of a word is a question, by its first word and its mark.
 fn is_question(words: &[Word<'_>], at: usize, text: &str) -> bool {
-    let offset = |word: &Word<'_>| word.text.as_ptr() as usize - text.as_ptr() as usize;
     let is_end = |c: char| matches!(c, '.' | '!' | '?' | '\n');
-    let here = offset(&words[at]);
+    let here = words[at].at;
     let start = text[..here].rfind(is_end).map_or(0, |at| at + 1);
-    let first = words.iter().find(|word| offset(word) >= start);
+    let first = words.iter().find(|word| word.at >= start);
     let asks = |word: &Word<'_>| {
         matches!(
             word.text,
