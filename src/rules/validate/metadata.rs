@@ -22,12 +22,15 @@ const ADDRESSES: [Ipv4Addr; 7] = [
     Ipv4Addr::new(168, 63, 129, 16),
 ];
 
-/// The same of AWS in IPv6: machines and pods.
-const ADDRESSES_V6: [Ipv6Addr; 2] =
-    [Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)];
+/// The same in IPv6: machines and pods of AWS, machines of Google Cloud.
+const ADDRESSES_V6: [Ipv6Addr; 3] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+];
 
 /// Names of metadata services.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "metadata.google.internal",
     "metadata.goog",
     "metadata.azure.internal",
@@ -37,10 +40,15 @@ const NAMES: [&str; 9] = [
     "metadata.tencentyun.com",
     "metadata.platformequinix.com",
     "metadata.packet.net",
+    "rancher-metadata",
+    "rancher-metadata.rancher.internal",
 ];
 
 /// Domains whose names resolve to the address that they begin with.
 const WILDCARD_DOMAINS: [&str; 4] = [".nip.io", ".sslip.io", ".xip.io", ".traefik.me"];
+
+/// Domains whose names resolve by turns to several addresses that they hold.
+const REBINDING_DOMAINS: [&str; 2] = [".rbndr.us", ".1u.ms"];
 
 /// Whether a host of a URL, IPv6 with or without brackets, is that of a metadata service.
 pub(super) fn is_metadata_host(host: &str) -> bool {
@@ -56,6 +64,12 @@ pub(super) fn is_metadata_host(host: &str) -> bool {
     for domain in WILDCARD_DOMAINS {
         if let Some(name) = inner.strip_suffix(domain) {
             return names_metadata(name);
+        }
+    }
+    for domain in REBINDING_DOMAINS {
+        if let Some(name) = inner.strip_suffix(domain) {
+            return name.match_indices(['.', '-']).any(|(at, _)| names_metadata(&name[..at]))
+                || names_metadata(name);
         }
     }
     lenient_v4(inner).is_some_and(|address| ADDRESSES.contains(&address))
@@ -75,17 +89,20 @@ fn is_metadata_v6(address: Ipv6Addr) -> bool {
 }
 
 /// Whether the part of a name before a wildcard domain ends in the address of a metadata service: dotted, dashed or in
-/// hexadecimal.
+/// hexadecimal, or that of IPv6 with dashes for its colons.
 fn names_metadata(name: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or(name);
+    let last = name.rsplit(['.', '-']).next().unwrap_or(name);
     let hex = u32::from_str_radix(last, 16).ok().filter(|_| last.len() == 8).map(Ipv4Addr::from);
-    ADDRESSES.iter().any(|address| {
+    let label = name.rsplit('.').next().unwrap_or(name);
+    let is_v6 = || label.replace('-', ":").parse::<Ipv6Addr>().is_ok_and(is_metadata_v6);
+    let is_v4 = ADDRESSES.iter().any(|address| {
         let dotted = address.to_string();
         let ends = |written: &str| {
             name.strip_suffix(written).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '-']))
         };
         hex == Some(*address) || ends(&dotted) || ends(&dotted.replace('.', "-"))
-    })
+    });
+    is_v4 || (label.contains('-') && is_v6())
 }
 
 /// An IPv4 address as lenient parsers read it: fewer parts than four, bases by their prefix, and too large numbers cut to
@@ -154,6 +171,15 @@ mod tests {
             "169.254.169.254.nip.io",
             "www.169-254-169-254.sslip.io",
             "a9fea9fe.nip.io",
+            "www-a9fea9fe.nip.io",
+            "fd00-ec2--254.sslip.io",
+            "--ffff-a9fe-a9fe.sslip.io",
+            "7f000001.a9fea9fe.rbndr.us",
+            "a9fea9fe.7f000001.rbndr.us",
+            "make-169.254.169.254-rebind-127.0.0.1-rr.1u.ms",
+            "make-169-254-169-254-rr.1u.ms",
+            "[fd20:ce::254]",
+            "169.254.0.23",
             "169.254.170.2",
             "100.100.100.200",
         ] {
@@ -182,6 +208,11 @@ mod tests {
             "metadata.example.com",
             "1169.254.169.254.nip.io",
             "a9fea9fe.example.com",
+            "7f000001.08080808.rbndr.us",
+            "make-1.2.3.4-rebind-127.0.0.1-rr.1u.ms",
+            "1169.254.169.254-rr.1u.ms",
+            "169.254.169.254.10.0.0.1.nip.io",
+            "fd00-ec2--255.sslip.io",
             "99999999999999999999999",
         ] {
             assert!(!is_metadata_host(host), "{host}");
