@@ -58,7 +58,8 @@ fn signs_in_a_row(text: &[u8], at: usize, name: &[u8], layer: Layer, sign: char)
     })
 }
 
-/// An ASCII character in more bytes than it needs, as in `%c0%af`: no UTF-8, yet some decoders take it.
+/// An ASCII character in more bytes than it needs, as in `%c0%af`: no UTF-8, yet some decoders take it, up to the six bytes
+/// that UTF-8 once had.
 fn overlong(text: &[u8], at: usize) -> Option<Escape> {
     let byte = |nth: usize| match text.get(at + 3 * nth..at + 3 * nth + 3)? {
         [b'%', high, low] => hex::byte(*high, *low),
@@ -68,6 +69,8 @@ fn overlong(text: &[u8], at: usize) -> Option<Escape> {
         0xC0 | 0xC1 => 2,
         0xE0 => 3,
         0xF0 => 4,
+        0xF8 => 5,
+        0xFC => 6,
         _ => return None,
     };
     let mut code = u32::from(byte(0)? & 1);

@@ -223,6 +223,12 @@ fn escapes_become_characters() {
         ("/p?q=ignore+all&r=now", "ignore all", "ignore+all", Layer::Percent),
         ("q=%69gnore+all+rules", "ignore all rules", "%69gnore+all+rules", Layer::Percent),
         ("..%c0%af..%e0%80%afetc", "../../etc", "..%c0%af..%e0%80%afetc", Layer::Percent),
+        (
+            "%f8%80%80%80%ae%fc%80%80%80%80%aeetc",
+            "..etc",
+            "%f8%80%80%80%ae%fc%80%80%80%80%aeetc",
+            Layer::Percent,
+        ),
         ("%C3%A9t", "ét", "%C3%A9t", Layer::Percent),
         ("&#105;gnore &#x61;ll", "ignore all", "&#105;gnore &#x61;ll", Layer::HtmlEntities),
         ("&amp;lt;b", "<b", "&amp;lt;b", Layer::HtmlEntities),
