@@ -61,7 +61,11 @@ const NO_TOP_LEVEL: &[&str] = &[
 ];
 
 /// Commands whose operand `user@host` is a login, not a mailbox.
-const LOGIN_COMMANDS: &[&str] = &["ssh", "scp", "rsync", "sftp", "mosh", "sshfs", "-p", "-i", "clone"];
+const LOGIN_COMMANDS: &[&str] =
+    &["ssh", "scp", "rsync", "sftp", "mosh", "sshfs", "ssh-copy-id", "autossh", "clone"];
+
+/// Options of theirs that stand right before it where the command itself is out of sight.
+const LOGIN_OPTIONS: &[&str] = &["-p", "-i"];
 
 /// Whether `value` is an e-mail address where it stands.
 pub(super) fn is_email(value: &str, before: &str, after: &str) -> bool {
@@ -104,8 +108,31 @@ fn is_remote(local: &str, before: &str, after: &str) -> bool {
     let is_path = after.starts_with(":~")
         || after.starts_with(":/")
         || (after.starts_with(':') && matches!(local, "git" | "hg" | "gitlab" | "org-git"));
-    let last_word = before.trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
-    let is_login = before.ends_with(' ') && LOGIN_COMMANDS.contains(&last_word);
+    let is_login = before.ends_with(' ') && is_operand_of_login(before.trim_end());
     let is_joined = before.ends_with(['@', '/']) || after.starts_with('@');
     local == "git" || is_in_url || is_path || is_login || is_joined
+}
+
+/// Whether the words before are such a command with nothing but options and their values behind it.
+fn is_operand_of_login(before: &str) -> bool {
+    let mut words = before.rsplit(|c: char| c.is_whitespace()).filter(|word| !word.is_empty());
+    // What stands right before is an option, the value of one, or the command.
+    let Some(last) = words.next() else { return false };
+    if LOGIN_OPTIONS.contains(&last) {
+        return true;
+    }
+    let mut is_explained = true;
+    for word in std::iter::once(last).chain(words) {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        if LOGIN_COMMANDS.contains(&name) {
+            return is_explained;
+        }
+        let is_option = word.starts_with('-');
+        if !is_option && !is_explained {
+            return false;
+        }
+        // A value needs an option before it, files that are copied need none.
+        is_explained = is_option || word.starts_with(['.', '/', '~']);
+    }
+    false
 }
