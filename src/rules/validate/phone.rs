@@ -259,6 +259,16 @@ fn is_part_of_more(before: &str, after: &str) -> bool {
     is_signed || is_inside_number(before, after)
 }
 
+/// Whether the digits are those of a number, and neither one digit again and again nor bits.
+fn can_be_dialled(digits: &[u8]) -> bool {
+    is_varied(digits) && !is_binary(digits)
+}
+
+/// Digits of bytes that are written in base two; no number in use has as many of them and no other digit.
+fn is_binary(digits: &[u8]) -> bool {
+    digits.len() >= 8 && digits.iter().all(|digit| *digit <= 1)
+}
+
 /// Whether `value` (with `+`, `00` or neither in front) has a calling code and a length in use there.
 pub(super) fn is_e164(value: &str, before: &str, after: &str) -> bool {
     let mut digits: String = value.chars().filter(char::is_ascii_digit).collect();
@@ -278,6 +288,7 @@ pub(super) fn is_e164(value: &str, before: &str, after: &str) -> bool {
     is_length_right
         && is_plan_right
         && is_varied(&digits_of(national))
+        && !is_binary(&digits_of(value))
         && !is_inside_number(before, behind_extension(after))
 }
 
@@ -285,7 +296,7 @@ pub(super) fn is_e164(value: &str, before: &str, after: &str) -> bool {
 pub(super) fn is_international(value: &str, before: &str, after: &str) -> bool {
     let digits = digits_of(value);
     (7..=17).contains(&digits.len())
-        && is_varied(&digits)
+        && can_be_dialled(&digits)
         && !is_inside_number(before, behind_extension(after))
 }
 
@@ -293,7 +304,7 @@ pub(super) fn is_international(value: &str, before: &str, after: &str) -> bool {
 pub(super) fn is_national(value: &str, before: &str, after: &str) -> bool {
     let digits = digits_of(value);
     (6..=14).contains(&digits.len())
-        && is_varied(&digits)
+        && can_be_dialled(&digits)
         && !is_written_date(&digits, value)
         && !is_part_of_more(before, after)
 }
@@ -303,7 +314,7 @@ pub(super) fn is_local(value: &str, before: &str, after: &str) -> bool {
     let digits = digits_of(value);
     let longest = if digits.starts_with(&[0, 0]) { 16 } else { 13 };
     (7..=longest).contains(&digits.len())
-        && is_varied(&digits)
+        && can_be_dialled(&digits)
         && !is_written_date(&digits, value)
         && !is_part_of_more(before, after)
 }
