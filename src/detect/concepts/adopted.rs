@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn quotations_that_the_reader_is_to_carry_out_are_told_from_all_others() {
-        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/injection/adopted.toml"));
+        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/discussion/adopted.toml"));
         let cases: Cases = toml::from_str(cases).expect("a file of cases");
         assert!(cases.adopted.len() >= 60 && cases.left.len() >= 80);
         let told = |text: &&String| {
