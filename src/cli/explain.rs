@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::rules::{Fact, Rules};
 use super::snippet::printable;
 use super::{Output, Style};
-use crate::decision::Category;
+use crate::decision::{Category, at_most};
 use crate::detect::concepts::Explanation;
 use crate::detect::{INJECTION, PII, Request, Scanner, wording};
 use crate::grpc::explain::{changes, summary};
@@ -126,8 +126,8 @@ fn of_finding(rules: &Rules, policy: &Policy, role: Role, finding: &v1::Finding)
     facts.extend(rules.checks_of(&finding.rule_id));
     let (thresholds, score) = (policy.thresholds_for(&category), finding.score);
     let would = thresholds.decide(score);
-    let bounds =
-        format!("score {score:.2}; warns from {:.2}, blocks from {:.2}", thresholds.warn, thresholds.block);
+    let (warn, block) = (at_most(thresholds.warn), at_most(thresholds.block));
+    let bounds = format!("score {}; warns from {warn}, blocks from {block}", at_most(score));
     let decides = match (finding.suppressed, finding.shadow) {
         (true, _) => format!("nothing: it is suppressed, or on the allow list; else {would} ({bounds})"),
         (false, true) => format!("nothing: it is in shadow; else {would} ({bounds})"),

@@ -16,7 +16,7 @@ use super::shell::Shell;
 use super::view::{self, Moment};
 use super::visitor::Visitor;
 use crate::audit::{MaskedText, Remembered, Weighed};
-use crate::decision::{Decision, Severity};
+use crate::decision::{Decision, Severity, at_most};
 use crate::grpc::{Refusal, explain};
 
 /// Where the list is.
@@ -446,8 +446,11 @@ fn decides(weighed: &Weighed, policy: &str) -> String {
     match weighed.thresholds {
         _ if !weighed.finding.is_effective() => "nothing, as it does not count".to_owned(),
         Some(thresholds) => format!(
-            "{told} by itself: score {:.2}; under policy `{policy}`, `{}` warns from {:.2} and blocks from {:.2}",
-            weighed.finding.score, weighed.finding.category, thresholds.warn, thresholds.block
+            "{told} by itself: score {}; under policy `{policy}`, `{}` warns from {} and blocks from {}",
+            at_most(weighed.finding.score),
+            weighed.finding.category,
+            at_most(thresholds.warn),
+            at_most(thresholds.block)
         ),
         None => format!("{told} by its severity, as its check failed"),
     }

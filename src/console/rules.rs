@@ -15,6 +15,7 @@ use super::path::Path;
 use super::shell::Shell;
 use super::view;
 use super::visitor::Visitor;
+use crate::decision::at_most;
 use crate::grpc::{Decides, KnownRule, Refusal, RuleCount, WhatIf};
 use crate::pb::v1;
 use crate::policy::CallerRole;
@@ -268,7 +269,11 @@ async fn detailed(visitor: &Visitor, id: &str) -> Result<Response, Refusal> {
     };
     let decides = match known.decides {
         Decides::Messages | Decides::Tools => {
-            format!("warns from {:.2}, blocks from {:.2} under the default policy", known.warn, known.block)
+            format!(
+                "warns from {}, blocks from {} under the default policy",
+                at_most(known.warn),
+                at_most(known.block)
+            )
         }
         Decides::Bundles => "by its severity: high and critical block".to_owned(),
         Decides::Streams => "by its severity, the judge and streams.kill_from".to_owned(),

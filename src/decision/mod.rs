@@ -9,6 +9,7 @@ mod hook;
 mod incident;
 mod order;
 mod risk;
+mod shown;
 mod unjudged;
 
 pub use bundle::{
@@ -20,4 +21,5 @@ pub use hook::{Hook, InterceptorOutcome};
 pub use incident::{Caller, Incident, IncidentAction, OutputStream, VerdictKind, VerdictSource, WorkContext};
 pub use order::{Weight, worst_first};
 pub use risk::{Decision, Mode, RiskLevel, Thresholds, risk_score};
+pub use shown::{above, at_most};
 pub use unjudged::{Direction, FailMode, FailModes, Reason, Unjudged};

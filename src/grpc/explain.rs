@@ -2,7 +2,7 @@
 //! have changed that.
 
 use super::convert;
-use crate::decision::{Category, Decision, Mode, Thresholds};
+use crate::decision::{Category, Decision, Mode, Thresholds, above, at_most};
 use crate::detect::{INJECTION, PII};
 use crate::pb::v1;
 use crate::policy::Policy;
@@ -135,12 +135,14 @@ pub fn changes_of(cause: Cause<'_>) -> Vec<String> {
         Decision::Block if score >= 1.0 => {
             changes.push("no threshold changes that: its score is the highest there is".to_owned());
         }
-        Decision::Block => changes.push(format!("WARN with `categories.{category}.block` above {score:.2}")),
-        Decision::Warn => {
-            changes.push(format!("BLOCK with `categories.{category}.block` of at most {score:.2}"));
-            changes.push(format!("ALLOW with `categories.{category}.warn` above {score:.2}"));
+        Decision::Block => {
+            changes.push(format!("WARN with `categories.{category}.block` above {}", above(score)));
         }
-        _ => changes.push(format!("WARN with `categories.{category}.warn` of at most {score:.2}")),
+        Decision::Warn => {
+            changes.push(format!("BLOCK with `categories.{category}.block` of at most {}", at_most(score)));
+            changes.push(format!("ALLOW with `categories.{category}.warn` above {}", above(score)));
+        }
+        _ => changes.push(format!("WARN with `categories.{category}.warn` of at most {}", at_most(score))),
     }
     if would > Decision::Allow {
         changes.push(format!("no say with `rules.{rule}.mode: shadow` (or `off`)"));
@@ -173,5 +175,29 @@ mod tests {
         assert_eq!(told, wanted);
         let quiet = sentence("p", Decision::Allow, 0, std::iter::empty());
         assert_eq!(quiet, "ALLOW under policy `p`: nothing was found");
+    }
+
+    #[test]
+    fn what_would_change_a_decision_is_no_rounded_figure() {
+        let category = Category::new("c");
+        let told = |score: f64| {
+            let cause = Cause {
+                rule_id: "r",
+                category: &category,
+                score,
+                thresholds: Thresholds::default(),
+                suppressed: false,
+                shadow: false,
+                is_of_role: false,
+                fingerprint: "",
+            };
+            changes_of(cause)
+        };
+        let warned = told(0.478);
+        assert_eq!(warned[0], "BLOCK with `categories.c.block` of at most 0.478");
+        assert_eq!(warned[1], "ALLOW with `categories.c.warn` above 0.478");
+        assert_eq!(told(0.781)[0], "WARN with `categories.c.block` above 0.781");
+        assert_eq!(told(0.299)[0], "WARN with `categories.c.warn` of at most 0.299");
+        assert_eq!(told(0.8)[0], "WARN with `categories.c.block` above 0.80");
     }
 }

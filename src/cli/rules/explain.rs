@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::snippet::printable;
 use crate::cli::{Exit, Failure, Output};
-use crate::decision::{Category, Decision, Mode};
+use crate::decision::{Category, Decision, Mode, above, at_most};
 use crate::detect::concepts::{RULE_ID, feature_names};
 use crate::detect::{PII, wording};
 use crate::grpc::list_rules::Listed;
@@ -228,9 +228,9 @@ fn change_facts(id: &str, category: &Category, score: f64, policy: &Policy) -> V
     let bound = match thresholds.decide(score) {
         // A threshold is at most 1.0.
         Decision::Block if score >= 1.0 => "no threshold: the score is the highest there is".to_owned(),
-        Decision::Block => format!("`categories.{category}.block` above {score:.2}: it warns"),
-        Decision::Warn => format!("`categories.{category}.block` of at most {score:.2}: it blocks"),
-        _ => format!("`categories.{category}.warn` of at most {score:.2}: it warns"),
+        Decision::Block => format!("`categories.{category}.block` above {}: it warns", above(score)),
+        Decision::Warn => format!("`categories.{category}.block` of at most {}: it blocks", at_most(score)),
+        _ => format!("`categories.{category}.warn` of at most {}: it warns", at_most(score)),
     };
     let mut all =
         vec![("change", bound), ("change", format!("`rules.{id}.mode: shadow` or `off`: it has no say"))];
@@ -340,11 +340,11 @@ fn decision(rule: &Listed<'_>, policy: &Policy) -> String {
     let mode = |role_is_system| policy.mode_of(rule.plugin, rule.id, rule.category, role_is_system);
     let (plain, system) = (mode(false), mode(true));
     let mut text = format!(
-        "{} under policy `{}` (warn from {:.2}, block from {:.2})",
+        "{} under policy `{}` (warn from {}, block from {})",
         of_mode(plain),
         policy.name(),
-        thresholds.warn,
-        thresholds.block
+        at_most(thresholds.warn),
+        at_most(thresholds.block)
     );
     if system != plain {
         text.push_str(&format!("; in system messages {}", of_mode(system)));
