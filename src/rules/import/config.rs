@@ -1,7 +1,6 @@
 //! The shape of a gitleaks configuration.
 //!
-//! The names of keys that are not known are kept, so that they can be told: a key of a later version may narrow a rule. They are
-//! read apart from the rest, since what gathers them while it reads forgets on which line an error stands.
+//! The names of keys that are not known are kept, so that they can be told: a key of a later version may narrow a rule.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,27 +8,12 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use toml::de::DeTable;
 use toml::{Table, Value};
 
-/// Keys that each of the three may have.
-const CONFIG_KEYS: [&str; 7] =
-    ["title", "description", "minVersion", "extend", "allowlist", "allowlists", "rules"];
-const RULE_KEYS: [&str; 12] = [
-    "id",
-    "description",
-    "regex",
-    "path",
-    "secretGroup",
-    "entropy",
-    "keywords",
-    "tags",
-    "allowlist",
-    "allowlists",
-    "required",
-    "skipReport",
-];
-const ALLOW_KEYS: [&str; 8] =
-    ["description", "condition", "commits", "paths", "regexTarget", "regexes", "stopwords", "targetRules"];
+use super::ImportError;
+use super::shape::{ALLOW, CONFIG, EXTEND, Keys, RULE, misshapen};
+use crate::text::line_of;
 
 /// A configuration file.
 #[derive(Debug, Default, Deserialize)]
@@ -38,7 +22,7 @@ pub(super) struct Config {
     pub description: Option<String>,
     #[serde(rename = "minVersion")]
     pub min_version: Option<String>,
-    pub extend: Option<toml::Table>,
+    pub extend: Option<Extend>,
     /// The older form of one allow-list for all rules.
     #[serde(default)]
     pub allowlist: OneOrMany<Allow>,
@@ -46,6 +30,20 @@ pub(super) struct Config {
     pub allowlists: Vec<Allow>,
     #[serde(default)]
     pub rules: Vec<Rule>,
+    #[serde(skip)]
+    pub unknown: Vec<String>,
+}
+
+/// The configuration that this one lies over.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Extend {
+    #[serde(default, rename = "useDefault")]
+    pub use_default: bool,
+    pub path: Option<String>,
+    pub url: Option<String>,
+    /// Rules of it that are not taken over.
+    #[serde(default, rename = "disabledRules")]
+    pub disabled_rules: Vec<String>,
     #[serde(skip)]
     pub unknown: Vec<String>,
 }
@@ -106,13 +104,24 @@ pub(super) struct Allow {
 
 impl Config {
     /// Reads a configuration.
-    pub(super) fn read(text: &str) -> Result<Self, toml::de::Error> {
-        let mut config: Self = toml::from_str(text)?;
-        let raw: Table = toml::from_str(text)?;
-        config.unknown = unknown(&raw, &CONFIG_KEYS);
+    pub(super) fn read(text: &str) -> Result<Self, ImportError> {
+        let unread = |error: toml::de::Error| ImportError {
+            line: error.span().map(|span| line_of(text, span.start)),
+            message: error.message().trim().replace('\n', "; "),
+        };
+        // First, since what reads it into these types says neither of which key it speaks nor what a person would call them.
+        if let Some(wrong) = misshapen(DeTable::parse(text).map_err(unread)?.get_ref(), CONFIG) {
+            return Err(ImportError { line: Some(line_of(text, wrong.at)), message: wrong.message });
+        }
+        let mut config: Self = toml::from_str(text).map_err(unread)?;
+        let raw: Table = toml::from_str(text).map_err(unread)?;
+        config.unknown = unknown(&raw, CONFIG);
+        if let (Some(extend), Some(Value::Table(raw))) = (&mut config.extend, raw.get("extend")) {
+            extend.unknown = unknown(raw, EXTEND);
+        }
         tell_allows(&raw, &mut config.allowlist, &mut config.allowlists);
         for (rule, raw) in config.rules.iter_mut().zip(tables(raw.get("rules"))) {
-            rule.unknown = unknown(raw, &RULE_KEYS);
+            rule.unknown = unknown(raw, RULE);
             tell_allows(raw, &mut rule.allowlist, &mut rule.allowlists);
         }
         Ok(config)
@@ -122,7 +131,7 @@ impl Config {
 fn tell_allows(raw: &Table, one: &mut OneOrMany<Allow>, many: &mut [Allow]) {
     for (key, allows) in [("allowlist", one.as_mut_slice()), ("allowlists", many)] {
         for (allow, raw) in allows.iter_mut().zip(tables(raw.get(key))) {
-            allow.unknown = unknown(raw, &ALLOW_KEYS);
+            allow.unknown = unknown(raw, ALLOW);
         }
     }
 }
@@ -137,8 +146,8 @@ fn tables(raw: Option<&Value>) -> impl Iterator<Item = &Table> {
     all.iter().filter_map(Value::as_table)
 }
 
-fn unknown(raw: &Table, known: &[&str]) -> Vec<String> {
-    raw.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect()
+fn unknown(raw: &Table, known: Keys) -> Vec<String> {
+    raw.keys().filter(|key| known.iter().all(|(name, _)| name != key)).cloned().collect()
 }
 
 /// One table, or a list of them.

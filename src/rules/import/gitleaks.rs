@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 
 use regex_syntax::hir::Hir;
 
-use super::config::{Allow, Config, Rule};
+use super::config::{Allow, Config, Extend, Rule};
 use super::literals::{self, LITERAL_MIN};
 use super::sample::Sampler;
 use super::{ImportError, ImportNote, Imported, NoteWeight, pattern};
 use crate::decision::Severity;
 use crate::rules::lost::every_match_holds;
 use crate::rules::{Budget, RuleProblems, RuleSet, RuleSetConfig, RuleSource, Scope};
-use crate::text::line_of;
 
 /// Longest match of a pattern without a bound of its own, in bytes: the most that rules allow.
 const MATCH_BYTES: usize = 16 * 1024;
@@ -30,12 +29,9 @@ const STOPWORD_BYTES: usize = 8_000;
 const SAMPLES: u64 = 40;
 
 pub(super) fn import(text: &str, severity: Severity) -> Result<Imported, ImportError> {
-    let config = Config::read(text).map_err(|error| ImportError {
-        line: error.span().map_or(0, |span| line_of(text, span.start)),
-        message: error.message().trim().replace('\n', "; "),
-    })?;
+    let config = Config::read(text)?;
     if config.rules.is_empty() && config.extend.is_none() {
-        return Err(ImportError { line: 0, message: "holds no [[rules]] of gitleaks".to_owned() });
+        return Err(ImportError { line: None, message: "holds no [[rules]] of gitleaks".to_owned() });
     }
     let (out, everywhere) = (Imported::default(), Vec::new());
     let mut import = Import { config: &config, everywhere, severity, out, ids: BTreeSet::new() };
@@ -101,14 +97,13 @@ impl<'c> Import<'c> {
         let title = self.config.title.as_deref().or(self.config.description.as_deref()).unwrap_or("gitleaks");
         let title: String = title.chars().filter(|c| !c.is_control()).take(120).collect();
         let _ = write!(self.out.toml, "# Imported: {title}.\n\nplugin = \"secrets\"\n");
-        if self.config.extend.is_some() {
-            let message = "[extend] was not followed: import the file it extends as well";
-            self.note("", NoteWeight::Changed, message);
+        let config = self.config;
+        if let Some(extend) = &config.extend {
+            self.extended(extend);
         }
-        if self.config.min_version.is_some() {
+        if config.min_version.is_some() {
             self.note("", NoteWeight::Remark, "minVersion has no meaning here");
         }
-        let config = self.config;
         for key in &config.unknown {
             self.note("", NoteWeight::Changed, format!("`{key}` is not known and was left out"));
         }
@@ -117,9 +112,53 @@ impl<'c> Import<'c> {
             .as_slice()
             .iter()
             .chain(&config.allowlists)
-            .map(|allow| (allow.target_rules.as_slice(), self.exception("", allow)))
+            .map(|allow| {
+                self.targets(allow);
+                (allow.target_rules.as_slice(), self.exception("", allow))
+            })
             .collect();
         self.both_kinds("", config.allowlist.as_slice(), &config.allowlists);
+    }
+
+    /// What of the configuration below this one is not there.
+    fn extended(&mut self, extend: &Extend) {
+        let from = match (&extend.path, &extend.url, extend.use_default) {
+            (Some(path), ..) => format!("`{path}`"),
+            (None, Some(url), _) => format!("`{url}`"),
+            (None, None, true) => "the default configuration of gitleaks".to_owned(),
+            (None, None, false) => "the file it extends".to_owned(),
+        };
+        let message = format!("[extend] was not followed: import {from} as well");
+        self.note("", NoteWeight::Changed, message);
+        if !extend.disabled_rules.is_empty() {
+            let message = format!(
+                "disabledRules of [extend] was left out: take out of what you import from there {}",
+                named(&extend.disabled_rules)
+            );
+            self.note("", NoteWeight::Changed, message);
+        }
+        for key in &extend.unknown {
+            self.note("", NoteWeight::Changed, format!("`{key}` of [extend] is not known and was left out"));
+        }
+    }
+
+    /// Rules that an allow-list is for, and that the file does not have.
+    fn targets(&mut self, allow: &Allow) {
+        let is_missing = |id: &&String| !self.config.rules.iter().any(|rule| rule.id == **id);
+        let missing: Vec<String> = allow.target_rules.iter().filter(is_missing).cloned().collect();
+        if missing.is_empty() {
+            return;
+        }
+        let told = described(allow);
+        let (weight, more) = match self.config.extend {
+            Some(_) => (NoteWeight::Changed, ": where you import these from, it is not in force"),
+            None => (NoteWeight::Remark, ", and does nothing for them"),
+        };
+        let message = format!(
+            "an allow-list{told} is for rules that this file does not have{more}: {}",
+            named(&missing)
+        );
+        self.note("", weight, message);
     }
 
     /// Allow-lists of the older and of the newer form side by side, of which gitleaks takes one.
@@ -222,6 +261,11 @@ impl<'c> Import<'c> {
     fn exceptions(&mut self, name: &str, rule: &Rule) -> Exceptions {
         let mut out = Exceptions::default();
         for allow in rule.allowlist.as_slice().iter().chain(&rule.allowlists) {
+            if !allow.target_rules.is_empty() {
+                let told = described(allow);
+                let message = format!("targetRules of an allow-list{told} of one rule has no meaning");
+                self.note(name, NoteWeight::Remark, message);
+            }
             out.add(&self.exception(name, allow));
         }
         self.both_kinds(name, rule.allowlist.as_slice(), &rule.allowlists);
@@ -235,7 +279,7 @@ impl<'c> Import<'c> {
 
     fn exception(&mut self, name: &str, allow: &Allow) -> Exceptions {
         let mut out = Exceptions::default();
-        let told = allow.description.as_deref().map_or_else(String::new, |text| format!(" ({text})"));
+        let told = described(allow);
         for key in &allow.unknown {
             let message = format!("an allow-list{told} holds `{key}`, which is not known and was left out");
             self.note(name, NoteWeight::Changed, message);
@@ -330,6 +374,17 @@ impl<'c> Import<'c> {
         }
         id
     }
+}
+
+/// How an allow-list is told from others.
+fn described(allow: &Allow) -> String {
+    allow.description.as_deref().map_or_else(String::new, |text| format!(" ({text})"))
+}
+
+/// Ids as a sentence lists them.
+fn named(ids: &[String]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    ids.join(", ")
 }
 
 /// What starts the rule, and words that must stand near a match.

@@ -10,6 +10,7 @@ mod gitleaks;
 mod literals;
 mod pattern;
 mod sample;
+mod shape;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -71,10 +72,10 @@ pub struct ImportNote {
 
 /// A file that is none of the scanner's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {message}")]
+#[error("{}{message}", .line.map_or_else(String::new, |line| format!("line {line}: ")))]
 pub struct ImportError {
-    /// 1-based line; 0 when unknown.
-    pub line: usize,
+    /// 1-based line; `None` for the file as a whole.
+    pub line: Option<usize>,
     /// What is wrong.
     pub message: String,
 }
