@@ -24,14 +24,16 @@ use super::values::{nearest, nearest_or_list, shown};
 use crate::decision::{FailMode, Mode};
 use crate::rules::CountrySet;
 
-/// Reads the tree of one file. The layer is of use only if no problem was added.
+/// Reads the tree of one file. The layer is of use only if no problem was added. Every category that it names is added to
+/// `categories`.
 pub(super) fn decode(
     root: &Node,
     file: &str,
     vocabulary: &Vocabulary<'_>,
     problems: &mut Vec<Problem>,
+    categories: &mut Vec<Located<String>>,
 ) -> Layer {
-    Decoder { file: file.into(), vocabulary, problems }.layer(root)
+    Decoder { file: file.into(), vocabulary, problems, categories }.layer(root)
 }
 
 /// Reads one file.
@@ -39,6 +41,8 @@ pub(super) struct Decoder<'a> {
     pub(super) file: Arc<str>,
     vocabulary: &'a Vocabulary<'a>,
     pub(super) problems: &'a mut Vec<Problem>,
+    /// Every category that is named.
+    pub(super) categories: &'a mut Vec<Located<String>>,
 }
 
 impl Decoder<'_> {
@@ -371,7 +375,9 @@ impl Decoder<'_> {
         if !category.split('.').all(is_piece) {
             let fix = "write lower-case words joined by dots, such as `pii.email`";
             self.report(place, format!("`{}` cannot be a category", shown(category)), fix.to_owned());
+            return;
         }
+        self.categories.push(Located { value: category.to_owned(), place });
     }
 
     pub(super) fn unknown_key(&mut self, key: &Key, within: &str, valid: &[&str]) {

@@ -145,7 +145,7 @@ impl Decoder<'_> {
                 "fail" => switch.fail = self.word(node, &inner, FAIL_MODES).map(|word| word.value),
                 "timeout" => switch.timeout = self.interceptor_timeout(node, &inner),
                 "categories" if id == "builtin:redact-secrets" => {
-                    switch.categories = Some(self.texts(node, &inner, "a list of categories"));
+                    switch.categories = Some(self.categories_of(node, &inner, "a list of categories"));
                 }
                 "injection" if id == "builtin:injection-guard" => {
                     switch.injection = self.injection_action(node, &inner);
@@ -313,7 +313,7 @@ impl Decoder<'_> {
             "set_metadata" => ActionSpec::SetMetadata(self.assignments(node, &inner, &field, places)),
             "redact" => ActionSpec::Redact(match &node.value {
                 Value::Scalar { typed: Some(Typed::Bool(true)), .. } => Vec::new(),
-                _ => self.texts(node, &inner, "a list of categories, or `true` for secrets and pii"),
+                _ => self.categories_of(node, &inner, "a list of categories, or `true` for secrets and pii"),
             }),
             "strip_ansi" => {
                 if self.boolean(node, &inner)? {

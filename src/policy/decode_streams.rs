@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::decode::{Decoder, at, join, parse_duration};
 use super::schema::{
-    FAIL_MODES, KNOWN_SAFE_KEYS, SEVERITIES, STREAM_CATEGORIES, STREAM_FAMILIES, STREAMS_KEYS, VERDICTS,
+    FAIL_MODES, KNOWN_SAFE_KEYS, Located, SEVERITIES, STREAM_CATEGORIES, STREAM_FAMILIES, STREAMS_KEYS,
+    VERDICTS,
 };
 use super::streams::{COOLDOWN_MAX, KnownSafe, StreamsLayer};
 use super::tree::{Node, Value};
@@ -37,8 +38,10 @@ impl Decoder<'_> {
         for (key, node) in self.mapping(node, path) {
             let inner = join(path, &key.text);
             let is_category = STREAM_CATEGORIES.contains(&key.text.split('.').next().unwrap_or_default());
-            if !is_category {
-                let place = self.place(key.line, key.column, &inner);
+            let place = self.place(key.line, key.column, &inner);
+            if is_category {
+                self.categories.push(Located { value: key.text.clone(), place });
+            } else {
                 self.check_rule(&key.text, place);
             }
             rules.extend(self.mode(node, &inner).map(|mode| (key.text.clone(), mode.value)));

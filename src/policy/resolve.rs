@@ -40,21 +40,27 @@ pub struct Source<'a> {
 /// # Errors
 /// Returns every problem of every file, in the order of files and lines.
 pub fn compile(sources: &[Source<'_>], vocabulary: &Vocabulary<'_>) -> Result<PolicySet, PolicyProblems> {
-    let mut problems = Vec::new();
-    let built_in = read(&Source { file: BUILT_IN_FILE, text: BUILT_IN }, vocabulary, &mut problems);
+    let (mut problems, mut categories) = (Vec::new(), Vec::new());
+    let built_in =
+        read(&Source { file: BUILT_IN_FILE, text: BUILT_IN }, vocabulary, &mut problems, &mut categories);
     let mut family = Family { built_in: built_in.unwrap_or_default(), layers: BTreeMap::new() };
     for source in sources {
-        if let Some(layer) = read(source, vocabulary, &mut problems) {
+        if let Some(layer) = read(source, vocabulary, &mut problems, &mut categories) {
             family.add(layer, source, &mut problems);
         }
     }
     let policies = family.resolve_all(vocabulary, &mut problems);
     PolicyProblems::check(problems)?;
-    Ok(PolicySet::new(policies, family.files()))
+    Ok(PolicySet::new(policies, family.files(), categories))
 }
 
 /// The layer of one file; `None` when there is nothing to go on with.
-fn read(source: &Source<'_>, vocabulary: &Vocabulary<'_>, problems: &mut Vec<Problem>) -> Option<Layer> {
+fn read(
+    source: &Source<'_>,
+    vocabulary: &Vocabulary<'_>,
+    problems: &mut Vec<Problem>,
+    categories: &mut Vec<Located<String>>,
+) -> Option<Layer> {
     let place = Place::file(source.file);
     match tree::parse(source.text) {
         Ok(root) if matches!(root.value, Value::Null) => {
@@ -62,7 +68,7 @@ fn read(source: &Source<'_>, vocabulary: &Vocabulary<'_>, problems: &mut Vec<Pro
             problems.push(Problem { place, what: "is empty".to_owned(), fix: fix.to_owned() });
             None
         }
-        Ok(root) => Some(decode::decode(&root, source.file, vocabulary, problems)),
+        Ok(root) => Some(decode::decode(&root, source.file, vocabulary, problems, categories)),
         Err(broken) => {
             let place = Place { line: broken.line, column: broken.column, ..place };
             let what = format!("cannot be read as YAML: {}", broken.what);

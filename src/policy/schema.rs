@@ -188,7 +188,7 @@ impl<'a> Vocabulary<'a> {
 }
 
 /// A value and where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Located<T> {
     pub(super) value: T,
     pub(super) place: Place,

@@ -1,13 +1,16 @@
 //! All policies of one moment, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{DEFAULT_POLICY, Policy, Suppression, Vocabulary, compile};
+use super::schema::Located;
+use super::snapshot::ancestors;
+use super::values::{nearest, shown};
+use super::{DEFAULT_POLICY, Policy, Problem, Suppression, Vocabulary, compile};
 
 /// Hex digits of a revision: enough to tell the revisions of an installation apart, short enough to read aloud.
 const REVISION_DIGITS: usize = 12;
@@ -18,6 +21,8 @@ pub struct PolicySet {
     policies: BTreeMap<Arc<str>, Arc<Policy>>,
     /// The files of those that came from one.
     files: BTreeMap<Arc<str>, Arc<str>>,
+    /// Every category that a file names. Two sets that say the same in other files are still not the same files.
+    categories: Vec<Located<String>>,
     digest: String,
 }
 
@@ -26,10 +31,11 @@ impl PolicySet {
     pub(super) fn new(
         policies: impl IntoIterator<Item = Policy>,
         files: BTreeMap<Arc<str>, Arc<str>>,
+        categories: Vec<Located<String>>,
     ) -> Self {
         let policies = policies.into_iter().map(|policy| (policy.name().clone(), Arc::new(policy))).collect();
         let digest = digest(&policies);
-        Self { policies, files, digest }
+        Self { policies, files, categories, digest }
     }
 
     /// The built-in default alone.
@@ -66,6 +72,27 @@ impl PolicySet {
     /// The first 12 digits of [`Self::digest`].
     pub fn revision(&self) -> &str {
         &self.digest[..REVISION_DIGITS]
+    }
+
+    /// Categories that a file names, and that are neither among `known` nor above one of these nor below one of `open`:
+    /// worth a warning, since what is said of them concerns nothing. No problem, as rules may come later than policies.
+    pub fn unknown_categories(&self, known: &[&str], open: &[&str]) -> Vec<Problem> {
+        let all: BTreeSet<&str> = known.iter().flat_map(|category| ancestors(category)).collect();
+        let is_known =
+            |name: &str| all.contains(name) || ancestors(name).any(|ancestor| open.contains(&ancestor));
+        let names: Vec<&str> = all.iter().copied().collect();
+        let problem = |named: &Located<String>| Problem {
+            place: named.place.clone(),
+            what: format!(
+                "no rule has the category `{}`, so that this concerns nothing",
+                shown(&named.value)
+            ),
+            fix: nearest(&named.value, &names).map_or_else(
+                || "see `portcullis rules list` for the categories that there are".to_owned(),
+                |name| format!("did you mean `{name}`?"),
+            ),
+        };
+        self.categories.iter().filter(|named| !is_known(&named.value)).map(problem).collect()
     }
 
     /// Suppressions that no longer have an effect at `now`, with the policy that holds them: worth a warning, since

@@ -352,6 +352,38 @@ suppressions:
 }
 
 #[test]
+fn categories_that_nothing_has_are_told_with_their_place() {
+    let text = "categories:\n  pii: { warn: 0.2 }\n  pii.emial: { mode: shadow }\n  content_safety.x: { mode: off }\n\
+                suppressions:\n  - { category: secretz, reason: r, expires: 2999-12-31 }\n\
+                streams:\n  rules: { sandbox_escape.key: shadow, sandbox_escape.kez: shadow }\n\
+                \u{20} known_safe:\n    - { pattern: a, category: moon, reason: r }\n\
+                interceptors:\n  - { id: 'builtin:redact-secrets', categories: [secrets, PII] }\n\
+                \u{20} - { id: 'my:own', hook: tool.after, do: [{ redact: [pii.mail, pii.email] }] }\n";
+    let sources = [Source { file: "a.yaml", text }];
+    let set = compile(&sources, &Vocabulary::default()).unwrap_or_else(|problems| panic!("{problems}"));
+    let known = ["pii.email", "secrets.token", "sandbox_escape.key", "network_violation"];
+    let told = set.unknown_categories(&known, &["content_safety"]);
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "a.yaml:3:3: categories.pii.emial: no rule has the category `pii.emial`, so that this concerns nothing; did you \
+         mean `pii.email`?",
+        "a.yaml:6:17: suppressions[0].category: no rule has the category `secretz`, so that this concerns nothing; did \
+         you mean `secrets`?",
+    ];
+    assert_eq!(told[..2], wanted, "{told:#?}");
+    for (name, more) in ["`sandbox_escape.kez`", "`moon`", "`PII`", "`pii.mail`"].into_iter().zip(&told[2..])
+    {
+        assert!(more.contains(name), "{name} in {told:#?}");
+    }
+    assert_eq!(told.len(), 6, "{told:#?}");
+    assert!(
+        told[3].ends_with("see `portcullis rules list` for the categories that there are"),
+        "{}",
+        told[3]
+    );
+}
+
+#[test]
 fn expired_suppressions_are_listed_with_their_policy() {
     let text = "
 suppressions:

@@ -51,10 +51,22 @@ impl Decoder<'_> {
     }
 
     pub(super) fn texts(&mut self, node: &Node, path: &str, wanted: &str) -> Vec<String> {
+        self.located_texts(node, path, wanted).into_iter().map(|text| text.value).collect()
+    }
+
+    /// A list of categories.
+    pub(super) fn categories_of(&mut self, node: &Node, path: &str, wanted: &str) -> Vec<String> {
+        let named = self.located_texts(node, path, wanted);
+        let values = named.iter().map(|category| category.value.clone()).collect();
+        self.categories.extend(named);
+        values
+    }
+
+    fn located_texts(&mut self, node: &Node, path: &str, wanted: &str) -> Vec<Located<String>> {
         let items = self.list(node, path, wanted).unwrap_or_default();
         let texts: Vec<_> =
             items.iter().enumerate().map(|(index, item)| self.filled(item, &at(path, index))).collect();
-        texts.into_iter().flatten().map(|text| text.value).collect()
+        texts.into_iter().flatten().collect()
     }
 
     /// A number from 0.0 to 1.0.

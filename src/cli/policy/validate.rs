@@ -10,7 +10,10 @@ use crate::app;
 use crate::cli::context::Context;
 use crate::cli::output::Style;
 use crate::cli::{Exit, Failure, Output, input};
-use crate::policy::{self, LoadError, PolicyProblems, PolicySet, Source};
+use crate::config::Settings;
+use crate::grpc::list_rules::with_coded;
+use crate::messages::{LlamaGuard, OWN_PLUGINS};
+use crate::policy::{self, LoadError, PolicyProblems, PolicySet, Snapshot, Source};
 
 /// Arguments of `policy validate`.
 #[derive(Debug, Args)]
@@ -45,32 +48,51 @@ pub(super) fn run(
         }),
     };
     match loaded {
-        Ok(snapshot) => accept(arguments, snapshot.policies(), output),
+        Ok(snapshot) => {
+            let warnings = warnings(&snapshot, &settings);
+            accept(arguments, snapshot.policies(), &warnings, output)
+        }
         Err(LoadError::Policies(problems)) => refuse(arguments, &problems, output),
         Err(error) => Err(Failure::configuration(error)),
     }
 }
 
-fn accept(arguments: &ValidateArguments, set: &PolicySet, output: &mut Output) -> Result<Exit, Failure> {
+/// What is no mistake for certain, and worth a look.
+fn warnings(snapshot: &Snapshot, settings: &Settings) -> Vec<String> {
+    let set = snapshot.policies();
+    let expired = set.expired_suppressions(Timestamp::now()).map(|(policy, one)| {
+        format!("policy `{}`: the suppression `{}` expired at {}", policy.name(), one.reason, one.expires)
+    });
+    let mut all: Vec<String> = expired.collect();
+    // Nobody can list what plugins of others report, so that the policy may be right.
+    if settings.extensions.plugins.is_empty() {
+        let rules = with_coded(snapshot);
+        let own = OWN_PLUGINS.iter().map(|(id, _)| *id);
+        let known: Vec<&str> = rules.iter().map(|rule| rule.category.as_str()).chain(own).collect();
+        let unknown = set.unknown_categories(&known, &[LlamaGuard::FAMILY]);
+        all.extend(unknown.iter().map(ToString::to_string));
+    }
+    all
+}
+
+fn accept(
+    arguments: &ValidateArguments,
+    set: &PolicySet,
+    warnings: &[String],
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let names: Vec<&str> = set.iter().map(|policy| &**policy.name()).collect();
-    let now = Timestamp::now();
-    let expired: Vec<String> = set
-        .expired_suppressions(now)
-        .map(|(policy, one)| {
-            format!("policy `{}`: the suppression `{}` expired at {}", policy.name(), one.reason, one.expires)
-        })
-        .collect();
     if arguments.json {
         output.json(&json!({
             "valid": true,
             "revision": set.revision(),
             "policies": names,
-            "warnings": expired,
+            "warnings": warnings,
             "problems": [],
         }))?;
         return Ok(Exit::Ok);
     }
-    for warning in &expired {
+    for warning in warnings {
         let warning = output.styled(Style::Yellow, warning);
         output.line(warning);
     }

@@ -24,8 +24,6 @@ use crate::setting::Problem;
 use answer::Verdict;
 use prompt::{PIECES_MAX, Speaker, Turn};
 
-/// Family of the categories that it reports.
-const FAMILY: &str = "content_safety";
 /// Rule and category of content that it calls unsafe without a category that its generation has.
 const UNKNOWN: &str = "unknown";
 /// Longest answer, in tokens: `unsafe` and all codes.
@@ -42,6 +40,8 @@ pub struct LlamaGuard {
 impl LlamaGuard {
     /// Id, as policies and requests name it.
     pub const NAME: &str = "llama_guard";
+    /// Family of the categories that it reports.
+    pub const FAMILY: &str = "content_safety";
 
     /// The plugin of these settings; `None` when they switch it off. Nothing is connected yet.
     ///
@@ -179,7 +179,7 @@ impl LlamaGuard {
             plugin: self.descriptor.name.clone(),
             plugin_version: self.descriptor.version.clone(),
             rule_id: format!("{}.{rule}", Self::NAME).into(),
-            category: Category::new(&format!("{FAMILY}.{leaf}")),
+            category: Category::new(&format!("{}.{leaf}", Self::FAMILY)),
             severity,
             score: severity.score(),
             description: description.into(),
@@ -217,7 +217,7 @@ impl Plugin for LlamaGuard {
     }
 
     fn reports(&self) -> Vec<(String, Severity)> {
-        let of = |leaf: &str, severity| (format!("{FAMILY}.{leaf}"), severity);
+        let of = |leaf: &str, severity| (format!("{}.{leaf}", Self::FAMILY), severity);
         let known = self.generation.hazards().iter().map(|hazard| of(hazard.leaf, hazard.severity));
         known.chain([of(UNKNOWN, Severity::High)]).collect()
     }
