@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::rules::sources_with;
+use super::rules::{RuleFiles, sources_with};
 use super::{Exit, Failure, Output, new_file};
 use crate::detect::Scanner;
 use crate::eval::{self, Kind};
@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &TrainArguments, output: &mut Output) -> Result<Exi
     for path in std::iter::once(&arguments.out).chain(&arguments.card) {
         new_file::may_be_written(path, arguments.force)?;
     }
-    let mut files = sources_with(&arguments.rules, true).map_err(Failure::data)?.files;
+    let RuleFiles { mut files, given, .. } = sources_with(&arguments.rules, true).map_err(Failure::data)?;
+    keep_inputs(arguments, &given)?;
     // The features are those of the rules; a model among the user's files would quarrel with the one to be made.
     files.retain(|file| file.name != arguments.out.display().to_string());
     let set = RuleSet::compile(&files, &RuleSetConfig::default()).map_err(Failure::data)?;
@@ -70,6 +71,19 @@ pub(super) fn run(arguments: &TrainArguments, output: &mut Output) -> Result<Exi
         ));
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses to write one file over the other, or over what is read. A model among the user's rules may be made anew.
+fn keep_inputs(arguments: &TrainArguments, rules: &[String]) -> Result<(), Failure> {
+    let records = eval::inputs(&arguments.paths).map_err(Failure::data)?;
+    new_file::is_no_input("--out", &arguments.out, &records)?;
+    let Some(card) = &arguments.card else { return Ok(()) };
+    if new_file::is_same(card, &arguments.out) {
+        let message = format!("--card {}: is where the model goes; name another file", card.display());
+        return Err(Failure::usage(message));
+    }
+    let rules: Vec<PathBuf> = rules.iter().map(PathBuf::from).collect();
+    new_file::is_no_input("--card", card, records.iter().chain(&rules))
 }
 
 /// The records about injection; any other is refused, since it would be trained on in vain.

@@ -52,6 +52,21 @@ impl Unit {
         matches!(self, Self::MicrosPerKilobyte | Self::Micros | Self::Millis | Self::MegabytesPerSecond)
     }
 
+    /// The unit of that name in JSON.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::Share,
+            Self::Points,
+            Self::Number,
+            Self::PerMegabyte,
+            Self::MicrosPerKilobyte,
+            Self::Micros,
+            Self::Millis,
+            Self::MegabytesPerSecond,
+        ];
+        all.into_iter().find(|unit| unit.as_str() == name)
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Share => "share",

@@ -43,17 +43,25 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Eva
     let mut entries = entries.map_err(|error| unreadable(folder, &error))?;
     entries.sort();
     for entry in entries {
-        let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if is_hidden {
+        if is_hidden(&entry) {
             continue;
         }
         if entry.is_dir() {
             walk(&entry, depth + 1, files)?;
-        } else if entry.extension().is_some_and(|extension| extension == "jsonl") {
+        } else if is_record_file(&entry) {
             files.push(entry);
         }
     }
     Ok(())
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Whether a file of that name is read where its folder is.
+pub(super) fn is_record_file(path: &Path) -> bool {
+    !is_hidden(path) && path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
 /// One line of a file with its number, from 1; blank lines are left out.

@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use bundle_record::{Reviewed, Upload};
-pub use compare::{Baseline, BaselineError, Change, Comparison};
+pub use compare::{Baseline, BaselineError, Change, Comparison, Scope};
 pub use confusion::{Confused, Mistake};
 pub use engine::EngineJudge;
 pub use figures::{Figure, Standing, Unit, figures};
@@ -134,6 +134,30 @@ pub fn evaluate(
         report.files.extend(evaluate_file(&file, judge, observer, &mut report.totals)?);
     }
     Ok(report)
+}
+
+/// Every file that an evaluation of `paths` reads: those of records, and the uploads that these name. What is wrong with a
+/// record is said when it is judged.
+///
+/// # Errors
+/// The first file of records that cannot be read.
+pub fn inputs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, EvalError> {
+    let files = input::files(paths)?;
+    let mut uploads = Vec::new();
+    for file in &files {
+        for (_, text) in input::lines(file)? {
+            let record = text.ok().and_then(|text| record::parse(&text).ok());
+            if let Some(upload) = record.and_then(|record| record.upload) {
+                uploads.push(file.with_file_name(upload.name));
+            }
+        }
+    }
+    Ok([files, uploads].concat())
+}
+
+/// Whether an evaluation reads a file of that name where its folder is given.
+pub fn is_record_file(name: &Path) -> bool {
+    input::is_record_file(name)
 }
 
 /// Reads every record of `paths`, folders included, in order, for whoever wants more than figures. `take` is given the

@@ -49,6 +49,13 @@ pub struct Group {
     pub count: Count,
 }
 
+impl Group {
+    /// What tells it from others of its table.
+    pub(super) fn key(&self) -> (&str, &str) {
+        (&self.name, &self.label)
+    }
+}
+
 /// The counts over one file, or over all records of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct FileTally {

@@ -340,6 +340,96 @@ fn eval_compares_with_an_earlier_run() {
     assert_eq!(tolerant.code, 0, "{}", tolerant.out);
 }
 
+/// What a run no longer measures is worse than any value, but for kinds that it is not about.
+#[test]
+fn eval_misses_what_an_earlier_run_measured() {
+    let (folder, first) = in_folder(&["injection", "secrets"], &["--json"]);
+    std::fs::write(folder.path().join("before"), &first.out).expect("a file");
+    let figures = |ran: &Ran| {
+        let changes = ran.json()["comparison"]["changes"].as_array().expect("changes").clone();
+        let gone = changes.iter().filter(|change| change["direction"] == "gone");
+        gone.map(|change| change["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    // Without any attack.
+    let path = folder.path().join("injection.jsonl");
+    let all = std::fs::read_to_string(&path).expect("records");
+    let benign: String =
+        all.lines().filter(|line| !line.contains("\"attack\"")).map(|l| format!("{l}\n")).collect();
+    std::fs::write(&path, &benign).expect("records");
+    let ran = eval_in(&folder, &["--baseline", "before", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    for name in [
+        "./injection.jsonl: explicit attack",
+        "./injection.jsonl: precision flagged",
+        "source injection: made attack",
+        "figure injection: explicit attacks found",
+        "figure injection: macro recall over sources, without semantic",
+    ] {
+        assert!(figures(&ran).iter().any(|gone| gone == name), "{name} in {:#?}", figures(&ran));
+    }
+    let told = eval_in(&folder, &["--baseline", "before"]);
+    let line = "worse  figure injection: explicit attacks found: was 100.00 %, and is not measured now";
+    assert!(told.code == 1 && told.out.contains(line), "{}", told.out);
+    let partial = eval_in(&folder, &["--baseline", "before", "--partial"]);
+    let line = "note   figure injection: explicit attacks found: was 100.00 %, and is not measured now";
+    assert!(partial.code == 0 && partial.out.contains(line), "{}", partial.out);
+    // Over fewer kinds.
+    std::fs::write(&path, all).expect("records");
+    std::fs::remove_file(folder.path().join("secrets.jsonl")).expect("removed");
+    let fewer = eval_in(&folder, &["--baseline", "before"]);
+    assert_eq!(fewer.code, 0, "{}", fewer.out);
+    for line in [
+        "note   ./secrets.jsonl: was of 6 records, and is not measured now",
+        "note   no record about secrets was read, so that nothing is said of: tier A found; tier B found;",
+    ] {
+        assert!(fewer.out.contains(line), "{line} in {}", fewer.out);
+    }
+    // Over fewer files of a kind.
+    std::fs::rename(&path, folder.path().join("other.jsonl")).expect("renamed");
+    std::fs::copy(cases("eval/secrets.jsonl"), folder.path().join("secrets.jsonl")).expect("a copy");
+    let moved = eval_in(&folder, &["--baseline", "before", "--json"]);
+    assert_eq!((moved.code, figures(&moved)), (1, vec!["./injection.jsonl".to_owned()]), "{}", moved.out);
+}
+
+/// Labels cannot be made again: nothing that a run reads is written over.
+#[test]
+fn eval_keeps_what_it_reads() {
+    let (folder, _) = in_folder(&["injection", "zips"], &[]);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("before"), "{}").expect("a file");
+    std::fs::write(at("a.zip"), "no archive").expect("a file");
+    std::fs::hard_link(at("injection.jsonl"), at("second")).expect("a second name");
+    std::fs::create_dir(at("sub")).expect("a folder");
+    let records = std::fs::read_to_string(at("injection.jsonl")).expect("records");
+    for (arguments, told) in [
+        (
+            &["--records", "injection.jsonl"][..],
+            "--records injection.jsonl: is ./injection.jsonl, which is read",
+        ),
+        (&["--records", "./injection.jsonl"], "--records ./injection.jsonl: is read by this command"),
+        (&["--records", "sub/../injection.jsonl"], "which is read by this command"),
+        (&["--records", "second"], "--records second: is ./injection.jsonl, which is read"),
+        (&["--markdown", "injection.jsonl"], "--markdown injection.jsonl: is ./injection.jsonl"),
+        (&["--records", "a.zip"], "--records a.zip: is ./a.zip, which is read"),
+        (&["--records", "before", "--baseline", "before"], "--records before: is read by this command"),
+        (&["--records", "sub/new.jsonl"], "lies in a folder that this command reads"),
+        (
+            &["--records", "new.md", "--markdown", "sub/../new.md"],
+            "--markdown sub/../new.md: is where the records go",
+        ),
+    ] {
+        let ran = eval_in(&folder, arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(told), "{arguments:?}: {}", ran.err);
+    }
+    assert_eq!(std::fs::read_to_string(at("injection.jsonl")).expect("records"), records);
+    assert!(!at("sub/new.jsonl").exists() && !at("new.md").exists());
+    // What an earlier run wrote is written anew.
+    for _ in 0..2 {
+        assert_eq!(eval_in(&folder, &["--records", "out.txt"]).code, 0);
+    }
+}
+
 #[test]
 fn eval_says_what_its_figures_do_not_show() {
     let (folder, clean) = in_folder(&["injection"], &[]);

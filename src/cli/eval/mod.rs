@@ -12,13 +12,13 @@ use serde_json::json;
 
 use super::context::{Context, snapshot};
 use super::rules::sources_with;
-use super::{Exit, Failure, Output, Style};
+use super::{Exit, Failure, Output, Style, new_file};
 use crate::app;
 use crate::config::Settings;
 use crate::detect::Scanner;
 use crate::eval::{
     self, Baseline, Comparison, Confused, EngineJudge, EvalError, Judge, JudgeError, Mistake, Observer,
-    Outcome,
+    Outcome, Scope,
 };
 use crate::policy::{PolicySet, Snapshot};
 use crate::rules::{RuleSet, RuleSetConfig};
@@ -53,9 +53,13 @@ pub(super) struct EvalArguments {
     /// Most records that each list of `--show` has [default: all].
     #[arg(long, value_name = "N", requires = "show", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Compare with an earlier run, the output of `eval --json`; exit code 1 when anything but a time is worse.
+    /// Compare with an earlier run, the output of `eval --json`; exit code 1 when anything but a time is worse, or is no
+    /// longer measured. Kinds of which there is no record are left out, and said so.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    /// The run is about a part of what the earlier one measured: what is gone is told, and does not count as worse.
+    #[arg(long, requires = "baseline")]
+    partial: bool,
     /// Changes of a rate that count as none, in percentage points.
     #[arg(long, value_name = "POINTS", requires = "baseline", default_value = "0", value_parser = tolerance)]
     tolerance: f64,
@@ -125,6 +129,7 @@ fn trial(paths: &[PathBuf], settings: &Settings) -> Result<Snapshot, Failure> {
 }
 
 fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Output) -> Result<Exit, Failure> {
+    keep_inputs(arguments)?;
     // What cannot be read must not be found out after minutes of work.
     let baseline = arguments.baseline.as_deref().map(read_baseline).transpose()?;
     let document = arguments.markdown.as_deref().map(read_document).transpose()?;
@@ -134,7 +139,8 @@ fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Outpu
     let sweeps = if arguments.sweep { eval::sweeps(&report.totals.points) } else { Vec::new() };
     let comparison = match (&baseline, &arguments.baseline) {
         (Some(baseline), Some(path)) => {
-            let compared = baseline.compare(&report, arguments.tolerance / 100.0);
+            let scope = if arguments.partial { Scope::Part } else { Scope::Whole };
+            let compared = baseline.compare(&report, arguments.tolerance / 100.0, scope);
             Some(compared.map_err(|error| Failure::data(format_args!("{}: {error}", path.display())))?)
         }
         _ => None,
@@ -165,6 +171,44 @@ fn run_with(judge: &mut dyn Judge, arguments: &EvalArguments, output: &mut Outpu
         }
     }
     Ok(if comparison.is_some_and(|comparison| comparison.is_worse()) { Exit::Worse } else { Exit::Ok })
+}
+
+/// Refuses to write over what the run reads: nobody could label it again.
+fn keep_inputs(arguments: &EvalArguments) -> Result<(), Failure> {
+    let outputs = [("--records", &arguments.records), ("--markdown", &arguments.markdown)];
+    let outputs: Vec<(&str, &PathBuf)> =
+        outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?))).collect();
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    let mut inputs = eval::inputs(&arguments.paths).map_err(failure_of)?;
+    inputs.extend(arguments.baseline.clone());
+    let rules = sources_with(&arguments.rules, false).map_err(Failure::data)?.given;
+    inputs.extend(rules.into_iter().map(PathBuf::from));
+    for (option, path) in &outputs {
+        new_file::is_no_input(option, path, &inputs)?;
+        // Of a folder that is uploaded, every file is read; of one of records, those of their ending.
+        let is_in_upload = inputs.iter().any(|input| input.is_dir() && new_file::is_within(path, input));
+        let mut folders = arguments.paths.iter().filter(|folder| folder.is_dir());
+        let is_among_records =
+            eval::is_record_file(path) && folders.any(|folder| new_file::is_within(path, folder));
+        if is_in_upload || is_among_records {
+            let told = "lies in a folder that this command reads, and would be read, too";
+            return Err(Failure::usage(format_args!(
+                "{option} {}: {told}; put it elsewhere",
+                path.display()
+            )));
+        }
+    }
+    if let [(_, records), (_, document)] = outputs.as_slice()
+        && new_file::is_same(records, document)
+    {
+        return Err(Failure::usage(format_args!(
+            "--markdown {}: is where the records go; name another file",
+            document.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The whole of a file that the command was pointed to.
@@ -215,7 +259,7 @@ fn write_document(
     written.map_err(|error| {
         // What is left of a failed attempt is of no use; that it cannot be removed either is no further news.
         let _ = std::fs::remove_file(&beside);
-        cannot_write(path, &error)
+        new_file::cannot_write(path, &error)
     })
 }
 
@@ -248,10 +292,10 @@ fn print_comparison(comparison: &Comparison, output: &mut Output) {
         worse += usize::from(change.is_worse == Some(true));
         let moved = if change.has_risen { "rose" } else { "fell" };
         let verdict = output.styled(style, format_args!("{verdict:6}"));
-        output.line(format_args!(
-            "{verdict} {}: {moved} from {} to {}",
-            change.name, change.before, change.after
-        ));
+        output.line(match &change.after {
+            Some(after) => format!("{verdict} {}: {moved} from {} to {after}", change.name, change.before),
+            None => format!("{verdict} {}: was {}, and is not measured now", change.name, change.before),
+        });
     }
     for note in &comparison.notes {
         output.line(format_args!("note   {note}"));
@@ -267,7 +311,11 @@ fn comparison_json(comparison: &Comparison) -> serde_json::Value {
             "name": change.name,
             "before": change.before,
             "after": change.after,
-            "direction": if change.has_risen { "rose" } else { "fell" },
+            "direction": match (&change.after, change.has_risen) {
+                (None, _) => "gone",
+                (Some(_), true) => "rose",
+                (Some(_), false) => "fell",
+            },
             "verdict": change.is_worse.map_or("time", |is_worse| if is_worse { "worse" } else { "better" }),
         })
     });
@@ -313,7 +361,8 @@ impl<'o> Recorder<'o> {
     fn new(arguments: &EvalArguments, output: &'o mut Output) -> Result<Self, Failure> {
         let path = arguments.records.clone();
         let path_shown = path.clone().unwrap_or_default();
-        let create = |path: &PathBuf| File::create(path).map_err(|error| cannot_write(path, &error));
+        let create =
+            |path: &PathBuf| File::create(path).map_err(|error| new_file::cannot_write(path, &error));
         let lines = path.as_ref().map(create).transpose()?.map(BufWriter::new);
         let most = arguments.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let mut wanted: Vec<(Mistake, usize)> = Vec::new();
@@ -331,13 +380,9 @@ impl<'o> Recorder<'o> {
         }
         match self.error {
             None => Ok(Mistakes { counts: self.wanted, kept: self.confused }),
-            Some(error) => Err(cannot_write(&self.path, &error)),
+            Some(error) => Err(new_file::cannot_write(&self.path, &error)),
         }
     }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format_args!("{}: cannot be written: {}", path.display(), system_problem(error)))
 }
 
 impl Observer for Recorder<'_> {

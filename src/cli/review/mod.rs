@@ -18,10 +18,9 @@ use super::bundle_text::{
 use super::context::Context;
 use super::progress::{Progress, size};
 use super::token::TokenArguments;
-use super::{Exit, Failure, Output, Style, remote};
+use super::{Exit, Failure, Output, Style, new_file, remote};
 use crate::decision::{BundleKind, Decision};
 use crate::pb::v1;
-use crate::setting::system_problem;
 use bundle::Bundle;
 
 /// Arguments of `review`.
@@ -108,6 +107,9 @@ pub(super) fn run(
     if arguments.output.is_some() && format == Format::Text {
         return Err(Failure::usage("--output: say with --format what to write there: json or sarif"));
     }
+    if let Some(path) = &arguments.output {
+        new_file::is_no_input("--output", path, [&arguments.path])?;
+    }
     let settings = context.settings()?;
     let limits = settings.bundles.limits();
     let mut progress = Progress::new();
@@ -160,14 +162,7 @@ fn tell(
         (Some(document), Some(path)) => {
             let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
             let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
-            let failed = |error| {
-                Failure::usage(format_args!(
-                    "{}: cannot be written: {}",
-                    path.display(),
-                    system_problem(&error)
-                ))
-            };
-            written.map_err(failed)?;
+            written.map_err(|error| new_file::cannot_write(path, &error))?;
             print(review, kind, &shown, arguments.verbose, output);
         }
         (None, _) => print(review, kind, &shown, arguments.verbose, output),

@@ -18,7 +18,7 @@ use super::{Exit, Failure, Output};
 
 pub(super) use explain::Fact;
 pub(super) use lookup::Rules;
-pub(super) use sources::sources_with;
+pub(super) use sources::{RuleFiles, sources_with};
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
