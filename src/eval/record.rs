@@ -149,8 +149,15 @@ impl fmt::Display for RecordError {
 /// # Errors
 /// The field that is missing or wrong.
 pub fn parse(line: &str) -> Result<Box<Record>, RecordError> {
-    let fields: Value = serde_json::from_str(line)
-        .map_err(|error| RecordError::whole(format!("is not a JSON object: {error}")))?;
+    if line.starts_with('\u{feff}') {
+        return Err(RecordError::whole("begins with a byte order mark; save the file as UTF-8 without one"));
+    }
+    let fields: Value = serde_json::from_str(line).map_err(|error| {
+        // It counts lines of its own, of which there is one.
+        let told = error.to_string();
+        let told = told.split_once(" at line ").map_or(&*told, |(what, _)| what);
+        RecordError::whole(format!("is not a JSON object: {told} at column {}", error.column()))
+    })?;
     let Value::Object(fields) = fields else {
         return Err(RecordError::whole("is not a JSON object"));
     };
@@ -354,6 +361,17 @@ mod tests {
         assert_eq!((pii.kind, pii.tier.as_str(), pii.is_positive), (Kind::Pii, "hard", false));
         let line = r#"{"bundle":"a.zip","expect":"reject"}"#;
         assert_eq!(record(line).kind, Kind::Archives);
+    }
+
+    #[test]
+    fn a_line_that_is_no_json_is_told_by_its_columns() {
+        for (line, told) in [
+            ("\u{feff}{\"id\":\"a\"}", "begins with a byte order mark; save the file as UTF-8 without one"),
+            ("{\"id\" 1}", "is not a JSON object: expected `:` at column 7"),
+            ("[1]", "is not a JSON object"),
+        ] {
+            assert_eq!(parse(line).expect_err("a broken line").to_string(), told);
+        }
     }
 
     #[test]

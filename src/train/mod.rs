@@ -202,12 +202,20 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
         worded.iter().copied().filter(|sample| sample.of.tier != WORDING).collect();
     let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
     let too_little = |message: &str| Err(TrainError::TooLittle(message.to_owned()));
+    if texts.is_empty() {
+        return too_little("there is no record in any of the files");
+    }
     for (is_attack, label, other) in [(true, "attack", "benign"), (false, "benign", "attack")] {
-        if !texts.is_empty() && !texts.iter().any(|text| text.is_attack == is_attack) {
+        if !texts.iter().any(|text| text.is_attack == is_attack) {
             let message = format!(
                 "no {label} among the records: `label` is `{other}` in all, and a model learns from both"
             );
             return too_little(&message);
+        }
+    }
+    for is_attack in [true, false] {
+        if !learned.iter().any(|sample| sample.of.is_attack == is_attack) {
+            return too_little(&unlearned(texts, is_attack));
         }
     }
     // A source that was cut in parts is still one: what all of its texts share would pass for what tells attacks.
@@ -260,6 +268,31 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
         digest: digest(texts),
         texts: texts.len(),
     })
+}
+
+/// Why none of the texts of a label, of which there are some, teaches what concepts weigh.
+fn unlearned(texts: &[Labelled], is_attack: bool) -> String {
+    let of_label: Vec<&Labelled> = texts.iter().filter(|text| text.is_attack == is_attack).collect();
+    let of_system = |text: &&&Labelled| text.role == Role::System;
+    let count = |is_it: &dyn Fn(&Labelled) -> bool| {
+        of_label.iter().filter(|text| !of_system(text) && is_it(text)).count()
+    };
+    let reasons = [
+        (of_label.iter().filter(of_system).count(), "of the system, which is trusted"),
+        (count(&|text| text.tier == SEMANTIC), "of tier `semantic`, which are plain requests"),
+        (count(&|text| text.tier == WORDING), "of tier `wording`, which teach only what words weigh"),
+    ];
+    let reasons: Vec<String> = reasons
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let label = if is_attack { "attacks" } else { "benign records" };
+    format!(
+        "no model can learn from the {label}: of {} there are {}; records of users and tools of other tiers are needed",
+        of_label.len(),
+        reasons.join(", ")
+    )
 }
 
 /// The probabilities from which texts warn and block, so that no more than these shares of harmless ones do.

@@ -151,10 +151,26 @@ fn too_little_is_said() {
     let only_benign: Vec<Labelled> = texts().into_iter().filter(|text| !text.is_attack).collect();
     let silent = |text: Labelled| Labelled { text: "Nothing.".to_owned(), ..text };
     let nothing: Vec<Labelled> = texts().into_iter().map(silent).collect();
-    assert!(train(&scanner(None), &[]).is_err());
+    assert!(
+        train(&scanner(None), &[]).is_err_and(|e| e.to_string().contains("no record in any of the files"))
+    );
     let only_attacks: Vec<Labelled> = texts().into_iter().filter(|text| text.is_attack).collect();
     for (texts, told) in [(only_benign, "no attack among"), (only_attacks, "no benign among")] {
         assert!(train(&scanner(None), &texts).is_err_and(|e| e.to_string().contains(told)), "{told}");
+    }
+    let tiered = |text: Labelled, tier: &str| Labelled { tier: tier.to_owned(), ..text };
+    let semantic: Vec<Labelled> =
+        texts().into_iter().map(|text| if text.is_attack { tiered(text, SEMANTIC) } else { text }).collect();
+    let wording: Vec<Labelled> = texts().into_iter().map(|text| tiered(text, WORDING)).collect();
+    let of_system = |text: Labelled| Labelled { role: Role::System, ..text };
+    let of_system: Vec<Labelled> = texts().into_iter().map(of_system).collect();
+    for (texts, told) in [
+        (semantic, "from the attacks: of 120 there are 120 of tier `semantic`"),
+        (wording, "from the attacks: of 120 there are 120 of tier `wording`"),
+        (of_system, "from the attacks: of 120 there are 120 of the system"),
+    ] {
+        let error = train(&scanner(None), &texts).expect_err("nothing to learn from").to_string();
+        assert!(error.contains(told), "{told} in {error}");
     }
     assert!(train(&scanner(None), &nothing).is_err_and(|e| e.to_string().contains("holds any concept")));
     // A tier that one source alone brings is cut, but its parts are no sources.
