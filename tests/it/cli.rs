@@ -670,6 +670,95 @@ fn policies_are_validated_and_shown() {
     assert_eq!((&json["valid"], &json["problems"][1]["line"]), (&json!(false), &json!(3)));
 }
 
+/// A category that no rule has concerns nothing, and rules may come later.
+#[test]
+fn categories_that_no_rule_has_are_warned_of() {
+    let folder = empty();
+    let write = |text: &str| std::fs::write(folder.path().join("strict.yaml"), text).expect("a file");
+    let validate =
+        |more: &[&str]| run_in(folder.path(), &join(&["policy", "validate", "strict.yaml"], more), b"");
+    write("categories: { pii.emial: { mode: off } }\n");
+    let ran = validate(&[]);
+    let told = "strict.yaml:1:15: categories.pii.emial: no rule has the category `pii.emial`, so that this concerns \
+                nothing; did you mean `pii.email`?\nok: ";
+    assert!(ran.code == 0 && ran.out.starts_with(told), "{}{}", ran.out, ran.err);
+    assert_eq!(validate(&["--json"]).json()["warnings"].as_array().map(Vec::len), Some(1));
+    // Of everything that reports, those in code and of the guards, of bundles, of streams and of models among them.
+    let known = [
+        "pii",
+        "pii.email",
+        "prompt_injection",
+        "prompt_injection.wording",
+        "prompt_injection.hidden_text",
+        "code_injection.shell",
+        "command",
+        "command.sandbox_escape",
+        "structure",
+        "archive",
+        "manifest",
+        "quality",
+        "sandbox_escape",
+        "content_safety.hate",
+    ];
+    write(&format!(
+        "categories: {{ {} }}\n",
+        known.map(|name| format!("{name}: {{ warn: 0.3 }}")).join(", ")
+    ));
+    let ran = validate(&[]);
+    assert!(ran.code == 0 && ran.out.starts_with("ok: "), "{}{}", ran.out, ran.err);
+    // A rule of one's own brings its category.
+    write("categories: { pii.badge: { mode: off } }\n");
+    assert!(validate(&[]).out.contains("no rule has the category `pii.badge`"));
+    let rule = "[[rule]]\nid = 'mine.badge'\ncategory = 'pii.badge'\nseverity = 'low'\nliterals = ['emp-']\n\
+                pattern = 'EMP-[0-9]{8}'\ndescription = 'd'\nrecommendation = 'r'\n";
+    std::fs::create_dir(folder.path().join("mine")).expect("a folder");
+    std::fs::write(folder.path().join("mine/a.toml"), rule).expect("a file");
+    let ran = validate(&["--set", "rules.paths=mine"]);
+    assert!(ran.code == 0 && ran.out.starts_with("ok: "), "{}{}", ran.out, ran.err);
+}
+
+/// What a training reads and what it writes are kept apart, and what is wrong is said before the work.
+#[test]
+fn training_writes_over_nothing_that_it_reads() {
+    let folder = empty();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let record = |label: &str, tier: &str, surface: &str| {
+        format!(
+            "{{\"id\":\"{label}\",\"text\":\"x\",\"label\":\"{label}\",\"tier\":\"{tier}\",\"surface\":\"{surface}\"}}\n"
+        )
+    };
+    write("r.jsonl", &(record("attack", "semantic", "user") + &record("benign", "core", "user")));
+    write("system.jsonl", &(record("attack", "core", "system") + &record("benign", "core", "system")));
+    write("none.jsonl", "\n");
+    write("bom.jsonl", &format!("\u{feff}{}", record("attack", "core", "user")));
+    write("old.toml", "kept");
+    let train = |from: &str, more: &[&str]| {
+        run_in(folder.path(), &join(&["train", from, "--out", "m.toml"], more), b"")
+    };
+    for (from, more, code, told) in [
+        (
+            "r.jsonl",
+            &["--card", "m.toml"][..],
+            64,
+            "--card m.toml: is where the model goes; name another file",
+        ),
+        ("r.jsonl", &["--card", "./m.toml", "--force"], 64, "--card ./m.toml: is where the model goes"),
+        ("r.jsonl", &["--card", "r.jsonl", "--force"], 64, "--card r.jsonl: is read by this command"),
+        ("r.jsonl", &["--card", "gone/c.md"], 64, "gone/c.md: cannot be written: "),
+        ("r.jsonl", &["--card", "gone/c.md", "--force"], 64, "gone/c.md: cannot be written: "),
+        ("r.jsonl", &["--card", "old.toml"], 64, "old.toml: exists already"),
+        ("r.jsonl", &[], 65, "no model can learn from the attacks: of 1 there are 1 of tier `semantic`"),
+        ("system.jsonl", &[], 65, "no model can learn from the attacks: of 1 there are 1 of the system"),
+        ("none.jsonl", &[], 65, "there is no record in any of the files"),
+        ("bom.jsonl", &[], 65, "bom.jsonl:1: begins with a byte order mark"),
+    ] {
+        let ran = train(from, more);
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{from} {more:?}: {}", ran.err);
+        assert!(ran.err.contains(told), "{from} {more:?}: {}", ran.err);
+        assert!(!folder.path().join("m.toml").exists(), "{from} {more:?}");
+    }
+}
+
 #[test]
 fn policies_are_tested_by_case_files() {
     let rules = with_rules();
