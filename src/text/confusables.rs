@@ -164,7 +164,8 @@ fn code_around(text: &str, from: usize, at: usize, is_of_code: impl Fn(u8) -> bo
     let end = at + after.clone().map(char::len_utf8).sum::<usize>();
     let (mut count, mut alike) = (0, 0);
     for c in text[from..at].chars().rev().take_while(is_of_run).chain(after) {
-        count += 1;
+        // Blanks and other signs between pairs say nothing.
+        count += usize::from(c.is_alphanumeric());
         alike += usize::from(!c.is_ascii());
     }
     (count >= CODE_MIN && count >= alike * CODE_PER_LOOK_ALIKE, end)
