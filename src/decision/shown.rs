@@ -23,7 +23,8 @@ pub fn above(score: f64) -> String {
 fn short(score: f64, rounded: impl Fn(f64) -> f64, is_true: impl Fn(f64) -> bool) -> String {
     for digits in DIGITS_MIN..=DIGITS_MAX {
         let scale = [1e2, 1e3, 1e4][digits - DIGITS_MIN];
-        let shown = rounded(score * scale) / scale;
+        // Nothing below nothing is told from nothing.
+        let shown = rounded(score * scale) / scale + 0.0;
         let is_good = digits == DIGITS_MAX || (shown - score).abs() < NOISE;
         if is_good && is_true(shown) {
             return format!("{shown:.digits$}");
