@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use regex_automata::Input;
 
-use super::validate::Validator;
 use super::*;
-use crate::decision::Severity;
 use crate::detect::{Scanner, find_with_rule};
 use crate::text::Flow;
 
@@ -159,56 +157,6 @@ fn what_a_rule_finds_alone_it_finds_among_others() {
             }
             assert!(by_engine(&text).contains(&(index as u32)), "{}: {example:?}", rule.info.id);
         }
-    }
-}
-
-/// Rules of credentials that block and look at no stand-in, because they check a sum or decode a structure, or because
-/// what they find is no token: addresses, passwords of people, and values that begin with a run of one character.
-const WITHOUT_STAND_INS: [&str; 28] = [
-    "secrets.netntlm-response",
-    "secrets.url-two-hex-words",
-    "secrets.aws-session-token",
-    "secrets.gcp-service-account",
-    "secrets.cloudflare-turnstile-secret",
-    "secrets.github-token",
-    "secrets.github-app-token",
-    "secrets.npm-token",
-    "secrets.docker-config-auth",
-    "secrets.npm-basic-auth",
-    "secrets.ftp-site-password",
-    "secrets.kerberos-hash",
-    "secrets.basic-authorization",
-    "secrets.curl-user",
-    "secrets.putty-private-key",
-    "secrets.private-key-base64",
-    "secrets.age-secret-key",
-    "secrets.wif-key",
-    "secrets.ssh2-private-key",
-    "secrets.xml-rsa-private-key",
-    "secrets.bip39-seed-phrase",
-    "secrets.extended-private-key",
-    "secrets.msteams-webhook",
-    "secrets.google-chat-webhook",
-    "secrets.twitter-bearer",
-    "secrets.grafana-api-key",
-    "secrets.coinbase-key",
-    "secrets.mapbox-secret-token",
-];
-
-#[test]
-fn credentials_that_block_are_told_from_what_stands_in_for_them() {
-    let looks = [
-        Validator::NotFiller,
-        Validator::NotPlaceholder,
-        Validator::NotRegular,
-        Validator::PemKey,
-        Validator::Jwt,
-    ];
-    for rule in builtin().rules().rules() {
-        let blocks = &*rule.info.plugin == "secrets" && rule.info.severity >= Severity::High;
-        let is_told = looks.iter().any(|look| rule.validators.contains(look));
-        let is_excused = WITHOUT_STAND_INS.contains(&&*rule.info.id);
-        assert!(!blocks || is_told != is_excused, "{}: {is_told} {is_excused}", rule.info.id);
     }
 }
 

@@ -820,7 +820,7 @@ async fn what_leads_nowhere_has_a_page_with_a_way_back() {
 async fn a_session_of_an_incident_is_masked() {
     let server = Server::start();
     let mut client = server.client().await;
-    let secret = format!("ghp_{}", "Zk3vQ9xT7mWb2LcR8nYf5JdH1sGp4A9uXe6K");
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let told = [
         Watched::Attach(v1::Attach { session_id: format!("run {secret}"), ..Default::default() }),
         Watched::Chunk(v1::Chunk {

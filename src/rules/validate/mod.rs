@@ -17,13 +17,11 @@ mod national;
 mod national_more;
 mod national_world;
 mod network;
-mod pem;
 mod phone;
 pub(super) mod phone_plan;
 mod pickle;
 mod placeholder;
 mod randomness;
-mod regular;
 mod tokens;
 mod wallet;
 mod wallet_more;
@@ -115,10 +113,6 @@ pub enum Validator {
     NotPlaceholder,
     /// Is not masked or filled: no long run of one character, no placeholder word. Milder than `NotPlaceholder`.
     NotFiller,
-    /// Is no row in order, no repeat, and not of a few characters, nearly all of it; random values never are.
-    NotRegular,
-    /// A PEM block whose body can be of a key: no filler, and no text in base64.
-    PemKey,
     /// Holds no long row in order (`abcdefgh`, `345678`) and few short ones: random values have none.
     NotSequence,
     /// Is none of the usual default words, also when letters are swapped for look-alikes: `p@ssw0rd`, `s3cret`.
@@ -135,7 +129,7 @@ pub enum Validator {
     GithubCrc32,
     /// Last six characters of an npm token are the base62 CRC-32 of its random part.
     NpmCrc32,
-    /// First segment decodes to a JSON object that names an algorithm, and the second of three to one as well.
+    /// First segment decodes to a JSON object that names an algorithm.
     Jwt,
     /// Base64 that decodes to printable `user:password`.
     BasicAuth,
@@ -225,8 +219,6 @@ const PLAIN: &[(&str, Validator)] = &[
     ("password-like", Validator::PasswordLike),
     ("not-placeholder", Validator::NotPlaceholder),
     ("not-filler", Validator::NotFiller),
-    ("not-regular", Validator::NotRegular),
-    ("pem-key", Validator::PemKey),
     ("not-sequence", Validator::NotSequence),
     ("not-default-word", Validator::NotDefaultWord),
     ("not-issued-form", Validator::NotIssuedForm),
@@ -275,8 +267,6 @@ impl Validator {
         "password-like",
         "not-placeholder",
         "not-filler",
-        "not-regular",
-        "pem-key",
         "not-sequence",
         "not-default-word",
         "not-issued-form",
@@ -372,8 +362,6 @@ impl Validator {
             Self::PasswordLike => randomness::is_password_like(value),
             Self::NotPlaceholder => !placeholder::is_placeholder(value),
             Self::NotFiller => !placeholder::is_filler(value) && !randomness::is_inside_base64(before, after),
-            Self::NotRegular => !regular::is_regular(value),
-            Self::PemKey => pem::can_be_key(value),
             Self::NotSequence => !placeholder::is_in_order(value),
             Self::NotDefaultWord => !placeholder::is_default_word(value),
             Self::NotIssuedForm => !issued::begins_as_issued(value),

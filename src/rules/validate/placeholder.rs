@@ -268,10 +268,19 @@ pub(super) fn is_default_word(value: &str) -> bool {
         || is_of_sample_words(&unmasked)
 }
 
-/// Whether `value` is masked, filled with few characters, a row or a repeat, or says that it is a sample.
+/// Whether `value` is masked, filled with few characters, or says that it is a sample.
 pub(super) fn is_filler(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    super::regular::is_regular(value)
+    let mut seen = [false; 256];
+    for byte in lower.bytes() {
+        seen[usize::from(byte)] = true;
+    }
+    let distinct = seen.iter().filter(|seen| **seen).count();
+    lower.is_empty()
+        || (lower.len() >= 3 && distinct <= 1)
+        || (lower.len() >= 5 && distinct <= 2)
+        || (lower.len() >= 8 && distinct <= 3)
+        || (lower.len() >= 24 && distinct <= 5)
         || longest_run(&lower) >= 7
         || SAMPLE_WORDS.iter().any(|word| lower.contains(word))
 }
