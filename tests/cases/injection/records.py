@@ -24,6 +24,8 @@ KINDS = {
 TIERS = {"attack": "explicit", "benign": "overdefense"}
 # Files that teach words alone: their rules know nearly all of their attacks, and concepts would learn those by heart.
 FOR_WORDS = {"products", "summoned", "hailed"}
+# Files that came after the weights. Those trained on them as well found less of what is held out.
+AFTER_THE_MODEL = {"agent_reads", "user_asks"}
 
 Record = dict[str, str]
 
@@ -68,10 +70,16 @@ def written(is_held_out: bool, tier: str = "") -> Iterator[Record]:
             }
 
 
+def is_later(record: Record) -> bool:
+    """Whether it stands in a file that the model has not read."""
+    return record["source"].removeprefix("written_") in AFTER_THE_MODEL
+
+
 def main() -> None:
     match sys.argv[1:]:
         case []:
-            records = chain(ruled(), written(is_held_out=False, tier="wording"))
+            read = (one for one in written(is_held_out=False, tier="wording") if not is_later(one))
+            records = chain(ruled(), read)
         case ["written" | "held_out" as name]:
             records = written(name == "held_out")
         case _:
