@@ -16,9 +16,9 @@ const AT_REST_BYTES_MAX: usize = 64 << 20;
 /// Kept for reuse. More users than this at once make new ones and drop them afterwards.
 const AT_REST_MAX: usize = 8;
 
-/// Caches of regexes, each in a slot of its own.
+/// Caches of regexes, in slots of one or several.
 pub(crate) struct Caches {
-    slots: Vec<Option<Box<Cache>>>,
+    slots: Vec<Vec<Option<Box<Cache>>>>,
     /// Bytes that they hold together.
     bytes: usize,
     /// Most that they may.
@@ -33,31 +33,27 @@ impl Caches {
 
     /// The same for a user that needs less: at most so many bytes together.
     pub(crate) fn bounded(slots: usize, bytes_max: usize) -> Self {
-        Self { slots: (0..slots).map(|_| None).collect(), bytes: 0, bytes_max }
+        Self { slots: vec![Vec::new(); slots], bytes: 0, bytes_max }
     }
 
-    /// Runs `search` with the cache in a slot, which it makes when it needs it.
+    /// Runs `search` with the cache in a slot of one, which it makes when it needs it.
     pub(crate) fn with<T>(&mut self, slot: usize, search: impl FnOnce(&mut Option<Box<Cache>>) -> T) -> T {
-        let cache = &mut self.slots[slot];
-        let before = size(cache);
-        let out = search(cache);
-        self.bytes = self.bytes.saturating_sub(before) + size(cache);
-        if self.bytes > self.bytes_max {
-            self.forget();
-        }
-        out
+        self.with_several(slot, |caches| {
+            caches.resize_with(1, || None);
+            search(&mut caches[0])
+        })
     }
 
-    /// The same with the caches of two regexes, in this slot and the next.
-    pub(crate) fn with_two<T>(
+    /// The same with all caches of a slot, of which it makes as many as it needs.
+    pub(crate) fn with_several<T>(
         &mut self,
         slot: usize,
-        search: impl FnOnce(&mut Option<Box<Cache>>, &mut Option<Box<Cache>>) -> T,
+        search: impl FnOnce(&mut Vec<Option<Box<Cache>>>) -> T,
     ) -> T {
-        let [first, second] = &mut self.slots[slot..slot + 2] else { unreachable!("two slots of a slice") };
-        let before = size(first) + size(second);
-        let out = search(first, second);
-        self.bytes = self.bytes.saturating_sub(before) + size(first) + size(second);
+        let caches = &mut self.slots[slot];
+        let before = size(caches);
+        let out = search(caches);
+        self.bytes = self.bytes.saturating_sub(before) + size(caches);
         if self.bytes > self.bytes_max {
             self.forget();
         }
@@ -65,8 +61,8 @@ impl Caches {
     }
 }
 
-fn size(cache: &Option<Box<Cache>>) -> usize {
-    cache.as_ref().map_or(0, |cache| cache.memory_usage())
+fn size(caches: &Vec<Option<Box<Cache>>>) -> usize {
+    caches.iter().flatten().map(|cache| cache.memory_usage()).sum()
 }
 
 /// Something that holds memory which it can do without.
@@ -84,7 +80,7 @@ impl Forgetful for Caches {
     }
 
     fn forget(&mut self) {
-        self.slots.fill_with(|| None);
+        self.slots.iter_mut().for_each(Vec::clear);
         self.bytes = 0;
     }
 }

@@ -10,6 +10,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::branches::Branches;
 use super::context;
 use super::country::CountrySet;
 use super::gate::{self, TOKEN_MIN};
@@ -17,7 +18,6 @@ use super::lazy::LazyRegex;
 use super::load::LoadedRule;
 use super::needs::Needs;
 use super::problem::RuleProblem;
-use super::relax::FirstLook;
 use super::schema::{self, OneOrMany, Role, RuleDef, Surface, Trigger};
 use super::shapes::Kind;
 use super::validate::Validator;
@@ -128,7 +128,7 @@ pub struct CompiledRule {
     /// The rule as written, for examples and for showing it.
     pub def: RuleDef,
     pub(super) regex: LazyRegex,
-    pub(super) first_look: FirstLook,
+    pub(super) branches: Branches,
     /// Read from the pattern together with the shape.
     pub(super) needs: Needs,
     /// Known when it is first needed, as the regex is; see [`super::lazy`].
@@ -159,9 +159,9 @@ impl CompiledRule {
         self.shape.get_or_init(|| {
             let (shape, hir) = Shape::of(&self.def)
                 .unwrap_or_else(|(_, message)| panic!("a test looks at every built-in pattern: {message}"));
-            // A rule with a literal is asked for its shape where that stands, and for its first look next.
+            // A rule with a literal is asked for its shape where that stands, and for its branches next.
             if self.def.trigger.is_none() {
-                self.first_look.make(&hir);
+                self.branches.make(&hir);
                 self.needs.make(&hir, &lower_literals(&self.def));
             }
             shape
@@ -340,7 +340,7 @@ pub(super) fn compile_one(rule: &LoadedRule) -> Result<CompiledRule, Vec<RulePro
     Ok(CompiledRule {
         info_if_shown: def.milder_if_shown.then(|| Arc::new(info.shown())),
         info: Arc::new(info),
-        first_look: FirstLook::default(),
+        branches: Branches::default(),
         needs,
         shape,
         validators,
@@ -396,20 +396,31 @@ fn near_pattern(words: &[String], inside_words: bool) -> String {
     pattern
 }
 
-fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
+/// What is told of how regexes of rules are made.
+fn config() -> meta::Config {
+    meta::Regex::config()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(REGEX_BYTES_MAX))
+        .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX)
+        // The gate has found the literals already and cut the text to windows around them: looking for them once more costs
+        // time at each search, and a good part of the time that compiling takes.
+        .auto_prefilter(false)
+        // Whole DFAs cost load time and memory per rule; the lazy one builds what texts really visit.
+        .dfa(false)
+}
+
+/// Compiles a part of a pattern as the pattern is compiled.
+///
+/// # Errors
+/// It is too large.
+pub(super) fn build_hir(hir: &Hir) -> Result<meta::Regex, String> {
+    meta::Regex::builder().configure(config()).build_from_hir(hir).map_err(|error| error.to_string())
+}
+
+pub(super) fn build_regex(pattern: &str) -> Result<meta::Regex, String> {
     meta::Regex::builder()
         .syntax(syntax::Config::new().unicode(false).utf8(false).nest_limit(NEST_MAX))
-        .configure(
-            meta::Regex::config()
-                .utf8_empty(false)
-                .nfa_size_limit(Some(REGEX_BYTES_MAX))
-                .hybrid_cache_capacity(LAZY_DFA_BYTES_MAX)
-                // The gate has found the literals already and cut the text to windows around them: looking for them
-                // once more costs time at each search, and a good part of the time that compiling takes.
-                .auto_prefilter(false)
-                // Whole DFAs cost load time and memory per rule; the lazy one builds what texts really visit.
-                .dfa(false),
-        )
+        .configure(config())
         .build(pattern)
         .map_err(|error| match (error.syntax_error(), error.size_limit()) {
             (Some(syntax), _) => syntax.to_string(),

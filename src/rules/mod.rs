@@ -7,6 +7,7 @@
 //!
 //! Not here: text layers (`text`), which views to scan and how overlapping findings are settled (`detect`).
 
+mod branches;
 mod builtin;
 pub(crate) mod caches;
 mod compile;
@@ -25,6 +26,7 @@ mod nearby;
 mod needs;
 mod phrase_rule;
 mod phrases;
+mod pieces;
 mod placeholder;
 mod problem;
 pub mod relax;

@@ -6,45 +6,13 @@
 //!
 //! Invariant: every text that a pattern matches in, its relaxed form matches in, from the same place.
 
-use std::sync::OnceLock;
-
-use regex_automata::{Input, meta};
+use regex_automata::meta;
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 /// Repeats of at least so many are counted no more.
 const COUNTED_MAX: u32 = 8;
 /// What is left of the least number of such a repeat.
 const LEAST_MAX: u32 = 3;
-
-/// Most bytes of lazily built states of one relaxed pattern of a rule.
-const STATES_BYTES_MAX: usize = 512 * 1024;
-
-/// The relaxed form of one rule's pattern, made when it is first asked.
-#[derive(Debug, Default)]
-pub(super) struct FirstLook(OnceLock<Option<meta::Regex>>);
-
-impl FirstLook {
-    /// Makes it of a pattern that was read for something else, as reading one takes longer than this.
-    pub(super) fn make(&self, hir: &Hir) {
-        self.0.get_or_init(|| Self::of(hir));
-    }
-
-    /// Whether the pattern, read by `parse`, may match in a place of a text. False is certain. `cache` keeps what it remembers.
-    pub(super) fn may_match(
-        &self,
-        parse: impl FnOnce() -> Option<Hir>,
-        input: &Input<'_>,
-        cache: &mut Option<Box<meta::Cache>>,
-    ) -> bool {
-        let Some(relaxed) = self.0.get_or_init(|| Self::of(&parse()?)) else { return true };
-        let cache = cache.get_or_insert_with(|| Box::new(relaxed.create_cache()));
-        relaxed.search_half_with(cache, &input.clone().earliest(true)).is_some()
-    }
-
-    fn of(hir: &Hir) -> Option<meta::Regex> {
-        compile(&relaxed(hir)?, STATES_BYTES_MAX).ok()
-    }
-}
 
 /// A pattern with long bounded repeats made unbounded; none when there is none in it.
 pub fn relaxed(hir: &Hir) -> Option<Hir> {
@@ -99,7 +67,7 @@ fn relax(hir: &Hir) -> Hir {
 
 #[cfg(test)]
 mod tests {
-    use regex_automata::Anchored;
+    use regex_automata::{Anchored, Input};
 
     use super::*;
 

@@ -159,9 +159,6 @@ impl Candidates {
     }
 }
 
-/// Caches of a rule: that of its relaxed pattern and that of the pattern.
-const CACHES_OF_RULE: usize = 2;
-
 /// Memory a scan needs: lazily built automaton states and candidate lists. Reused from text to text.
 pub struct Scratch {
     caches: Caches,
@@ -280,7 +277,7 @@ impl RuleSet {
     /// Runs `f` with a scratch of this set.
     pub fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.scratches.take().unwrap_or_else(|| Scratch {
-            caches: Caches::new(CACHES_OF_RULE * self.rules.len()),
+            caches: Caches::new(self.rules.len()),
             candidates: (0..self.rules.len()).map(|_| Candidates::default()).collect(),
             touched: Vec::new(),
             lower: Vec::new(),
@@ -438,19 +435,16 @@ impl RuleSet {
             let candidates = &mut scratch.candidates[index];
             settle(candidates, scratch.points_bytes_max);
             let flow = flow.filter(|_| &*rule.info.plugin == super::INJECTION);
-            let (cost, lacking, result) =
-                scratch.caches.with_two(CACHES_OF_RULE * index, |first_look, cache| {
-                    let cost_max = scratch.cost_max - scratch.cost;
-                    let texts = Texts {
-                        sent: Reading { text, lower: &scratch.lower },
-                        flow: flow
-                            .map(|flow| (flow, Reading { text: flow.text(), lower: &scratch.lower_flow })),
-                    };
-                    let mut search =
-                        Search::new((index as u32, rule), texts, (first_look, cache), (budget, cost_max));
-                    let result = search.find_all(&candidates.windows, candidates.anchored, matches);
-                    (search.cost(), search.lacking(), result)
-                });
+            let (cost, lacking, result) = scratch.caches.with_several(index, |caches| {
+                let cost_max = scratch.cost_max - scratch.cost;
+                let texts = Texts {
+                    sent: Reading { text, lower: &scratch.lower },
+                    flow: flow.map(|flow| (flow, Reading { text: flow.text(), lower: &scratch.lower_flow })),
+                };
+                let mut search = Search::new((index as u32, rule), texts, caches, (budget, cost_max));
+                let result = search.find_all(&candidates.windows, candidates.anchored, matches);
+                (search.cost(), search.lacking(), result)
+            });
             scratch.cost += cost;
             scratch.context.lacking.extend(lacking);
             result?;

@@ -6,9 +6,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use regex_automata::meta::Cache;
 use regex_automata::{Anchored, Input};
 
+use super::branches::{RuleCaches, Searched, of_whole};
 use super::compile::{self, CompiledRule};
 use super::lazy::LazyRegex;
 use super::nearby;
@@ -103,9 +103,7 @@ pub(super) struct Search<'s, 't> {
     texts: Texts<'t>,
     /// What is read of them now.
     reading: Reading<'t>,
-    /// Those of the relaxed pattern and of the pattern, made when they are first needed.
-    first_look: &'s mut Option<Box<Cache>>,
-    cache: &'s mut Option<Box<Cache>>,
+    caches: &'s mut RuleCaches,
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
     retries: usize,
@@ -123,12 +121,11 @@ pub(super) struct Search<'s, 't> {
 }
 
 impl<'s, 't> Search<'s, 't> {
-    /// A search for a rule, by its index, in a text, with the caches of the relaxed pattern and of the pattern, as long as the
-    /// budget lasts and it costs no more than told.
+    /// A search for a rule, by its index, in a text, with the caches of that rule, as long as the budget lasts and it costs no more than told.
     pub(super) fn new(
         (index, rule): (u32, &'s CompiledRule),
         texts: Texts<'t>,
-        (first_look, cache): (&'s mut Option<Box<Cache>>, &'s mut Option<Box<Cache>>),
+        caches: &'s mut RuleCaches,
         (budget, cost_max): (&'s Budget<'s>, u64),
     ) -> Self {
         Self {
@@ -136,8 +133,7 @@ impl<'s, 't> Search<'s, 't> {
             index,
             texts,
             reading: texts.sent,
-            first_look,
-            cache,
+            caches,
             budget,
             retries: RETRIES_MIN + texts.sent.text.len() / RETRY_EVERY_BYTES,
             retried_bytes: RETRIED_BYTES_MIN + texts.sent.text.len().saturating_mul(RETRIED_FACTOR_MAX),
@@ -323,13 +319,14 @@ impl<'s, 't> Search<'s, 't> {
             return None;
         }
         let parse = || compile::parse(&self.rule.def.pattern).ok();
-        if !self.rule.first_look.may_match(parse, &input, self.first_look) {
-            self.cost += read(edge, WINDOW_COST);
-            return None;
-        }
         let regex = &self.rule.regex;
-        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
-        let found = regex.search_with(cache, &input).map(|found| found.range());
+        let found = match self.rule.branches.find(regex, parse, &input, self.caches) {
+            Searched::Refused => {
+                self.cost += read(edge, WINDOW_COST);
+                return None;
+            }
+            Searched::Found(found) => found,
+        };
         // A search ends where the match does, and at the end of the window without one.
         let end = found.as_ref().map_or(edge, |found| found.end);
         self.cost += match is_anchored {
@@ -342,6 +339,7 @@ impl<'s, 't> Search<'s, 't> {
         }
         let far = (found.start + FOLLOW_BYTES_MAX).min(bytes.len());
         let input = Input::new(bytes).range(found.start..far.max(edge)).anchored(Anchored::Yes);
+        let cache = of_whole(self.caches, regex);
         Some(regex.search_with(cache, &input).map_or(found, |m| m.range()))
     }
 
@@ -462,7 +460,7 @@ impl<'s, 't> Search<'s, 't> {
             return Some((whole.clone(), whole.clone()));
         }
         let regex = &self.rule.regex;
-        let cache = self.cache.get_or_insert_with(|| Box::new(regex.create_cache()));
+        let cache = of_whole(self.caches, regex);
         let mut captures = regex.create_captures();
         let input = Input::new(self.reading.text.as_bytes()).range(whole.clone()).anchored(Anchored::Yes);
         regex.search_captures_with(cache, &input, &mut captures);
