@@ -1,9 +1,10 @@
-//! A pattern as its branches, each searched by itself and only where it may match.
+//! A pattern at work: as a whole, or, where that would have to remember too much, as its branches.
 //!
 //! One automaton for `you\b[^.]*?\bwithout rules|even if\b[^.]*?\bharmful` remembers which branches have begun, and in which
 //! order: the product of what each would have to remember, which no two texts share, so that states are made again and again.
-//! Automata of single branches stay small. Of each branch its rarest part is looked for first (`pieces`), then its relaxed form
-//! (`relax`), and only those that neither refuses are matched.
+//! Automata of single branches stay small. So where several branches begin with what stands everywhere, each is searched by
+//! itself: its rarest part is looked for first (`pieces`), then its relaxed form (`relax`), and only what neither refuses is
+//! matched. All other patterns are searched as a whole, after their relaxed form.
 //!
 //! Invariant: what is found is what the whole pattern finds: the match that begins first, of the branch that is written first.
 
@@ -21,17 +22,21 @@ use super::relax;
 
 /// Most branches that are searched by themselves.
 const BRANCHES_MAX: usize = 12;
-/// Most bytes of lazily built states of what is asked before a branch.
+/// A branch begins with what stands everywhere if that says less, in bits.
+const HEAD_BITS_MAX: f64 = 20.0;
+/// Most bytes of lazily built states of what is asked before a pattern or a branch.
 const STATES_BYTES_MAX: usize = 512 * 1024;
+/// Caches of the whole: its own, and that of its relaxed form.
+const OF_WHOLE: usize = 2;
 /// Caches of one branch: of its piece, of its relaxed form, and its own.
-const CACHES: usize = 3;
+const OF_BRANCH: usize = 3;
 
-/// What the automata of one rule remember, made as they are needed. The first is that of the whole pattern.
+/// What the automata of one rule remember, made as they are needed: [`OF_WHOLE`], then [`OF_BRANCH`] for each branch.
 pub(super) type RuleCaches = Vec<Option<Box<Cache>>>;
 
-/// The branches of one rule's pattern, made when they are first asked.
+/// How one rule's pattern is searched, read from it when it is first asked.
 #[derive(Debug, Default)]
-pub(super) struct Branches(OnceLock<Box<[Branch]>>);
+pub(super) struct Branches(OnceLock<Way>);
 
 /// Whether a pattern was searched, and what it found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,24 +47,25 @@ pub(super) enum Searched {
 }
 
 #[derive(Debug)]
+enum Way {
+    /// As a whole, after its relaxed form, if it has one.
+    Whole(Option<Regex>),
+    Apart(Box<[Branch]>),
+}
+
+/// A branch that is searched by itself.
+#[derive(Debug)]
 struct Branch {
     piece: Option<Regex>,
     relaxed: Option<Regex>,
-    /// None where it is the whole pattern.
-    own: Option<Own>,
-}
-
-/// A branch that is one of several.
-#[derive(Debug)]
-struct Own {
     hir: Hir,
     regex: OnceLock<Option<Regex>>,
 }
 
 impl Branches {
-    /// Makes them of a pattern that was read for something else, as reading one takes longer than this.
+    /// Reads a pattern that was read for something else, as reading one takes longer than this.
     pub(super) fn make(&self, hir: &Hir) {
-        self.0.get_or_init(|| read(hir));
+        self.0.get_or_init(|| Way::of(hir));
     }
 
     /// The match that `whole`, read by `parse`, finds in a place of a text.
@@ -70,36 +76,48 @@ impl Branches {
         input: &Input<'_>,
         caches: &mut RuleCaches,
     ) -> Searched {
-        let branches = self.0.get_or_init(|| parse().map(|hir| read(&hir)).unwrap_or_default());
-        caches.resize_with(1 + CACHES * branches.len(), || None);
-        let (of_whole, of_branches) = caches.split_first_mut().expect("the whole pattern has one");
-        let mut searched = if branches.is_empty() { None } else { Some(Searched::Refused) };
-        for (branch, caches) in branches.iter().zip(of_branches.chunks_mut(CACHES)) {
-            let [of_piece, of_relaxed, of_own] = caches else { unreachable!("chunks of three") };
-            if !branch.may_match(input, of_piece, of_relaxed) {
-                continue;
+        match self.0.get_or_init(|| parse().map_or(Way::Whole(None), |hir| Way::of(&hir))) {
+            Way::Whole(relaxed) => {
+                caches.resize_with(OF_WHOLE, || None);
+                match may_match(relaxed, input, &mut caches[1]) {
+                    true => Searched::Found(find(whole, input, &mut caches[0])),
+                    false => Searched::Refused,
+                }
             }
-            let Some(own) = &branch.own else {
-                searched = None;
-                break;
-            };
-            let Some(regex) = own.regex() else {
-                searched = None;
-                break;
-            };
-            let found = find(regex, input, of_own);
-            let best = match searched.take() {
-                Some(Searched::Found(best)) => best,
-                _ => None,
-            };
-            searched = Some(Searched::Found(match (best, found) {
-                // Of two that begin at the same place, the one that is written first is it.
-                (Some(best), Some(found)) => Some(if found.start < best.start { found } else { best }),
-                (best, found) => best.or(found),
-            }));
+            Way::Apart(branches) => {
+                caches.resize_with(OF_WHOLE + OF_BRANCH * branches.len(), || None);
+                find_apart(branches, whole, input, caches)
+            }
         }
-        searched.unwrap_or_else(|| Searched::Found(find(whole, input, of_whole)))
     }
+}
+
+/// The same by way of its branches.
+fn find_apart(
+    branches: &[Branch],
+    whole: &LazyRegex,
+    input: &Input<'_>,
+    caches: &mut RuleCaches,
+) -> Searched {
+    let (of_whole, of_branches) = caches.split_at_mut(OF_WHOLE);
+    let mut best: Option<Option<Range<usize>>> = None;
+    for (branch, caches) in branches.iter().zip(of_branches.chunks_mut(OF_BRANCH)) {
+        let [of_piece, of_relaxed, own] = caches else { unreachable!("chunks of three") };
+        // A piece stands anywhere in a match.
+        let anywhere = input.clone().anchored(Anchored::No);
+        if !may_match(&branch.piece, &anywhere, of_piece) || !may_match(&branch.relaxed, input, of_relaxed) {
+            continue;
+        }
+        let Some(regex) = branch.regex() else {
+            return Searched::Found(find(whole, input, &mut of_whole[0]));
+        };
+        // Of two that begin at the same place, the one that is written first is it.
+        best = Some(match (best.flatten(), find(regex, input, own)) {
+            (Some(known), Some(found)) => Some(if found.start < known.start { found } else { known }),
+            (known, found) => known.or(found),
+        });
+    }
+    best.map_or(Searched::Refused, Searched::Found)
 }
 
 /// The cache of the whole pattern.
@@ -108,51 +126,47 @@ pub(super) fn of_whole<'c>(caches: &'c mut RuleCaches, whole: &Regex) -> &'c mut
     caches[0].get_or_insert_with(|| Box::new(whole.create_cache()))
 }
 
+/// Whether what is asked first may match in a place of a text; false is certain.
+fn may_match(look: &Option<Regex>, input: &Input<'_>, cache: &mut Option<Box<Cache>>) -> bool {
+    let Some(look) = look else { return true };
+    let cache = cache.get_or_insert_with(|| Box::new(look.create_cache()));
+    look.search_half_with(cache, &input.clone().earliest(true)).is_some()
+}
+
+/// The relaxed form of a pattern, if it has one.
+fn relaxed(hir: &Hir) -> Option<Regex> {
+    relax::compile(&relax::relaxed(hir)?, STATES_BYTES_MAX).ok()
+}
+
 fn find(regex: &Regex, input: &Input<'_>, cache: &mut Option<Box<Cache>>) -> Option<Range<usize>> {
     let cache = cache.get_or_insert_with(|| Box::new(regex.create_cache()));
     regex.search_with(cache, input).map(|found| found.range())
 }
 
-impl Own {
+impl Branch {
+    fn new(hir: Hir) -> Self {
+        let piece = pieces::piece(&hir).and_then(|piece| relax::compile(&piece, STATES_BYTES_MAX).ok());
+        Self { piece, relaxed: relaxed(&hir), hir, regex: OnceLock::new() }
+    }
+
     fn regex(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| compile::build_hir(&self.hir).ok()).as_ref()
     }
 }
 
-impl Branch {
-    fn new(hir: &Hir, is_one_of_several: bool) -> Self {
-        let compiled = |hir: Hir| relax::compile(&hir, STATES_BYTES_MAX).ok();
-        Self {
-            piece: pieces::piece(hir).and_then(compiled),
-            relaxed: relax::relaxed(hir).and_then(compiled),
-            own: is_one_of_several.then(|| Own { hir: hir.clone(), regex: OnceLock::new() }),
+impl Way {
+    fn of(hir: &Hir) -> Self {
+        let begins_everywhere =
+            |branch: &&Hir| pieces::has_gap(branch) && pieces::head_bits(branch) < HEAD_BITS_MAX;
+        match of(hir) {
+            Some(branches)
+                if branches.len() <= BRANCHES_MAX
+                    && branches.iter().filter(begins_everywhere).count() > 1 =>
+            {
+                Self::Apart(branches.into_iter().map(Branch::new).collect())
+            }
+            _ => Self::Whole(relaxed(hir)),
         }
-    }
-
-    /// Whether it may match in a place of a text. False is certain.
-    fn may_match(
-        &self,
-        input: &Input<'_>,
-        of_piece: &mut Option<Box<Cache>>,
-        of_relaxed: &mut Option<Box<Cache>>,
-    ) -> bool {
-        let matches = |look: &Option<Regex>, cache: &mut Option<Box<Cache>>, anchored: Anchored| {
-            let Some(look) = look else { return true };
-            let cache = cache.get_or_insert_with(|| Box::new(look.create_cache()));
-            look.search_half_with(cache, &input.clone().anchored(anchored).earliest(true)).is_some()
-        };
-        // A piece stands anywhere in a match.
-        matches(&self.piece, of_piece, Anchored::No)
-            && matches(&self.relaxed, of_relaxed, input.get_anchored())
-    }
-}
-
-/// The branches of a pattern. One alone is the whole pattern.
-fn read(hir: &Hir) -> Box<[Branch]> {
-    let several = of(hir).filter(|all| all.len() <= BRANCHES_MAX);
-    match several {
-        Some(all) => all.iter().map(|branch| Branch::new(branch, true)).collect(),
-        None => Box::new([Branch::new(hir, false)]),
     }
 }
 
@@ -242,16 +256,20 @@ mod tests {
                 let hir = compile::parse(pattern).expect("test patterns are valid");
                 let whole = LazyRegex::known(pattern, compile::build_regex);
                 let branches = Branches::default();
-                let mut caches = RuleCaches::new();
+                let all = of(&hir).map_or_else(|| Vec::from([hir.clone()]), |all| all);
+                let apart = Branches(Way::Apart(all.into_iter().map(Branch::new).collect()).into());
+                let (mut caches, mut of_apart) = (RuleCaches::new(), RuleCaches::new());
                 for text in &texts {
                     for anchored in [Anchored::No, Anchored::Yes] {
                         let input = Input::new(text).range(from.min(text.len())..).anchored(anchored);
                         let wanted = whole.search(&input).map(|found| found.range());
-                        let found = match branches.find(&whole, || Some(hir.clone()), &input, &mut caches) {
-                            Searched::Refused => None,
-                            Searched::Found(found) => found,
-                        };
-                        prop_assert_eq!(found, wanted, "{} {:?}", pattern, text);
+                        for (branches, caches) in [(&branches, &mut caches), (&apart, &mut of_apart)] {
+                            let found = match branches.find(&whole, || Some(hir.clone()), &input, caches) {
+                                Searched::Refused => None,
+                                Searched::Found(found) => found,
+                            };
+                            prop_assert_eq!(&found, &wanted, "{} {:?}", pattern, text);
+                        }
                     }
                 }
             }

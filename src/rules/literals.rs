@@ -34,7 +34,7 @@ const BEGIN_WORDS: usize = 1 << 10;
 /// Words of a bitmap of pieces: 64 KiB, well inside a second-level cache, and few of the bits are set.
 const PIECE_WORDS: usize = 1 << 13;
 /// Buckets of a table at most.
-const BUCKETS_MAX: usize = 1 << 14;
+const BUCKETS_MAX: usize = 1 << 17;
 /// How much more the first bytes of a piece count than the others where the rarest of few is chosen.
 const BEGIN_WEIGHT: u32 = 4;
 /// How much each doubling of the literals that hold a piece counts, beside the ranks of its bytes.

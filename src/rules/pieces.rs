@@ -13,9 +13,11 @@ use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 const GAP_VALUES_MIN: usize = 128;
 const GAP_BYTES_MIN: u32 = 8;
 /// How much a piece must say to be worth a look, in bits.
-const BITS_MIN: f64 = 20.0;
+const BITS_MIN: f64 = 24.0;
 /// What a byte of a word says, in bits: less than a byte could, since words are no noise.
 const BYTE_BITS: f64 = 3.0;
+/// The same of a mark, which stands in words less often.
+const MARK_BITS: f64 = 10.0;
 
 /// What every match of a pattern holds; none where the pattern has no gap, or its parts say too little.
 pub(super) fn piece(hir: &Hir) -> Option<Hir> {
@@ -71,11 +73,30 @@ fn values(class: &Class) -> usize {
     }
 }
 
+/// How much what stands before the first gap says, in bits.
+pub(super) fn head_bits(hir: &Hir) -> f64 {
+    match hir.kind() {
+        _ if !has_gap(hir) => bits(hir),
+        HirKind::Capture(capture) => head_bits(&capture.sub),
+        HirKind::Concat(parts) => {
+            let gap = parts.iter().position(has_gap).unwrap_or(parts.len());
+            parts[..gap].iter().map(bits).sum::<f64>() + parts.get(gap).map_or(0.0, head_bits)
+        }
+        HirKind::Alternation(branches) => {
+            -branches.iter().map(|branch| (-head_bits(branch)).exp2()).sum::<f64>().log2()
+        }
+        _ => 0.0,
+    }
+}
+
 /// How much it says that a pattern stands somewhere, about, in bits.
 fn bits(hir: &Hir) -> f64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0.0,
-        HirKind::Literal(literal) => BYTE_BITS * literal.0.len() as f64,
+        HirKind::Literal(literal) => {
+            let marks = literal.0.iter().filter(|byte| byte.is_ascii_punctuation()).count();
+            BYTE_BITS * (literal.0.len() - marks) as f64 + MARK_BITS * marks as f64
+        }
         // A letter in either case says as much as a letter.
         HirKind::Class(class) => BYTE_BITS * (1.0 - (values(class).max(2) as f64 / 2.0).log2() / 7.0),
         HirKind::Repetition(repetition) => f64::from(repetition.min) * bits(&repetition.sub),
