@@ -182,6 +182,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_near_is_the_same_whatever_is_read_of_a_paragraph() {
+        let lines = |line: usize| format!("{}\n\n", "x".repeat(line)).repeat(9);
+        for text in
+            [lines(28), lines(93), lines(94), lines(95), lines(96), lines(97), lines(300), "x".repeat(600)]
+        {
+            let bytes = text.as_bytes();
+            for found in (0..bytes.len()).step_by(BLOCK) {
+                let middle = (found + BLOCK / 2).min(bytes.len());
+                let near = |reach: usize, done: usize| {
+                    let part = paragraph(bytes, middle, done, reach);
+                    part.start.max(found.saturating_sub(REACH))..part.end.min(found + BLOCK + REACH)
+                };
+                for done in [0, middle / 2, middle.saturating_sub(9)] {
+                    assert_eq!(near(NEAR_REACH, done), near(PARAGRAPH_MAX, done), "{found} {done}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn ordinary_text_stays() {
         for text in [
             SAID,

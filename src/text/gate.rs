@@ -282,3 +282,31 @@ const BREAKS: [bool; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The first run that is long enough is found, wherever blocks begin.
+        #[test]
+        fn runs_are_found_whole(
+            parts in prop::collection::vec("[a-zA-Z0-9+/_-]{1,9}|[a-z0-9]{10,20}|[A-Z]{60,140}|[ .=é\u{0}]{1,40}", 0..16),
+            from in 0_usize..300,
+        ) {
+            let text = parts.concat();
+            let bytes = text.as_bytes();
+            let from = from.min(bytes.len());
+            let mut wanted = None;
+            let mut at = from;
+            while wanted.is_none() && at < bytes.len() {
+                let len = bytes[at..].iter().take_while(|byte| is_run_byte(**byte)).count();
+                wanted = (len >= RUN_MIN).then_some(at..at + len);
+                at += len + 1;
+            }
+            prop_assert_eq!(next_run(bytes, from), wanted, "{:?}", text);
+        }
+    }
+}
