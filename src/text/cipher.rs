@@ -20,6 +20,8 @@ const WORDS_MAX: usize = 24;
 const KNOWN_MIN: usize = 3;
 /// How far around a place with letters that no language has many of its words are looked at, in bytes.
 const REACH: usize = 96;
+/// How far to each side of the middle of such a place its paragraph is read for that, in bytes: a blank line may lie on the edge.
+const NEAR_REACH: usize = BLOCK / 2 + REACH + 2;
 /// How far to each side of a place a paragraph is read, in bytes.
 const PARAGRAPH_MAX: usize = 1024;
 /// Fewest letters of a word that is looked at.
@@ -69,13 +71,14 @@ pub fn ciphers<'t>(parent: &View<'t>, looks: &Looks, is_known: impl Fn(&[u8]) ->
         if middle < done {
             continue;
         }
-        let whole = paragraph(bytes, middle, done);
-        let near = whole.start.max(found.saturating_sub(REACH))..whole.end.min(found + BLOCK + REACH);
+        let part = paragraph(bytes, middle, done, NEAR_REACH);
+        let near = part.start.max(found.saturating_sub(REACH))..part.end.min(found + BLOCK + REACH);
         let key =
             if gate::has_many_signs(bytes, found) { Some(Key::Rot47) } else { letters_key(bytes, &near) };
         if let Some(key) = key.filter(|key| reads(bytes, &near, *key, &is_known)) {
-            write(&mut rewriter, bytes, whole.clone(), key);
+            let whole = paragraph(bytes, middle, done, PARAGRAPH_MAX);
             done = whole.end;
+            write(&mut rewriter, bytes, whole, key);
         }
     }
     rewriter.finish(parent)
@@ -120,11 +123,11 @@ fn reads(bytes: &[u8], near: &Range<usize>, key: Key, is_known: impl Fn(&[u8]) -
     known >= KNOWN_MIN && known * 3 >= count && known > 2 * plain
 }
 
-/// What stands around a place up to blank lines, but not before `from`.
-fn paragraph(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
+/// What stands around a place up to blank lines and so many bytes to each side, but not before `from`.
+fn paragraph(bytes: &[u8], at: usize, from: usize, reach: usize) -> Range<usize> {
     let is_end = |two: &[u8]| two == b"\n\n";
-    let from = from.max(at.saturating_sub(PARAGRAPH_MAX)).min(at);
-    let to = bytes.len().min(at + PARAGRAPH_MAX);
+    let from = from.max(at.saturating_sub(reach)).min(at);
+    let to = bytes.len().min(at + reach);
     let start = bytes[from..at].windows(2).rposition(is_end).map_or(from, |before| from + before + 2);
     let end = bytes[at..to].windows(2).position(is_end).map_or(to, |behind| at + behind);
     start..end
@@ -175,6 +178,26 @@ mod tests {
             let source = &text[view.to_source(at..at + 8)];
             assert_eq!(source.len(), 8, "{source:?}");
             assert!(view.text().ends_with("\n\nthe end"), "{:?}", view.text());
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_the_same_whatever_is_read_of_a_paragraph() {
+        let lines = |line: usize| format!("{}\n\n", "x".repeat(line)).repeat(9);
+        for text in
+            [lines(28), lines(93), lines(94), lines(95), lines(96), lines(97), lines(300), "x".repeat(600)]
+        {
+            let bytes = text.as_bytes();
+            for found in (0..bytes.len()).step_by(BLOCK) {
+                let middle = (found + BLOCK / 2).min(bytes.len());
+                let near = |reach: usize, done: usize| {
+                    let part = paragraph(bytes, middle, done, reach);
+                    part.start.max(found.saturating_sub(REACH))..part.end.min(found + BLOCK + REACH)
+                };
+                for done in [0, middle / 2, middle.saturating_sub(9)] {
+                    assert_eq!(near(NEAR_REACH, done), near(PARAGRAPH_MAX, done), "{found} {done}");
+                }
+            }
         }
     }
 

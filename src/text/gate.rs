@@ -9,10 +9,6 @@ use super::lanes::{self, BLOCK, Lanes};
 /// Shortest run of letters and digits that is looked at as base64 or hex.
 pub(super) const RUN_MIN: usize = 16;
 
-/// A one in each of eight bytes.
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = ONES << 7;
-
 /// Whether `byte` belongs to base64, standard or URL-safe, without its padding.
 pub(super) fn is_run_byte(byte: u8) -> bool {
     RUN_BYTES[usize::from(byte)]
@@ -31,19 +27,24 @@ const RUN_BYTES: [bool; 256] = {
 
 /// The next run of at least [`RUN_MIN`] base64 characters at or after `from`, without padding.
 pub(super) fn next_run(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    // A run this long holds at least one whole block of eight, wherever the blocks begin.
     let mut at = from;
-    while let Some(block) = block_at(bytes, at) {
-        if has_byte_below(block, b'+') || !bytes[at..at + 8].iter().all(|&byte| is_run_byte(byte)) {
-            at += 8;
-            continue;
+    while at + RUN_MIN <= bytes.len() {
+        let parts = Lanes::at(bytes, at).bits(|bytes| {
+            // `+` and `/`, and `-` and `_`.
+            let signs = lanes::is(bytes, b'+') | lanes::is(bytes, b'/');
+            lanes::is_alphanumeric(bytes) | signs | lanes::is(bytes, b'-') | lanes::is(bytes, b'_')
+        });
+        let two = parts & parts >> 1;
+        let four = two & two >> 2;
+        let eight = four & four >> 4;
+        let runs = eight & eight >> 8;
+        if runs != 0 {
+            // What begins before this block would have been found in the one before it.
+            let start = at + runs.trailing_zeros() as usize;
+            let len = bytes[start..].iter().take_while(|&&byte| is_run_byte(byte)).count();
+            return Some(start..start + len);
         }
-        let before = bytes[from..at].iter().rev().take_while(|&&byte| is_run_byte(byte)).count();
-        let after = bytes[at..].iter().take_while(|&&byte| is_run_byte(byte)).count();
-        if before + after >= RUN_MIN {
-            return Some(at - before..at + after);
-        }
-        at += after;
+        at += BLOCK - RUN_MIN + 1;
     }
     None
 }
@@ -282,12 +283,30 @@ const BREAKS: [bool; 256] = {
     table
 };
 
-fn block_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let block = bytes.get(at..)?.first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*block))
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-/// Whether any byte of `block` is less than `limit`, which is at most 128.
-fn has_byte_below(block: u64, limit: u8) -> bool {
-    block.wrapping_sub(ONES * u64::from(limit)) & !block & HIGH != 0
+    use super::*;
+
+    proptest! {
+        /// The first run that is long enough is found, wherever blocks begin.
+        #[test]
+        fn runs_are_found_whole(
+            parts in prop::collection::vec("[a-zA-Z0-9+/_-]{1,9}|[a-z0-9]{10,20}|[A-Z]{60,140}|[ .=é\u{0}]{1,40}", 0..16),
+            from in 0_usize..300,
+        ) {
+            let text = parts.concat();
+            let bytes = text.as_bytes();
+            let from = from.min(bytes.len());
+            let mut wanted = None;
+            let mut at = from;
+            while wanted.is_none() && at < bytes.len() {
+                let len = bytes[at..].iter().take_while(|byte| is_run_byte(**byte)).count();
+                wanted = (len >= RUN_MIN).then_some(at..at + len);
+                at += len + 1;
+            }
+            prop_assert_eq!(next_run(bytes, from), wanted, "{:?}", text);
+        }
+    }
 }

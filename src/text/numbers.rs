@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::gate::Looks;
-use super::lanes::BLOCK;
+use super::lanes::{self, BLOCK, Lanes};
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
 use super::view::View;
@@ -91,74 +91,156 @@ impl Lists {
     }
 }
 
-/// What stands between two numbers, to be told from others: its bytes, and how many they are.
-type Between = (u128, usize);
+/// What stands between two numbers, to be told from others: its bytes, with a digit behind them if they are not the most that
+/// there may be. None of them is one.
+fn between(bytes: &[u8], gap: Range<usize>) -> u128 {
+    let known = match bytes[gap.start..].first_chunk() {
+        Some(known) => *known,
+        None => std::array::from_fn(|nth| bytes.get(gap.start + nth).copied().unwrap_or_default()),
+    };
+    let bits = u8::BITS * gap.len() as u32;
+    u128::from_le_bytes(known) & !u128::MAX.unbounded_shl(bits) | u128::from(b'0').unbounded_shl(bits)
+}
 
-fn between(bytes: &[u8], gap: Range<usize>) -> Between {
-    let mut known = [0; BETWEEN_MAX];
-    known[..gap.len()].copy_from_slice(&bytes[gap.clone()]);
-    (u128::from_le_bytes(known), gap.len())
+/// Which of the bytes from a place on are digits, told for many places together.
+struct Digits<'b> {
+    bytes: &'b [u8],
+    /// Where the bytes begin that `bits` tells of.
+    start: usize,
+    bits: u128,
+}
+
+impl<'b> Digits<'b> {
+    /// How many bytes [`Self::from`] tells of at least: a number that is read by itself, what follows it, and a digit.
+    const TOLD: usize = DIGITS_MAX + BETWEEN_MAX + 1;
+
+    /// From `at` on.
+    fn new(bytes: &'b [u8], at: usize) -> Self {
+        let bits_at = |at: usize| u128::from(Lanes::at(bytes, at).bits(lanes::is_digit));
+        Self { bytes, start: at, bits: bits_at(at) | bits_at(at + BLOCK) << BLOCK }
+    }
+
+    /// Those of the bytes from `at` on, which no later call is to go behind.
+    #[inline]
+    fn from(&mut self, at: usize) -> u64 {
+        if at - self.start > 2 * BLOCK - Self::TOLD {
+            *self = Self::new(self.bytes, at);
+        }
+        (self.bits >> (at - self.start)) as u64
+    }
+}
+
+/// Where the first digit in `range` stands.
+fn next_digit(bytes: &[u8], range: Range<usize>) -> Option<usize> {
+    let mut at = range.start;
+    while at < range.end {
+        let digits = Lanes::at(bytes, at).bits(lanes::is_digit);
+        if digits != 0 {
+            return Some(at + digits.trailing_zeros() as usize).filter(|digit| *digit < range.end);
+        }
+        at += BLOCK;
+    }
+    None
 }
 
 /// The first number in `range` from which on enough numbers of digits alone follow on each other, with one of two things
 /// between them; or which is of so many digits that each eight may be a letter.
 fn digit_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
-    let next_in =
-        |from: usize| bytes.get(from..range.end)?.iter().position(u8::is_ascii_digit).map(|at| from + at);
     // Where the last numbers begin.
     let mut starts = [0; NUMBERS_MIN];
     // How many numbers there were, which of them a list begins with, and before which of them each of two things stood last.
     let (mut count, mut first) = (0, 0);
-    let mut kinds: [Option<(Between, usize)>; 2] = [None; 2];
-    let mut at = next_in(range.start)?;
+    // No number is the one at 0, so that this stands for none.
+    let mut kinds = [(0, 0); 2];
+    let mut at = next_digit(bytes, range.clone())?;
+    let mut ahead_of = Digits::new(bytes, at);
     loop {
-        let len = digits(bytes, at);
-        let end = at + len;
-        let mut goes_on = len <= DIGITS_MAX;
-        if goes_on {
-            starts[count % NUMBERS_MIN] = at;
-            count += 1;
-            if starts[first % NUMBERS_MIN] >= range.end {
-                return None;
+        // One look tells how long the number is, and where the next one begins.
+        let ahead = ahead_of.from(at);
+        let len = (!ahead).trailing_zeros() as usize;
+        if len > DIGITS_MAX {
+            let len = digits(bytes, at);
+            if len >= NUMBERS_MIN * BITS && at < range.end {
+                return Some(at);
             }
-            if count - first == NUMBERS_MIN {
-                return Some(starts[first % NUMBERS_MIN]);
-            }
-        } else if len >= NUMBERS_MIN * BITS && at < range.end {
-            return Some(at);
-        }
-        let rest = &bytes[end..bytes.len().min(end + BETWEEN_MAX + 1)];
-        let gap = rest.iter().position(u8::is_ascii_digit);
-        goes_on &= gap.is_some();
-        let Some(gap) = gap.filter(|_| goes_on) else {
-            (first, kinds) = (count, [None; 2]);
-            at = next_in(end)?;
+            (first, kinds) = (count, [(0, 0); 2]);
+            at = next_digit(bytes, at + len..range.end)?;
             continue;
-        };
+        }
+        starts[count % NUMBERS_MIN] = at;
+        count += 1;
+        if starts[first % NUMBERS_MIN] >= range.end {
+            return None;
+        }
+        if count - first == NUMBERS_MIN {
+            return Some(starts[first % NUMBERS_MIN]);
+        }
+        let end = at + len;
+        let gap = (ahead >> len).trailing_zeros() as usize;
+        if gap > BETWEEN_MAX {
+            (first, kinds) = (count, [(0, 0); 2]);
+            at = next_digit(bytes, end..range.end)?;
+            continue;
+        }
         at = end + gap;
         let what = between(bytes, end..at);
-        let known = kinds.iter().position(|kind| kind.is_some_and(|(kind, _)| kind == what));
-        let nth = known.or_else(|| kinds.iter().position(Option::is_none)).unwrap_or_else(|| {
+        let is_known = |(kind, last): (u128, usize)| last > 0 && kind == what;
+        let nth = if is_known(kinds[0]) {
+            0
+        } else if is_known(kinds[1]) {
+            1
+        } else {
             // The list goes on behind the last place of what stood longest ago.
-            let lasts = kinds.map(|kind| kind.map_or(0, |(_, last)| last));
-            let nth = usize::from(lasts[1] < lasts[0]);
-            first = lasts[nth];
+            let nth = usize::from(kinds[1].1 < kinds[0].1);
+            first = first.max(kinds[nth].1);
             nth
-        });
-        kinds[nth] = Some((what, count));
+        };
+        kinds[nth] = (what, count);
     }
 }
 
+/// Bytes from which on a block tells of each of them whether a list of hexadecimal numbers may begin there.
+const HEX_STEP: usize = BLOCK / 2;
+
 /// The first number in `range` from which on enough hexadecimal ones follow on each other.
 fn hex_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
-    let mut from = range.start;
-    loop {
-        let at = from + bytes[from..range.end].iter().position(u8::is_ascii_digit)?;
-        if Walk::new(bytes, Base::Hexadecimal).count(at) >= NUMBERS_MIN {
-            return Some(at);
+    let mut goes_on = 0;
+    for from in range.clone().step_by(HEX_STEP) {
+        let block = Lanes::at(bytes, from);
+        let digits = block.bits(lanes::is_digit);
+        let hex = digits | block.bits(|bytes| lanes::is_in(lanes::small(bytes), b'a'..=b'f'));
+        let starts = digits & !(digits << 1 | goes_on) & lanes::below(HEX_STEP.min(range.end - from));
+        let is_list = |start: &usize| {
+            may_be_hex_list(digits >> start, hex >> start, BLOCK - start)
+                && Walk::new(bytes, Base::Hexadecimal).count(from + start) >= NUMBERS_MIN
+        };
+        if let Some(start) = lanes::places(starts).find(is_list) {
+            return Some(from + start);
         }
-        from = (at + digits(bytes, at)).min(range.end);
+        goes_on = digits >> (HEX_STEP - 1) & 1;
     }
+    None
+}
+
+/// Whether hexadecimal numbers of one length follow on each other from the first of so many bytes, as far as these tell.
+fn may_be_hex_list(digits: u64, hex: u64, bytes: usize) -> bool {
+    let len = (!hex).trailing_zeros() as usize;
+    if !matches!(len, 2 | 4) {
+        return false;
+    }
+    let mut at = len;
+    for _ in 1..NUMBERS_MIN {
+        let gap = (digits >> at).trailing_zeros() as usize;
+        let behind = at + gap + len;
+        if behind >= bytes {
+            return at + BETWEEN_MAX >= bytes || gap <= BETWEEN_MAX;
+        }
+        if gap > BETWEEN_MAX || (!(hex >> (at + gap))).trailing_zeros() as usize != len {
+            return false;
+        }
+        at = behind;
+    }
+    true
 }
 
 /// How numbers are to be read.

@@ -48,16 +48,21 @@ impl<'t> Words<'t> {
     pub(super) fn next_behind(&mut self) -> Option<(Range<usize>, Signs)> {
         let signs = self.pass_gap()?;
         let start = self.at;
+        self.at = self.end_of_word(start);
+        Some((start..self.at, signs))
+    }
+
+    /// Where the word ends that begins at `start`.
+    #[inline]
+    pub(super) fn end_of_word(&mut self, start: usize) -> usize {
         let mut at = start;
         loop {
             at = self.block.letters_end(self.text, self.range.end, at);
             match self.text.as_bytes().get(at) {
                 Some(b'\'') if self.is_letter(at + 1) => at += 1,
-                _ => break,
+                _ => return at,
             }
         }
-        self.at = at;
-        Some((start..at, signs))
     }
 
     /// Passes over what stands before the next word, if there is one, and tells what it is.

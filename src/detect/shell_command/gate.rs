@@ -137,6 +137,23 @@ const OF_LETTERS: [u8; 27] = {
     begins
 };
 
+/// How long the programs and wrappers of each letter are, as bits.
+const LENGTHS: [u16; 26] = {
+    let mut lengths = [0; 26];
+    let lists = [PROGRAMS, WRAPPERS];
+    let mut list = 0;
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            let name = lists[list][at].as_bytes();
+            lengths[(name[0] - b'a') as usize] |= 1 << name.len();
+            at += 1;
+        }
+        list += 1;
+    }
+    lengths
+};
+
 /// Words that a command may begin with before the program that it names.
 const WRAPPERS: &[&str] = &["do", "doas", "nice", "nohup", "setsid", "sudo", "then", "timeout"];
 
@@ -181,6 +198,9 @@ pub(super) fn leaves_program_open(command: &str) -> bool {
 
 /// Whether a line, indented as code is, begins with such a program and says what it is to work on.
 pub(super) fn begins_with_program(line: &str) -> bool {
+    if !line.bytes().next().is_some_and(may_begin) {
+        return false;
+    }
     let end = memchr2(b' ', b'\t', line.as_bytes()).unwrap_or(line.len());
     let (word, rest) = line.split_at(end);
     if word.len() > 64 || (rest.is_empty() && !word.starts_with(":(){")) {
@@ -192,22 +212,53 @@ pub(super) fn begins_with_program(line: &str) -> bool {
 
 /// Whether a name is that of a program, or of one that goes before another.
 fn is_program(name: &str) -> bool {
-    let letter = name.as_bytes().first().filter(|first| first.is_ascii_lowercase());
-    let of_letter = letter.map_or(&[][..], |first| {
-        let nth = usize::from(first - b'a');
-        &PROGRAMS[usize::from(OF_LETTERS[nth])..usize::from(OF_LETTERS[nth + 1])]
-    });
+    let Some(first) = name.as_bytes().first().filter(|first| first.is_ascii_lowercase()) else {
+        return false;
+    };
+    let nth = usize::from(first - b'a');
+    if name.len() >= u16::BITS as usize || LENGTHS[nth] >> name.len() & 1 == 0 {
+        return false;
+    }
+    let of_letter = &PROGRAMS[usize::from(OF_LETTERS[nth])..usize::from(OF_LETTERS[nth + 1])];
     of_letter.contains(&name) || WRAPPERS.contains(&name)
+}
+
+/// What the bytes of a word are: small letters and digits, of which names of programs are made.
+const PLAIN: u8 = 1;
+/// What sets a name apart from its directories and its ending, and what the shell takes out of it.
+const PARTS: u8 = 2;
+const OTHERS: u8 = 4;
+
+static KINDS: [u8; 256] = {
+    let mut kinds = [OTHERS; 256];
+    let mut byte = 0;
+    while byte < kinds.len() {
+        match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' => kinds[byte] = PLAIN,
+            b'/' | b'.' | b'\'' | b'"' | b'\\' => kinds[byte] = PARTS,
+            _ => {}
+        }
+        byte += 1;
+    }
+    kinds
+};
+
+/// Whether a word that names a program may begin with this.
+fn may_begin(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'/' | b'.' | b'\'' | b'"' | b'\\' | b'@' | b'-' | b'+' | b'$' | b':')
 }
 
 /// Whether the first word of a line names a program, or leaves open which.
 fn names_program(word: &str, line: &str) -> bool {
-    // Most words are plain, and told at once.
-    if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+    // Most words are plain, and told at once, or have a sign that no name of a program has.
+    let kinds = word.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
+    if kinds & !PLAIN == 0 {
         return is_program(word);
     }
-    if !word.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || b"/.'\"\\@-+$:".contains(&byte)) {
-        return false;
+    match word.bytes().next() {
+        Some(b'a'..=b'z') if kinds & PARTS == 0 => return false,
+        Some(first) if may_begin(first) => {}
+        _ => return false,
     }
     // A string of a program opens in its first word and closes elsewhere.
     let is_open = |mark: u8| word.bytes().filter(|byte| *byte == mark).count() % 2 == 1;

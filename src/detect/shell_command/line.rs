@@ -131,10 +131,16 @@ pub(super) fn keyword(line: &str) -> Option<Says> {
     if !line.as_bytes().first()?.is_ascii_alphabetic() {
         return None;
     }
-    for word in ["RUN ", "CMD ", "ENTRYPOINT "] {
-        if let Some(rest) = line.strip_prefix(word) {
-            return Some(Says::Command(line.len() - behind_flags(rest).len()));
+    if matches!(line.as_bytes()[0], b'R' | b'C' | b'E') {
+        for word in ["RUN ", "CMD ", "ENTRYPOINT "] {
+            if let Some(rest) = line.strip_prefix(word) {
+                return Some(Says::Command(line.len() - behind_flags(rest).len()));
+            }
         }
+    }
+    // What the keys begin with.
+    if !matches!(line.as_bytes()[0].to_ascii_lowercase(), b'r' | b's' | b'b' | b'a' | b'c' | b'e') {
+        return None;
     }
     let head = &line.as_bytes()[..line.len().min(KEY_BYTES_MAX)];
     let colon = head.iter().position(|byte| !byte.is_ascii_alphabetic() && *byte != b'_')?;

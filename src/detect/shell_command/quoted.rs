@@ -26,7 +26,7 @@ pub(super) fn quoted<'t>(text: &'t str, line: &Range<usize>, add: &mut dyn FnMut
         if inner.len() <= INLINE_BYTES_MAX && has_words() {
             let command = &text[inner.clone()];
             // A quotation mark behind a backslash is part of what a string holds.
-            let is_escaped = command.contains("\\\"");
+            let is_escaped = memchr(b'\\', command.as_bytes()).is_some() && command.contains("\\\"");
             add(Shown {
                 command: if is_escaped { unescaped(command) } else { command.into() },
                 range: inner,

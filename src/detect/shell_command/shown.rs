@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr3};
 use regex_automata::meta::Regex;
 
 use super::call::{calls, unescaped};
@@ -159,6 +159,11 @@ fn walk<'t>(text: &'t str, looks: &Looks, add: &mut dyn FnMut(Shown<'t>)) {
     let mut fence: Option<Fence> = None;
     // The indent of a key whose commands stand below it.
     let mut below: Option<usize> = None;
+    let has_quoted = looks.has_code || looks.has_sign;
+    let is_ascii = text.is_ascii();
+    // Where the next marks of code and quotations, and signs of machines, stand.
+    let mut marks = Next::new(|rest| memchr3(b'`', b'"', b'\'', rest));
+    let mut hosts = Next::new(|rest| memchr(b'@', rest));
     let mut at = 0;
     for end in memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).chain([text.len()]) {
         let range = at..end;
@@ -188,14 +193,37 @@ fn walk<'t>(text: &'t str, looks: &Looks, add: &mut dyn FnMut(Shown<'t>)) {
                 continue;
             }
         }
-        behind_lead(text, &range, &lead, &mut below, Some(looks.has_hosts), add);
-        if looks.has_code || looks.has_sign || (looks.has_curly && !line.is_ascii()) {
+        let has_host = looks.has_hosts && hosts.from(text, range.start) < range.end;
+        behind_lead(text, &range, &lead, &mut below, Some(has_host), add);
+        let has_marks = has_quoted && marks.from(text, range.start) < range.end;
+        if has_marks || (!is_ascii && (has_quoted || looks.has_curly) && !line.is_ascii()) {
             quoted(text, &range, add);
         }
     }
     // A fence that is never closed reaches to the end.
     if let Some(open) = fence {
         open.close(text, text.len(), add);
+    }
+}
+
+/// Where the next of something stands, looked for once for all lines before it.
+struct Next<F> {
+    find: F,
+    at: usize,
+}
+
+impl<F: Fn(&[u8]) -> Option<usize>> Next<F> {
+    fn new(find: F) -> Self {
+        Self { find, at: 0 }
+    }
+
+    /// Where it stands from a place on, which no later call is to go behind; the end of the text where there is none.
+    fn from(&mut self, text: &str, from: usize) -> usize {
+        if self.at < from || from == 0 {
+            let rest = &text.as_bytes()[from..];
+            self.at = (self.find)(rest).map_or(text.len(), |at| from + at);
+        }
+        self.at
     }
 }
 
