@@ -7,11 +7,12 @@ use std::ops::Range;
 
 use wide::u8x16;
 
-use super::memory::{Memory, Words};
+use super::Known;
+use super::memory::{Memory, Seen, Words};
 use super::tokens::{self, Places, Token};
 use crate::rules::Speaker;
 use crate::rules::meanings::{self, Meanings, Meant};
-use crate::rules::wording::{SENSES, WORDS};
+use crate::rules::wording::{SENSES, Sum, WORDS};
 use crate::text::lanes::{self, BLOCK, Lanes};
 
 /// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
@@ -23,7 +24,7 @@ const WORD_MAX: usize = 24;
 /// How much longer a half may be for it to end at a blank.
 const REST_MAX: usize = 32;
 /// How many words of a class before one make pairs with it, and within how many bytes.
-const PAIRED: usize = 4;
+pub(super) const PAIRED: usize = 4;
 pub(super) const PAIR_BYTES: usize = 100;
 
 /// A hit of a concept.
@@ -48,11 +49,12 @@ pub(super) enum Feature<'p, 'e> {
 /// The tokens of a part of a text, and its words that belong to classes.
 #[derive(Default)]
 pub(super) struct Part {
-    tokens: Vec<Token>,
-    meant: Vec<Meant>,
+    pub(super) tokens: Vec<Token>,
+    pub(super) meant: Vec<Meant>,
 }
 
 impl Part {
+    #[cfg(test)]
     pub(super) fn of(text: &str, part: Range<usize>, meanings: &Meanings) -> Self {
         let mut read = Self::default();
         read.read(text, part, meanings, &mut Words::default());
@@ -65,7 +67,7 @@ impl Part {
     }
 
     /// Reads tokens and what words mean side by side: most words are known to both, and are looked at once.
-    fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings, words: &mut Words) {
+    pub(super) fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings, words: &mut Words) {
         self.tokens.clear();
         self.meant.clear();
         let mut tokens = tokens::Reader::new(text, part.clone());
@@ -108,6 +110,7 @@ pub(super) struct Windows<'t> {
 impl<'t> Windows<'t> {
     pub(super) fn of(text: &'t str, meanings: &'t Meanings, memory: &'t mut Memory) -> Self {
         memory.halves.iter_mut().for_each(|(half, _)| *half = None);
+        memory.sums.begin();
         Self { text, meanings, memory, edges: edges(text) }
     }
 
@@ -126,7 +129,7 @@ impl<'t> Windows<'t> {
     pub(super) fn read(&mut self, nth: usize) -> [&Part; 2] {
         let halves = self.edges.len() - 1;
         for half in nth..nth + 2 {
-            let Memory { words, halves: read } = &mut *self.memory;
+            let Memory { words, halves: read, .. } = &mut *self.memory;
             let (read, part) = &mut read[half % 2];
             if *read != Some(half) {
                 *read = Some(half);
@@ -134,25 +137,33 @@ impl<'t> Windows<'t> {
                 part.read(self.text, range, self.meanings, words);
             }
         }
-        let [even, odd] = &self.memory.halves;
-        if nth.is_multiple_of(2) { [&even.1, &odd.1] } else { [&odd.1, &even.1] }
+        parts(&self.memory.halves, nth)
+    }
+
+    /// What one comes to, by its number, with the concepts in it.
+    pub(super) fn sum(&mut self, nth: usize, known: Known<'_>, concepts: &[Named<'_>]) -> Sum {
+        self.read(nth);
+        let Memory { halves, sums, .. } = &mut *self.memory;
+        sums.of(nth, parts(halves, nth), concepts, known)
     }
 }
 
-/// Which places of the table were seen in a window. What is said twice counts once, or a row of the same sign would drown
-/// all else.
-struct Seen<const WORDS_OF_64: usize>([u64; WORDS_OF_64]);
+/// The halves of a window, in order.
+fn parts(halves: &[(Option<usize>, Part); 2], nth: usize) -> [&Part; 2] {
+    let [even, odd] = halves;
+    if nth.is_multiple_of(2) { [&even.1, &odd.1] } else { [&odd.1, &even.1] }
+}
 
-impl<const WORDS_OF_64: usize> Seen<WORDS_OF_64> {
-    const NOTHING: Self = Self([0; WORDS_OF_64]);
-
-    /// Notes a place, and says whether it is new.
-    #[inline]
-    fn is_new(&mut self, place: u16) -> bool {
-        let (word, bit) = (&mut self.0[usize::from(place) / 64], 1 << (place % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
+/// Calls `found` with each word and pair of words of a window, once: the token that it ends with, how many before it it begins
+/// with, and its place.
+pub(super) fn each_words(parts: [&Part; 2], mut found: impl FnMut(&Token, usize, u16)) {
+    let mut words = Seen::<{ WORDS / 64 }>::NOTHING;
+    for token in parts.iter().flat_map(|part| &part.tokens) {
+        for (nth, place) in token.buckets.into_iter().enumerate() {
+            if words.is_new(place) {
+                found(token, nth, place);
+            }
+        }
     }
 }
 
@@ -163,42 +174,57 @@ pub(super) fn each_feature<'e>(
     (meanings, who): (&Meanings, Speaker),
     mut feature: impl FnMut(Feature<'_, 'e>),
 ) {
-    let mut words = Seen::<{ WORDS / 64 }>::NOTHING;
-    for token in parts.iter().flat_map(|part| &part.tokens) {
-        for (nth, place) in token.buckets.into_iter().enumerate() {
-            if words.is_new(place) {
-                feature(Feature::Words(token, nth, place));
-            }
-        }
-    }
+    each_words(parts, |token, nth, place| feature(Feature::Words(token, nth, place)));
     let mut senses = Seen::<{ SENSES / 64 }>::NOTHING;
     for one in concepts.iter().filter(|one| senses.is_new(one.places[0])) {
         feature(Feature::Concept(one));
     }
-    // The classes before, the nearest last.
-    let mut before: [Option<(u16, usize)>; PAIRED] = [None; PAIRED];
-    for Meant { class, place, begins } in parts.iter().flat_map(|part| &part.meant) {
+    let [first, second] = parts;
+    let mut related = |Meant { class, place, begins: _ }: &Meant, related| {
         let (id, class) = (meanings.id(*class), *class);
-        let places = tokens::class(id, who);
+        let places = match related {
+            Related::Alone => tokens::class(id, who),
+            Related::Begins => tokens::beginning(id, who),
+            Related::With(other, _) => tokens::pair(id, meanings.id(other), who),
+        };
         if senses.is_new(places[0]) {
-            feature(Feature::Meaning([Some(class), None], place.clone(), places));
-        }
-        if *begins {
-            let places = tokens::beginning(id, who);
-            if senses.is_new(places[0]) {
-                feature(Feature::Beginning(class, place.clone(), places));
-            }
-        }
-        for (other, at) in before.iter().flatten() {
-            if *other != class && place.start - at <= PAIR_BYTES {
-                let places = tokens::pair(id, meanings.id(*other), who);
-                if senses.is_new(places[0]) {
-                    feature(Feature::Meaning([Some(*other), Some(class)], *at..place.end, places));
+            feature(match related {
+                Related::Alone => Feature::Meaning([Some(class), None], place.clone(), places),
+                Related::Begins => Feature::Beginning(class, place.clone(), places),
+                Related::With(other, at) => {
+                    Feature::Meaning([Some(other), Some(class)], at..place.end, places)
                 }
+            });
+        }
+    };
+    each_related(&[], &first.meant, &mut related);
+    each_related(&first.meant, &second.meant, &mut related);
+}
+
+/// How a class counts where a word belongs to it.
+#[derive(Clone, Copy)]
+pub(super) enum Related {
+    Alone,
+    Begins,
+    /// With a class before it, and where the word of that begins.
+    With(u16, usize),
+}
+
+/// Calls `found` with each word that belongs to a class, and each way in which that counts. Other words stand before them.
+#[inline]
+pub(super) fn each_related(before: &[Meant], words: &[Meant], found: &mut impl FnMut(&Meant, Related)) {
+    for (nth, word) in words.iter().enumerate() {
+        found(word, Related::Alone);
+        if word.begins {
+            found(word, Related::Begins);
+        }
+        let own = &words[nth.saturating_sub(PAIRED)..nth];
+        // The nearest last.
+        for other in before[before.len().saturating_sub(PAIRED - own.len())..].iter().chain(own) {
+            if other.class != word.class && word.place.start - other.place.start <= PAIR_BYTES {
+                found(word, Related::With(other.class, other.place.start));
             }
         }
-        before.rotate_left(1);
-        before[PAIRED - 1] = Some((class, place.start));
     }
 }
 
