@@ -231,31 +231,29 @@ pub(super) fn each_related(before: &[Meant], words: &[Meant], found: &mut impl F
 /// Where the halves of windows end, in order: the beginning of a text, and then the end of each.
 fn edges(text: &str) -> Vec<usize> {
     let mut edges = Vec::from([0]);
+    // How much of the half, and of a word, was read, and whether a blank stands before.
     let (mut size, mut word, mut was_blank) = (0, 0, false);
     let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        // Of nearly every block each byte counts, and far from where a half ends nothing else is asked.
-        if size + BLOCK <= HALF
-            && let Some(block) = bytes[at..].first_chunk()
-            && let Some(rest) = all_count(block, word, was_blank)
-        {
-            (word, was_blank) = rest;
-            size += BLOCK;
-            at += BLOCK;
-            continue;
+    for at in (0..bytes.len()).step_by(BLOCK) {
+        let block = Lanes::at(bytes, at);
+        let (blanks, letters) = (block.bits(is_blank), block.bits(lanes::is_alphanumeric));
+        let inside = lanes::below(bytes.len() - at);
+        let behind_blanks = blanks << 1 | u64::from(was_blank);
+        let counted = inside & !(blanks & behind_blanks) & !beyond_word_max(letters, word);
+        let before = size;
+        size += counted.count_ones() as usize;
+        // At most one half ends in a block, which is far shorter.
+        if size >= HALF {
+            let may_end = blanks & !behind_blanks & behind(counted, HALF - before.min(HALF));
+            let must_end = inside & behind(counted, HALF + REST_MAX - before.min(HALF + REST_MAX));
+            let must_end = lanes::places(must_end).find(|place| text.is_char_boundary(at + place));
+            if let Some(end) = lanes::places(may_end).next().into_iter().chain(must_end).min() {
+                edges.push(at + end);
+                size = (counted & !lanes::below(end)).count_ones() as usize;
+            }
         }
-        let is_blank = bytes[at].is_ascii_whitespace();
-        let may_end = is_blank && !was_blank;
-        let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
-        if size >= HALF && (may_end || must_end) {
-            edges.push(at);
-            size = 0;
-        }
-        word = if bytes[at].is_ascii_alphanumeric() { word + 1 } else { 0 };
-        size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
-        was_blank = is_blank;
-        at += 1;
+        word = if letters == u64::MAX { word + BLOCK } else { letters.leading_ones() as usize };
+        was_blank = blanks >> (BLOCK - 1) != 0;
     }
     if edges.last() != Some(&text.len()) {
         edges.push(text.len());
@@ -263,23 +261,36 @@ fn edges(text: &str) -> Vec<usize> {
     edges
 }
 
-/// Where each byte of a block counts: how many bytes of a word it ends in, and whether it ends in a blank. Before it stand so
-/// many bytes of a word, or a blank.
-fn all_count(block: &[u8; BLOCK], word: usize, was_blank: bool) -> Option<(usize, bool)> {
-    let block = Lanes::new(block);
-    let is_blank = |bytes: u8x16| {
-        // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
-        let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
-        others | lanes::is(bytes, b' ')
-    };
-    let blanks = block.bits(is_blank);
-    let letters = block.bits(lanes::is_alphanumeric);
-    let goes_on = word + letters.trailing_ones() as usize;
-    // A bit of each run of so many letters more than may count.
-    let runs = (1..=WORD_MAX).fold(letters, |runs, by| runs & letters >> by);
-    let is_blank_twice = blanks & (blanks << 1 | u64::from(was_blank)) != 0;
-    let all = !is_blank_twice && runs == 0 && goes_on <= WORD_MAX;
-    all.then_some((letters.leading_ones() as usize, blanks >> (BLOCK - 1) != 0))
+/// White space of ASCII.
+fn is_blank(bytes: u8x16) -> u8x16 {
+    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
+    let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
+    others | lanes::is(bytes, b' ')
+}
+
+/// The bits behind the lowest so many that are set; all where it is none, and none where there are fewer.
+fn behind(mut bits: u64, count: usize) -> u64 {
+    let Some(others) = count.checked_sub(1) else { return u64::MAX };
+    for _ in 0..others {
+        bits &= bits.wrapping_sub(1);
+    }
+    if bits == 0 { 0 } else { !lanes::below(bits.trailing_zeros() as usize + 1) }
+}
+
+/// Which letters of a block have [`WORD_MAX`] or more of their word before them. So many stand before the block.
+fn beyond_word_max(letters: u64, word: usize) -> u64 {
+    const { assert!(WORD_MAX == 24, "the steps below make runs of one more") };
+    let runs_of = |by: [u32; 4]| by.into_iter().fold(letters, |runs, by| runs & runs << by);
+    // Most blocks have no word that is nearly so long.
+    if word + letters.trailing_ones() as usize <= WORD_MAX && runs_of([1, 2, 4, 8]) == 0 {
+        return 0;
+    }
+    let before = word.min(WORD_MAX);
+    let all = u128::from(letters) << WORD_MAX | ((1 << before) - 1) << (WORD_MAX - before);
+    let eight = [1, 2, 4].into_iter().fold(all, |runs, by| runs & runs << by);
+    let sixteen = eight & eight << 8;
+    let more = sixteen & eight << 16 & all << 24;
+    (more >> WORD_MAX) as u64
 }
 
 #[cfg(test)]
