@@ -342,6 +342,33 @@ proptest! {
     }
 
     #[test]
+    fn halves_come_to_what_their_features_do(
+        words in prop::collection::vec(0usize..8, 0..500),
+        at in 0usize..2_000,
+        skipped in 0usize..4,
+    ) {
+        let some = ["ignore", "rules", "tea.", "so", "Vergiss:", "忽略", "\n", "unimportant"];
+        let text = words.into_iter().map(|nth| some[nth]).collect::<Vec<_>>().join(" ");
+        let numbers: Vec<i8> = (0..BUCKETS).map(|nth| (nth % 61) as i8 - 30).collect();
+        let table = WordingDef::written(&numbers);
+        let wording = Wording::of(&WordingDef { table, ..model(&[]).def.wording.expect("words") });
+        let mut memory = Memory::default();
+        for who in [Speaker::User, Speaker::Tool, Speaker::User] {
+            let known = Known { wording: &wording, meanings: &FEW, who };
+            // One of them has the place of a class, which it counts before.
+            let places = [tokens::named("persona", who), tokens::class(id("drop"), who)];
+            let concepts = places.map(|places| Named { name: "persona", places, place: at..at + 1 });
+            let near = Near { signs: Vec::new(), concepts: concepts.into() };
+            let mut read = Windows::of(&text, &FEW, &mut memory);
+            for nth in (0..read.len()).skip(skipped).step_by(1 + skipped % 3) {
+                let concepts = near.concepts(&read.range(nth));
+                let sum = read.sum(nth, known, concepts);
+                prop_assert_eq!(sum, sum_of(known, read.read(nth), concepts));
+            }
+        }
+    }
+
+    #[test]
     fn the_best_window_is_the_best_of_all(words in prop::collection::vec(0usize..4, 0..700)) {
         let wording = wording();
         let words: Vec<&str> = words.into_iter().map(|nth| ["xyzzy", "plugh", "tea", "so"][nth]).collect();
