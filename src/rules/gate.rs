@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use memchr::memchr_iter;
+use wide::u8x16;
+
+use crate::text::lanes::{self, BLOCK, Lanes};
 
 use super::literals::{Bounds, Literal, Literals};
 use super::phrases::Phrases;
@@ -198,15 +200,7 @@ impl Gate {
         if let Some(least) = self.tokens {
             tokens(text, least, |at| place(Kind::Token(at.len()), at));
         }
-        for separator in &self.separators {
-            for at in memchr_iter(*separator, text) {
-                // A separator between two blanks joins nothing.
-                let joins = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace());
-                if joins(text.get(at + 1)) && at > 0 && joins(text.get(at - 1)) {
-                    place(Kind::Separator(*separator), at..at + 1);
-                }
-            }
-        }
+        separators(text, &self.separators, |byte, at| place(Kind::Separator(byte), at..at + 1));
     }
 }
 
@@ -284,16 +278,37 @@ static IN_NUMBER: [InNumber; 256] = {
 
 /// The first digit at or after `from`.
 fn next_digit(text: &[u8], from: usize) -> Option<usize> {
-    let rest = text.get(from..)?;
-    let mut base = from;
-    // Whole blocks are tested without branches, which the compiler turns into vector code.
-    for block in rest.chunks(32) {
-        if block.iter().fold(false, |any, b| any | (b.wrapping_sub(b'0') < 10)) {
-            return block.iter().position(u8::is_ascii_digit).map(|i| base + i);
+    (from..text.len()).step_by(BLOCK).find_map(|at| {
+        let digits = Lanes::at(text, at).bits(lanes::is_digit);
+        lanes::places(digits).next().map(|place| at + place)
+    })
+}
+
+/// Calls `found(separator, place)` for each of these separators that joins what stands on its sides: those of each kind in
+/// order. Blanks are not joined.
+fn separators(text: &[u8], separators: &[u8], mut found: impl FnMut(u8, usize)) {
+    let mut is_blank_before = true;
+    for at in (0..text.len()).step_by(BLOCK) {
+        let block = Lanes::at(text, at);
+        let blanks = block.bits(is_blank);
+        let is_blank_after = text.get(at + BLOCK).is_none_or(u8::is_ascii_whitespace);
+        // Behind the text stands nothing that could be joined.
+        let inside = lanes::below(text.len() - at - 1);
+        let before = blanks << 1 | u64::from(is_blank_before);
+        let after = blanks >> 1 | u64::from(is_blank_after) << (BLOCK - 1) | !inside;
+        is_blank_before = blanks >> (BLOCK - 1) != 0;
+        for separator in separators {
+            let joining = block.bits(|bytes| lanes::is(bytes, *separator)) & !(before | after);
+            lanes::places(joining).for_each(|place| found(*separator, at + place));
         }
-        base += block.len();
     }
-    None
+}
+
+/// White space of ASCII.
+fn is_blank(bytes: u8x16) -> u8x16 {
+    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
+    let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
+    others | lanes::is(bytes, b' ')
 }
 
 const fn token_table() -> [bool; 256] {
@@ -347,6 +362,27 @@ mod tests {
         assert_eq!(clusters("a1b2c3d4", 2), []);
         assert_eq!(clusters(&format!("{}123", "x".repeat(100)), 3), [("123".to_owned(), 3)]);
         assert_eq!(clusters("1   2", 1), [("1".to_owned(), 1), ("2".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn finds_separators_that_join_wherever_they_stand() {
+        for pad in 0..2 * BLOCK {
+            let text = format!("{}:a:b :c d: e - f-\x0bg.\n1.2-:.", "x".repeat(pad));
+            let mut found = Vec::new();
+            separators(text.as_bytes(), b"-.:", |byte, at| found.push((byte, at)));
+            found.sort_unstable();
+            let joins = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace());
+            let bytes = text.as_bytes();
+            let is_one = |at: &usize| {
+                b"-.:".contains(&bytes[*at])
+                    && *at > 0
+                    && joins(bytes.get(at - 1))
+                    && joins(bytes.get(at + 1))
+            };
+            let mut wanted: Vec<_> = (0..bytes.len()).filter(is_one).map(|at| (bytes[at], at)).collect();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{pad}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use crate::text::lanes::{self, BLOCK, Lanes};
 
 use super::schema::Trigger;
-use super::window::Begin;
+use super::window::{Begin, from_edge};
 
 /// Most bytes of the automaton's program.
 const PROGRAM_BYTES_MAX: usize = 32 << 20;
@@ -91,66 +91,94 @@ pub(super) struct Memory {
     openings: Openings,
 }
 
-/// Where the automaton stands after the first three bytes from which texts had it start lately: the one between tokens
-/// and two of a token. Nearly all starts end there.
+/// Where the automaton stands after the first bytes from which texts had it start lately: the one between tokens and those
+/// behind it. Most starts end there.
 struct Openings {
-    slots: Box<[Opening]>,
+    short: Known<SHORT>,
+    long: Known<LONG>,
     /// How often the states had been thrown away when the first of these was noted.
     cleared: usize,
 }
 
+/// Bytes of a short opening, after which nearly all starts end in prose.
+const SHORT: usize = 3;
+/// Bytes of a long one, after which most others end; lines of logs begin alike, and words come again.
+const LONG: usize = 8;
+/// Bits of the number of openings that are noted of each length.
+const OPENING_BITS: u32 = 12;
+
+/// Openings of one length, each in the one place that its bytes tell.
+struct Known<const BYTES: usize>(Box<[Opening]>);
+
 #[derive(Clone, Copy)]
 struct Opening {
-    /// The three bytes, and a bit that none of them has; 0 where nothing is noted.
-    bytes: u32,
+    /// Its bytes. Where nothing is noted, such as no text has.
+    bytes: u64,
     /// None where nothing that begins with them matches.
     state: Option<LazyStateID>,
 }
 
-/// Bits of the number of openings that are noted.
-const OPENING_BITS: u32 = 12;
+impl<const BYTES: usize> Known<BYTES> {
+    const NOTHING: Opening = Opening { bytes: u64::MAX, state: None };
+
+    fn new() -> Self {
+        Self(vec![Self::NOTHING; 1 << OPENING_BITS].into())
+    }
+
+    /// Its bytes as a number, and where it is noted, by multiplicative hashing (Knuth, TAOCP 3, 6.4).
+    #[inline]
+    fn place(opening: &[u8; BYTES]) -> (u64, usize) {
+        let mut bytes = [0; LONG];
+        bytes[..BYTES].copy_from_slice(opening);
+        let bytes = u64::from_le_bytes(bytes);
+        (bytes, (bytes.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - OPENING_BITS)) as usize)
+    }
+
+    /// What is noted of an opening.
+    #[inline]
+    fn get(&self, opening: &[u8; BYTES]) -> Option<Beginning> {
+        let (bytes, place) = Self::place(opening);
+        let slot = &self.0[place];
+        let beginning = || slot.state.map_or(Beginning::Nowhere, |state| Beginning::In(state, BYTES));
+        (slot.bytes == bytes).then(beginning)
+    }
+
+    fn note(&mut self, opening: &[u8; BYTES], state: Option<LazyStateID>) {
+        let (bytes, place) = Self::place(opening);
+        self.0[place] = Opening { bytes, state };
+    }
+}
 
 impl std::fmt::Debug for Openings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Openings").field(&self.slots.iter().filter(|slot| slot.bytes != 0).count()).finish()
+        let noted = |slots: &[Opening]| slots.iter().filter(|slot| slot.bytes != u64::MAX).count();
+        f.debug_tuple("Openings").field(&noted(&self.short.0)).field(&noted(&self.long.0)).finish()
     }
 }
 
 impl Openings {
-    const EMPTY: Opening = Opening { bytes: 0, state: None };
-
     fn new() -> Self {
-        Self { slots: vec![Self::EMPTY; 1 << OPENING_BITS].into(), cleared: 0 }
+        Self { short: Known::new(), long: Known::new(), cleared: 0 }
     }
 
-    /// Whether it is known that nothing matches that begins with three bytes.
-    fn is_closed(&self, opening: [u8; 3], cleared: usize) -> bool {
-        let bytes = Self::key(opening);
-        let slot = &self.slots[Self::place(bytes)];
-        slot.bytes == bytes && slot.state.is_none() && self.cleared == cleared
+    /// Whether it is known that nothing matches that begins with these bytes.
+    #[inline]
+    fn is_closed(&self, opening: &[u8; SHORT], cleared: usize) -> bool {
+        self.cleared == cleared && matches!(self.short.get(opening), Some(Beginning::Nowhere))
     }
 
-    /// The slot of three bytes, and what it holds when it is theirs. States are worth nothing once they were thrown away.
-    fn slot(&mut self, opening: [u8; 3], cleared: usize) -> (&mut Opening, u32) {
+    /// Forgets all where states were thrown away, which are worth nothing then.
+    fn fit(&mut self, cleared: usize) {
         if self.cleared != cleared {
-            self.slots.fill(Self::EMPTY);
+            self.short.0.fill(Known::<SHORT>::NOTHING);
+            self.long.0.fill(Known::<LONG>::NOTHING);
             self.cleared = cleared;
         }
-        let bytes = Self::key(opening);
-        (&mut self.slots[Self::place(bytes)], bytes)
-    }
-
-    fn key([edge, first, second]: [u8; 3]) -> u32 {
-        u32::from_be_bytes([1, edge, first, second])
-    }
-
-    /// By multiplicative hashing (Knuth, TAOCP 3, 6.4).
-    fn place(bytes: u32) -> usize {
-        (bytes.wrapping_mul(0x9E37_79B1) >> (32 - OPENING_BITS)) as usize
     }
 }
 
 /// How a search from one byte begins.
+#[derive(Clone, Copy)]
 enum Beginning {
     /// Nothing matches from there.
     Nowhere,
@@ -161,7 +189,7 @@ enum Beginning {
 impl Memory {
     /// Bytes that it holds.
     pub(super) fn bytes(&self) -> usize {
-        self.cache.memory_usage() + size_of_val(&*self.openings.slots)
+        self.cache.memory_usage() + size_of_val(&*self.openings.short.0) + size_of_val(&*self.openings.long.0)
     }
 }
 
@@ -169,25 +197,28 @@ impl ShapeSet {
     /// Builds the automaton; `None` when the patterns are too large together. Those that begin
     /// [`Anywhere`](Begin::Anywhere) must not be joined with others.
     pub(super) fn build<'p>(patterns: impl Iterator<Item = (u32, Begin, &'p str)>) -> Option<Self> {
-        let (mut rules, mut texts) = (Vec::new(), Vec::new());
+        let (mut rules, mut parsed) = (Vec::new(), Vec::new());
+        let config = syntax::Config::new().unicode(false).utf8(false);
         for (rule, begin, pattern) in patterns {
             rules.push((rule, begin));
-            texts.push(match begin {
+            parsed.push(match begin {
                 // The automaton begins at the byte before a token, the pattern after it.
-                Begin::AtToken => format!("(?:^|[^0-9A-Za-z_])(?:{pattern})"),
-                Begin::BeforeToken | Begin::Anywhere => pattern.to_owned(),
+                Begin::AtToken => {
+                    syntax::parse_with(&format!("(?:^|[^0-9A-Za-z_])(?:{pattern})"), &config).ok()?
+                }
+                Begin::BeforeToken | Begin::Anywhere => syntax::parse_with(pattern, &config).ok()?,
+                Begin::NearToken => from_edge(&syntax::parse_with(pattern, &config).ok()?)?,
             });
         }
         let is_anchored = rules.first()?.1 != Begin::Anywhere;
         let nfa = thompson::Compiler::new()
-            .syntax(syntax::Config::new().unicode(false).utf8(false))
             .configure(
                 thompson::Config::new()
                     .utf8(false)
                     .which_captures(thompson::WhichCaptures::None)
                     .nfa_size_limit(Some(PROGRAM_BYTES_MAX)),
             )
-            .build_many(&texts)
+            .build_many_from_hir(&parsed)
             .ok()?;
         let dfa = DFA::builder()
             .configure(
@@ -212,34 +243,63 @@ impl ShapeSet {
     /// patterns begin with the byte there and ask no further.
     fn begin(&self, memory: &mut Memory, text: &[u8], range: &Range<usize>) -> Result<Beginning, GaveUp> {
         let Memory { cache, openings } = memory;
-        let input = || Input::new(text).range(range.clone()).anchored(Anchored::Yes);
-        let opening = text[range.clone()].first_chunk::<3>().filter(|_| range.start > 0);
-        let Some(opening) = opening else {
-            let state = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
-            return Ok(Beginning::In(state, 0));
+        let start = |cache: &mut Cache| {
+            let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
+            self.dfa.start_state_forward(cache, &input).map_err(|_| GaveUp)
         };
+        let bytes = &text[range.clone()];
+        let short = bytes.first_chunk::<SHORT>().filter(|_| range.start > 0);
+        let Some(short) = short else { return Ok(Beginning::In(start(cache)?, 0)) };
         let cleared = cache.clear_count();
-        let (slot, bytes) = openings.slot(*opening, cleared);
-        if slot.bytes != bytes {
-            let start = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
-            let mut state = start;
-            for byte in opening {
-                state = self.dfa.next_state(cache, state, *byte).map_err(|_| GaveUp)?;
-                if state.is_tagged() {
-                    break;
-                }
-            }
-            if cache.clear_count() != cleared {
-                // The start may be among what was thrown away.
-                let start = self.dfa.start_state_forward(cache, &input()).map_err(|_| GaveUp)?;
-                return Ok(Beginning::In(start, 0));
-            }
-            if state.is_tagged() && !state.is_dead() {
-                return Ok(Beginning::In(start, 0));
-            }
-            *slot = Opening { bytes, state: (!state.is_dead()).then_some(state) };
+        openings.fit(cleared);
+        let long = bytes.first_chunk::<LONG>();
+        if let Some(known) = long.and_then(|long| openings.long.get(long)) {
+            return Ok(known);
         }
-        Ok(slot.state.map_or(Beginning::Nowhere, |state| Beginning::In(state, opening.len())))
+        let mut beginning = match openings.short.get(short) {
+            Some(known) => known,
+            None => {
+                let from = start(cache)?;
+                let beginning = self.after(cache, from, short)?;
+                if cache.clear_count() != cleared {
+                    // The start may be among what was thrown away.
+                    return Ok(Beginning::In(start(cache)?, 0));
+                }
+                match beginning {
+                    None => return Ok(Beginning::In(from, 0)),
+                    Some(state) => openings.short.note(short, state),
+                }
+                beginning.flatten().map_or(Beginning::Nowhere, |state| Beginning::In(state, SHORT))
+            }
+        };
+        if let (Beginning::In(state, _), Some(long)) = (beginning, long) {
+            let after = self.after(cache, state, &long[SHORT..])?;
+            if cache.clear_count() != cleared {
+                return Ok(Beginning::In(start(cache)?, 0));
+            }
+            if let Some(state) = after {
+                openings.long.note(long, state);
+                beginning = state.map_or(Beginning::Nowhere, |state| Beginning::In(state, LONG));
+            }
+        }
+        Ok(beginning)
+    }
+
+    /// The state behind some bytes, or that nothing matches that goes on with them. None where something matches on the way,
+    /// which must be told.
+    fn after(
+        &self,
+        cache: &mut Cache,
+        mut state: LazyStateID,
+        bytes: &[u8],
+    ) -> Result<Option<Option<LazyStateID>>, GaveUp> {
+        for byte in bytes {
+            state = self.dfa.next_state(cache, state, *byte).map_err(|_| GaveUp)?;
+            if state.is_tagged() {
+                return Ok(state.is_dead().then_some(None));
+            }
+        }
+        Ok(Some(Some(state)))
     }
 
     /// Calls `found(rule, spot)` for every match of at most `bytes_max` bytes that stands in `window`, and of patterns
@@ -268,8 +328,8 @@ impl ShapeSet {
             let edges = !Lanes::at(text, at).bits(lanes::is_alphanumeric) & lanes::below(window.end - at);
             for start in lanes::places(edges).map(|place| at + place) {
                 let is_closed = text[start..]
-                    .first_chunk::<3>()
-                    .is_some_and(|opening| memory.openings.is_closed(*opening, memory.cache.clear_count()));
+                    .first_chunk::<SHORT>()
+                    .is_some_and(|opening| memory.openings.is_closed(opening, memory.cache.clear_count()));
                 if !is_closed {
                     self.from(memory, text, start..text.len().min(start + bytes_max + 1), &mut found)?;
                 }
@@ -303,7 +363,7 @@ impl ShapeSet {
             state = next;
             if state.is_tagged() {
                 if state.is_match() {
-                    self.tell(cache, state, start, found);
+                    self.tell(cache, state, text, start, found);
                 } else if state.is_dead() {
                     cache.search_finish(at);
                     return Ok(());
@@ -319,20 +379,32 @@ impl ShapeSet {
         };
         let last = last.map_err(|_| GaveUp)?;
         if last.is_match() {
-            self.tell(cache, last, start, found);
+            self.tell(cache, last, text, start, found);
         }
         cache.search_finish(range.end);
         Ok(())
     }
 
-    fn tell(&self, cache: &Cache, state: LazyStateID, start: usize, found: &mut impl FnMut(u32, Spot)) {
+    fn tell(
+        &self,
+        cache: &Cache,
+        state: LazyStateID,
+        text: &[u8],
+        start: usize,
+        found: &mut impl FnMut(u32, Spot),
+    ) {
         for at in 0..self.dfa.match_len(cache, state) {
             let pattern = self.dfa.match_pattern(cache, state, at).as_usize();
             let Some((rule, begin)) = self.rules.get(pattern) else { continue };
             if *begin == Begin::AtToken {
                 found(*rule, Spot::Begin(start + 1));
             }
-            if *begin == Begin::BeforeToken || start == 0 {
+            if *begin == Begin::NearToken
+                && let Some(before) = start.checked_sub(1).filter(|at| text[*at].is_ascii_alphanumeric())
+            {
+                found(*rule, Spot::Begin(before));
+            }
+            if matches!(begin, Begin::BeforeToken | Begin::NearToken) || start == 0 {
                 found(*rule, Spot::Begin(start));
             }
         }
@@ -400,6 +472,26 @@ mod tests {
         assert_eq!(spots(&patterns, "123-45", 0..6), [begin(1, 0), begin(1, 1), begin(2, 0)]);
         assert_eq!(spots(&patterns, "x123-45", 1..7), []);
         assert_eq!(spots(&patterns, "-123", 1..4), [begin(2, 0)]);
+    }
+
+    #[test]
+    fn a_pattern_may_begin_with_the_letter_before() {
+        let pattern = r"(?:^|[^A-Za-z0-9+]|[A-Z]\+)\+\d{3}";
+        let patterns = [(3, Begin::NearToken, pattern), (4, Begin::BeforeToken, r"%[Bb]\d")];
+        let begin = |rule, at| (rule, Spot::Begin(at));
+        let found = spots(&patterns, "COM++493 (+493 +12 ++493 x%b1", 0..29);
+        // Its own regex tells which of two beginnings is one.
+        assert_eq!(found, [begin(3, 2), begin(3, 3), begin(3, 9), begin(3, 19), begin(4, 26)]);
+    }
+
+    #[test]
+    fn what_begins_alike_is_told_alike() {
+        let patterns = [(1, Begin::BeforeToken, r"(?:^|[^0-9A-Za-z])\d{4}-\d{2}(?:[^0-9]|$)")];
+        let line = "at 2024-11 or 2024-1x, 2024-119; 2024-12.";
+        let text = [line; 40].join("\n");
+        let found = spots(&patterns, &text, 0..text.len());
+        let wanted: Vec<_> = (0..40).flat_map(|nth| [2, 32].map(|at| at + nth * (line.len() + 1))).collect();
+        assert_eq!(found, wanted.into_iter().map(|at| (1, Spot::Begin(at))).collect::<Vec<_>>());
     }
 
     #[test]

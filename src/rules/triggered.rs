@@ -82,6 +82,16 @@ impl Look {
             after: other.after.max(after),
         }));
     }
+
+    /// Whether a place of its kind has as many digits, or is as long, as a rule asks for.
+    #[inline]
+    fn is_enough(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Digits(count) => count >= self.least,
+            Kind::Token(bytes) => bytes >= self.least,
+            Kind::Separator(_) => true,
+        }
+    }
 }
 
 /// Rules that are tried together.
@@ -138,10 +148,11 @@ impl Group {
         }
     }
 
+    /// How it looks at places of a kind, whatever their number of digits or their length.
     fn look_at(&self, kind: Kind) -> Option<Look> {
         match kind {
-            Kind::Digits(count) => self.digits.filter(|look| count >= look.least),
-            Kind::Token(bytes) => self.tokens.filter(|look| bytes >= look.least),
+            Kind::Digits(_) => self.digits,
+            Kind::Token(_) => self.tokens,
             Kind::Separator(byte) => {
                 self.separators.iter().find(|(of, _)| *of == byte).map(|(_, look)| *look)
             }
@@ -152,15 +163,16 @@ impl Group {
     fn windows(&self, places: &Places, is_new: Option<IsNew<'_>>, text_len: usize) -> Vec<Range<usize>> {
         let mut windows = Vec::new();
         for list in places.lists() {
-            for place in list {
-                let Some(Look { before, after, .. }) = self.look_at(place.kind) else { continue };
+            // All places of a list are of one kind.
+            let Some(look @ Look { before, after, .. }) = self.look_at(list[0].kind) else { continue };
+            let after_window = if self.is_anchored { 0 } else { after };
+            for place in list.iter().filter(|place| look.is_enough(place.kind)) {
                 let start = place.at.start.saturating_sub(before);
                 let reach = start..(place.at.end + after.max(self.bytes_max)).min(text_len);
                 if is_new.is_some_and(|is_new| !is_new(reach)) {
                     continue;
                 }
-                let after = if self.is_anchored { 0 } else { after };
-                join(&mut windows, start..(place.at.end + after).min(text_len));
+                join(&mut windows, start..(place.at.end + after_window).min(text_len));
             }
         }
         // Each list is in order; what they cover together is few windows.

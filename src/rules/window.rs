@@ -23,6 +23,8 @@ pub(super) struct Lookback {
 pub(super) enum Begin {
     /// At the byte before a token, which is no ASCII letter or digit, or with the text.
     BeforeToken,
+    /// There, or at a letter or digit before that byte.
+    NearToken,
     /// With a token: the byte before it, if there is one, is no ASCII letter or digit.
     AtToken,
     /// No one knows.
@@ -36,6 +38,8 @@ pub(super) fn begin(hir: &Hir) -> Begin {
     match parts.split_first().map(|(first, rest)| (first.kind(), rest)) {
         Some((HirKind::Look(Look::WordAscii), rest)) if begins_with_word_byte(rest) => Begin::AtToken,
         Some((HirKind::Alternation(either), _)) if either.iter().all(is_edge) => Begin::BeforeToken,
+        Some((HirKind::Alternation(_), _)) if from_edge(hir).is_some() => Begin::NearToken,
+        Some((HirKind::Literal(literal), _)) if !literal.0[0].is_ascii_alphanumeric() => Begin::BeforeToken,
         _ => Begin::Anywhere,
     }
 }
@@ -104,10 +108,40 @@ fn flatten<'h>(hir: &'h Hir, parts: &mut Vec<&'h Hir>) {
     }
 }
 
+/// What is left of a pattern from the byte before a token on, where a letter or digit may stand before that byte; none where
+/// it may begin otherwise.
+pub(super) fn from_edge(hir: &Hir) -> Option<Hir> {
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let (first, rest) = parts.split_first()?;
+    let HirKind::Alternation(either) = first.kind() else { return None };
+    let edge = |one: &Hir| match one.kind() {
+        _ if is_edge(one) => Some(one.clone()),
+        HirKind::Concat(both) => match &both[..] {
+            [letter, edge] if is_letter(letter) && is_edge(edge) => Some(edge.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let edges = either.iter().map(edge).collect::<Option<Vec<Hir>>>()?;
+    Some(Hir::concat(std::iter::once(Hir::alternation(edges)).chain(rest.iter().cloned()).collect()))
+}
+
+/// Whether it is one ASCII letter or digit.
+fn is_letter(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Literal(literal) => matches!(&literal.0[..], [byte] if byte.is_ascii_alphanumeric()),
+        HirKind::Class(class) => bytes_of(class).is_some_and(|ranges| {
+            ranges.into_iter().all(|range| range.into_iter().all(|byte| byte.is_ascii_alphanumeric()))
+        }),
+        _ => false,
+    }
+}
+
 /// Whether it is the beginning of the text, or one byte that is no ASCII letter or digit.
 fn is_edge(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Look(Look::Start) => true,
+        HirKind::Literal(literal) => matches!(&literal.0[..], [byte] if !byte.is_ascii_alphanumeric()),
         HirKind::Class(class) => bytes_of(class).is_some_and(|ranges| {
             !ranges.into_iter().any(|range| range.into_iter().any(|byte| byte.is_ascii_alphanumeric()))
         }),
@@ -279,6 +313,10 @@ mod tests {
             (r"(?:^|[^A-Za-z0-9])(?P<value>\+\d)", Begin::BeforeToken),
             (r"(?:^|[^A-Za-z0-9.])(?P<value>\d)", Begin::BeforeToken),
             (r"(?:^|[^A-Za-z])\d", Begin::Anywhere),
+            (r"(?:^|[^A-Za-z0-9+]|[A-Z]\+)(?P<value>\d)", Begin::NearToken),
+            (r"(?:^|[^A-Za-z0-9]|[A-Z]7)\d", Begin::Anywhere),
+            (r"(?:^|[^A-Za-z0-9]|[A-Z][A-Z]\+)\d", Begin::Anywhere),
+            (r"%[Bb]\d", Begin::BeforeToken),
             (r"(?m:^|[^A-Za-z0-9])\d", Begin::Anywhere),
             (r"phone \d", Begin::Anywhere),
         ] {

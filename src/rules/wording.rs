@@ -163,17 +163,16 @@ pub struct Wording {
     bias: f64,
     bounds: (f64, f64),
     own_bounds: Vec<WordingBounds>,
-    words: Box<[i16; WORDS]>,
-    senses: Box<[i16; SENSES]>,
+    /// Numbers rather than weights: half the memory, which texts read all over.
+    words: Box<[i8; WORDS]>,
+    senses: Box<[i8; SENSES]>,
 }
 
-/// Weights of so many places; one that is missing weighs nothing.
-fn weights<const PLACES: usize>(numbers: &[i8]) -> Box<[i16; PLACES]> {
-    let mut weights = vec![0i16; PLACES];
-    for (weight, number) in weights.iter_mut().zip(numbers) {
-        *weight = unit(*number);
-    }
-    weights.into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("a vector of that length"))
+/// Numbers of so many places; one that is missing weighs nothing.
+fn filled<const PLACES: usize>(numbers: &[i8]) -> Box<[i8; PLACES]> {
+    let mut all = numbers[..numbers.len().min(PLACES)].to_vec();
+    all.resize(PLACES, 0);
+    all.into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("a vector of that length"))
 }
 
 impl Wording {
@@ -186,21 +185,21 @@ impl Wording {
             bias: def.bias,
             bounds: (def.warn, def.block),
             own_bounds: def.bounds.clone(),
-            words: weights(words),
-            senses: weights(senses),
+            words: filled(words),
+            senses: filled(senses),
         }
     }
 
     /// Weight of the words in a place, in units.
     #[inline]
     pub fn of_words(&self, place: u16) -> i64 {
-        i64::from(self.words[usize::from(place)])
+        i64::from(unit(self.words[usize::from(place)]))
     }
 
     /// Weight of a concept or of classes of words, in units, by its places among those of senses.
     #[inline]
     pub fn of_sense(&self, places: [u16; 2]) -> i64 {
-        places.iter().map(|place| i64::from(self.senses[usize::from(*place) % SENSES])).sum()
+        places.iter().map(|place| i64::from(unit(self.senses[usize::from(*place) % SENSES]))).sum()
     }
 
     /// Log-odds that a window gives. A text ten times as long has ten times the features, and those of no meaning scatter by
@@ -243,7 +242,7 @@ impl Wording {
 
     /// Places that weigh anything.
     pub fn known(&self) -> usize {
-        self.words.iter().chain(self.senses.iter()).filter(|weight| **weight != 0).count()
+        self.words.iter().chain(self.senses.iter()).filter(|number| **number != 0).count()
     }
 }
 
@@ -253,6 +252,7 @@ pub fn choice(windows: usize) -> f64 {
 }
 
 /// Units that a number of the table stands for.
+#[inline]
 pub fn unit(number: i8) -> i16 {
     i16::from(number) * i16::from(number).abs()
 }

@@ -4,6 +4,7 @@
 //! that it may begin with takes far longer than to know it again by its letters, sixteen bytes at most.
 
 use super::reading::Part;
+use super::sums::Sums;
 use super::tokens;
 use crate::rules::caches::Forgetful;
 use crate::rules::meanings::{Classes, Meanings};
@@ -32,17 +33,42 @@ struct Entry {
     word: Word,
 }
 
+/// Which places of the table were seen in a window. What is said twice counts once, or a row of the same sign would drown
+/// all else.
+pub(super) struct Seen<const WORDS_OF_64: usize>([u64; WORDS_OF_64]);
+
+impl<const WORDS_OF_64: usize> Seen<WORDS_OF_64> {
+    pub(super) const NOTHING: Self = Self([0; WORDS_OF_64]);
+
+    /// Notes a place, and says whether it is new.
+    #[inline]
+    pub(super) fn is_new(&mut self, place: u16) -> bool {
+        let (word, bit) = (&mut self.0[usize::from(place) / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+    /// Whether a place was noted.
+    #[inline]
+    pub(super) fn has(&self, place: u16) -> bool {
+        self.0[usize::from(place) / 64] & 1 << (place % 64) != 0
+    }
+}
+
 /// What reading leaves behind for the next text.
 #[derive(Default)]
 pub(in crate::detect) struct Memory {
     pub(super) words: Words,
     /// The halves that were read last: one of an even number, and one of an odd number.
     pub(super) halves: [(Option<usize>, Part); 2],
+    pub(super) sums: Sums,
 }
 
 impl Forgetful for Memory {
     fn bytes(&self) -> usize {
-        size_of_val(&*self.words.0) + self.halves.iter().map(|(_, half)| half.bytes()).sum::<usize>()
+        size_of_val(&*self.words.0)
+            + self.halves.iter().map(|(_, half)| half.bytes()).sum::<usize>()
+            + self.sums.bytes()
     }
 
     fn forget(&mut self) {

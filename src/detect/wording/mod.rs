@@ -12,6 +12,7 @@
 
 mod memory;
 mod reading;
+mod sums;
 mod tokens;
 
 use std::fmt::Write as _;
@@ -19,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) use memory::Memory;
-use reading::{Feature, Named, Part, Windows, each_feature};
+use reading::{Feature, Named, Part, Windows, each_feature, each_words};
 pub use tokens::{FEATURES, Token, each};
 
 use super::concepts::{self, Evidence, Thresholds, score_of, speaker};
@@ -92,27 +93,6 @@ struct Known<'r> {
     who: Speaker,
 }
 
-/// What the features of a window come to.
-fn sum_of(known: Known<'_>, parts: [&Part; 2], concepts: &[Named<'_>]) -> Sum {
-    let mut sum = Sum::default();
-    each_feature(parts, concepts, (known.meanings, known.who), |feature| match feature {
-        Feature::Words(_, _, place) => {
-            sum.words += known.wording.of_words(place);
-            sum.features += 1;
-        }
-        Feature::Concept(one) => sum.concepts += known.wording.of_sense(one.places),
-        Feature::Meaning(_, _, places) => {
-            sum.meanings += known.wording.of_sense(places);
-            sum.meant += 1;
-        }
-        Feature::Beginning(_, _, places) => {
-            sum.meanings += BEGINNING * known.wording.of_sense(places);
-            sum.meant += 1;
-        }
-    });
-    sum
-}
-
 /// The window of a view that sounds most like an attack, of those with a sign; none without one. Of a derived view those are read
 /// that differ from the text as sent.
 fn best(
@@ -137,7 +117,7 @@ fn best(
         if is_derived && view.layers_in(range.clone()) == Layers::NONE {
             continue;
         }
-        let sum = sum_of(known, windows.read(nth), near.concepts(&place));
+        let sum = windows.sum(nth, known, near.concepts(&place));
         let odds = known.wording.odds(sum);
         if best.as_ref().is_none_or(|best| odds > best.1) {
             best = Some((Summed { range, sum, of }, odds));
@@ -238,6 +218,15 @@ struct Judged<'v, 't> {
     probability: f64,
 }
 
+impl Judged<'_, '_> {
+    /// What stands in the window, read as one.
+    fn part(&self, meanings: &Meanings, memory: &mut Memory) -> Part {
+        let mut part = Part::default();
+        part.read(self.view.text(), self.window.range.clone(), meanings, &mut memory.words);
+        part
+    }
+}
+
 /// The model's words, where a text is weighed by them.
 fn wording_for<'r>(rules: &'r RuleSet, request: &Request<'_>) -> Option<(&'r Model, &'r Wording, Speaker)> {
     let model = rules.model()?;
@@ -309,7 +298,7 @@ pub(super) fn weigh(
     }
     let known = Known { wording, meanings: rules.meanings(), who };
     let judged = judge(known, views, &near, memory, budget)?;
-    Ok(judged.and_then(|judged| detected((model, known), &judged, &near)))
+    Ok(judged.and_then(|judged| detected((model, known), &judged, &near, memory)))
 }
 
 /// What is reported of a window.
@@ -317,6 +306,7 @@ fn detected(
     (model, known): (&Model, Known<'_>),
     judged: &Judged<'_, '_>,
     near: &Near<'_>,
+    memory: &mut Memory,
 ) -> Option<Detected> {
     let Known { wording, who, .. } = known;
     if !wording.may_warn(who, judged.probability) {
@@ -327,7 +317,8 @@ fn detected(
     let score = score_of(thresholds, judged.probability);
     let mut description =
         format!("Sounds like an injection, {:.2} probable. Most of it is said at", judged.probability);
-    for (nth, term) in terms(known, judged, near).into_iter().take(NAMED_MAX).enumerate() {
+    let part = judged.part(known.meanings, memory);
+    for (nth, term) in terms(known, judged, near, &part, NAMED_MAX).into_iter().enumerate() {
         let comma = if nth == 0 { "" } else { "," };
         let name = term.name().map(|name| format!(" {name}")).unwrap_or_default();
         let Term { place, log_odds, .. } = term;
@@ -335,7 +326,7 @@ fn detected(
         let _ = write!(description, "{comma} {}..{}{name} ({log_odds:+.1})", place.start, place.end);
     }
     description.push('.');
-    let span = span(known, judged.view.text(), &judged.window);
+    let span = span(known, &part, &judged.window);
     let layers = if judged.is_derived { judged.view.layers_in(span.clone()) } else { Layers::default() };
     let info = MetaInfo {
         severity,
@@ -357,7 +348,9 @@ pub(super) fn explain(
     let (_, wording, who) = wording_for(rules, request)?;
     let near = Near::of(evidence, who);
     let known = Known { wording, meanings: rules.meanings(), who };
-    let judged = judge(known, views, &near, &mut Memory::default(), &Budget::UNLIMITED).ok().flatten()?;
+    let mut memory = Memory::default();
+    let judged = judge(known, views, &near, &mut memory, &Budget::UNLIMITED).ok().flatten()?;
+    let part = judged.part(known.meanings, &mut memory);
     let thresholds = thresholds(wording, who, judged.view.text());
     Some(Explanation {
         window: judged.view.to_source(judged.window.range.clone()),
@@ -366,50 +359,68 @@ pub(super) fn explain(
         block: thresholds.block,
         severity: severity_of(thresholds, judged.probability),
         bias: wording.bias(judged.window.of),
-        terms: terms(known, &judged, &near),
+        terms: terms(known, &judged, &near, &part, EXPLAINED_MAX),
     })
 }
 
-/// What gave most for an attack in a window, the heaviest first.
-fn terms(known: Known<'_>, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
+/// What gave most for an attack in a window, the heaviest first, and so many at most.
+fn terms(known: Known<'_>, judged: &Judged<'_, '_>, near: &Near<'_>, part: &Part, most: usize) -> Vec<Term> {
+    struct Heavy<'e> {
+        /// How many were found before.
+        nth: usize,
+        log_odds: f64,
+        place: Range<usize>,
+        concept: Option<&'e str>,
+        classes: [Option<u16>; 2],
+        begins: bool,
+    }
     let Judged { view, window, .. } = judged;
     let Known { wording, meanings, who } = known;
     let concepts = near.concepts(&view.to_source(window.range.clone()));
-    let part = Part::of(view.text(), window.range.clone(), meanings);
-    let mut all: Vec<Term> = Vec::new();
-    let name = |class: u16| Arc::clone(&meanings.names()[usize::from(class)]);
     let base = Sum { features: window.sum.features, meant: window.sum.meant, ..Sum::default() };
-    each_feature([&part, &Part::default()], concepts, (meanings, who), |feature| {
-        let begins = matches!(feature, Feature::Beginning(..));
-        let (concept, means, place, sum) = match feature {
-            Feature::Words(token, nth, place) => {
-                let sum = Sum { words: wording.of_words(place), ..base };
-                (None, Vec::new(), view.to_source(words(token, nth)), sum)
-            }
-            Feature::Concept(one) => {
-                let sum = Sum { concepts: wording.of_sense(one.places), ..base };
-                (Some(one.name.to_owned()), Vec::new(), one.place.clone(), sum)
-            }
-            Feature::Meaning(classes, place, places) => {
-                let means = classes.into_iter().flatten().map(name).collect();
-                (None, means, view.to_source(place), Sum { meanings: wording.of_sense(places), ..base })
-            }
-            Feature::Beginning(class, place, places) => {
-                let sum = Sum { meanings: BEGINNING * wording.of_sense(places), ..base };
-                (None, Vec::from([name(class)]), view.to_source(place), sum)
+    let mut all: Vec<Heavy<'_>> = Vec::new();
+    each_feature([part, &Part::default()], concepts, (meanings, who), |feature| {
+        let sum = match &feature {
+            Feature::Words(_, _, place) => Sum { words: wording.of_words(*place), ..base },
+            Feature::Concept(one) => Sum { concepts: wording.of_sense(one.places), ..base },
+            Feature::Meaning(_, _, places) => Sum { meanings: wording.of_sense(*places), ..base },
+            Feature::Beginning(_, _, places) => {
+                Sum { meanings: BEGINNING * wording.of_sense(*places), ..base }
             }
         };
-        let log_odds = wording.odds(sum);
-        if log_odds > 0.0 {
-            all.push(Term { concept, means, begins, place, log_odds });
+        // Most weigh nothing, or speak against an attack.
+        if sum.words.max(sum.concepts).max(sum.meanings) <= 0 {
+            return;
         }
+        let (place, concept, classes, begins) = match feature {
+            Feature::Words(token, nth, _) => (view.to_source(words(token, nth)), None, [None; 2], false),
+            Feature::Concept(one) => (one.place.clone(), Some(one.name), [None; 2], false),
+            Feature::Meaning(classes, place, _) => (view.to_source(place), None, classes, false),
+            Feature::Beginning(class, place, _) => (view.to_source(place), None, [Some(class), None], true),
+        };
+        let nth = all.len();
+        all.push(Heavy { nth, log_odds: wording.odds(sum), place, concept, classes, begins });
     });
-    all.sort_by(|a, b| {
-        let places = || (a.place.start, a.place.end).cmp(&(b.place.start, b.place.end));
-        b.log_odds.total_cmp(&a.log_odds).then_with(places)
-    });
-    all.truncate(EXPLAINED_MAX);
-    all
+    all.retain(|one| one.log_odds > 0.0);
+    let order = |a: &Heavy<'_>, b: &Heavy<'_>| {
+        let key = |one: &Heavy<'_>| (one.place.start, one.place.end, one.nth);
+        b.log_odds.total_cmp(&a.log_odds).then_with(|| key(a).cmp(&key(b)))
+    };
+    // Of hundreds only the heaviest need an order.
+    if let Some(last) = most.checked_sub(1).filter(|last| *last < all.len()) {
+        all.select_nth_unstable_by(last, order);
+    }
+    all.truncate(most);
+    all.sort_unstable_by(order);
+    let name = |class: u16| Arc::clone(&meanings.names()[usize::from(class)]);
+    let term = |Heavy { log_odds, place, concept, classes, begins, .. }: Heavy<'_>| Term {
+        concept: concept.map(str::to_owned),
+        means: classes.into_iter().flatten().map(name).collect(),
+        begins,
+        place,
+        log_odds,
+    };
+    all.into_iter().map(term).collect()
 }
 
 /// Where the words of a feature stand. A pair begins with an earlier word, which may stand before the window.
@@ -418,14 +429,11 @@ fn words(token: &Token, nth: usize) -> Range<usize> {
 }
 
 /// The words of a window that weigh most together, side by side.
-fn span(known: Known<'_>, text: &str, window: &Summed) -> Range<usize> {
+fn span(known: Known<'_>, part: &Part, window: &Summed) -> Range<usize> {
     let mut best: (i64, Range<usize>) = (0, window.range.clone());
     let (mut sum, mut start) = (0, None);
     // Places overlap where classes do, so only words tell.
-    let nothing = Meanings::default();
-    let part = Part::of(text, window.range.clone(), &nothing);
-    each_feature([&part, &Part::default()], &[], (&nothing, known.who), |feature| {
-        let Feature::Words(token, nth, place) = feature else { return };
+    each_words([part, &Part::default()], |token, nth, place| {
         let range = words(token, nth);
         sum += known.wording.of_words(place);
         let from = *start.get_or_insert(range.start);

@@ -7,11 +7,12 @@ use std::ops::Range;
 
 use wide::u8x16;
 
-use super::memory::{Memory, Words};
+use super::Known;
+use super::memory::{Memory, Seen, Words};
 use super::tokens::{self, Places, Token};
 use crate::rules::Speaker;
 use crate::rules::meanings::{self, Meanings, Meant};
-use crate::rules::wording::{SENSES, WORDS};
+use crate::rules::wording::{SENSES, Sum, WORDS};
 use crate::text::lanes::{self, BLOCK, Lanes};
 
 /// Size of half a window: bytes, of which blanks side by side count as one, and those of a long word not at all, so that neither
@@ -23,7 +24,7 @@ const WORD_MAX: usize = 24;
 /// How much longer a half may be for it to end at a blank.
 const REST_MAX: usize = 32;
 /// How many words of a class before one make pairs with it, and within how many bytes.
-const PAIRED: usize = 4;
+pub(super) const PAIRED: usize = 4;
 pub(super) const PAIR_BYTES: usize = 100;
 
 /// A hit of a concept.
@@ -48,11 +49,12 @@ pub(super) enum Feature<'p, 'e> {
 /// The tokens of a part of a text, and its words that belong to classes.
 #[derive(Default)]
 pub(super) struct Part {
-    tokens: Vec<Token>,
-    meant: Vec<Meant>,
+    pub(super) tokens: Vec<Token>,
+    pub(super) meant: Vec<Meant>,
 }
 
 impl Part {
+    #[cfg(test)]
     pub(super) fn of(text: &str, part: Range<usize>, meanings: &Meanings) -> Self {
         let mut read = Self::default();
         read.read(text, part, meanings, &mut Words::default());
@@ -65,7 +67,7 @@ impl Part {
     }
 
     /// Reads tokens and what words mean side by side: most words are known to both, and are looked at once.
-    fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings, words: &mut Words) {
+    pub(super) fn read(&mut self, text: &str, part: Range<usize>, meanings: &Meanings, words: &mut Words) {
         self.tokens.clear();
         self.meant.clear();
         let mut tokens = tokens::Reader::new(text, part.clone());
@@ -108,6 +110,7 @@ pub(super) struct Windows<'t> {
 impl<'t> Windows<'t> {
     pub(super) fn of(text: &'t str, meanings: &'t Meanings, memory: &'t mut Memory) -> Self {
         memory.halves.iter_mut().for_each(|(half, _)| *half = None);
+        memory.sums.begin();
         Self { text, meanings, memory, edges: edges(text) }
     }
 
@@ -126,7 +129,7 @@ impl<'t> Windows<'t> {
     pub(super) fn read(&mut self, nth: usize) -> [&Part; 2] {
         let halves = self.edges.len() - 1;
         for half in nth..nth + 2 {
-            let Memory { words, halves: read } = &mut *self.memory;
+            let Memory { words, halves: read, .. } = &mut *self.memory;
             let (read, part) = &mut read[half % 2];
             if *read != Some(half) {
                 *read = Some(half);
@@ -134,25 +137,33 @@ impl<'t> Windows<'t> {
                 part.read(self.text, range, self.meanings, words);
             }
         }
-        let [even, odd] = &self.memory.halves;
-        if nth.is_multiple_of(2) { [&even.1, &odd.1] } else { [&odd.1, &even.1] }
+        parts(&self.memory.halves, nth)
+    }
+
+    /// What one comes to, by its number, with the concepts in it.
+    pub(super) fn sum(&mut self, nth: usize, known: Known<'_>, concepts: &[Named<'_>]) -> Sum {
+        self.read(nth);
+        let Memory { halves, sums, .. } = &mut *self.memory;
+        sums.of(nth, parts(halves, nth), concepts, known)
     }
 }
 
-/// Which places of the table were seen in a window. What is said twice counts once, or a row of the same sign would drown
-/// all else.
-struct Seen<const WORDS_OF_64: usize>([u64; WORDS_OF_64]);
+/// The halves of a window, in order.
+fn parts(halves: &[(Option<usize>, Part); 2], nth: usize) -> [&Part; 2] {
+    let [even, odd] = halves;
+    if nth.is_multiple_of(2) { [&even.1, &odd.1] } else { [&odd.1, &even.1] }
+}
 
-impl<const WORDS_OF_64: usize> Seen<WORDS_OF_64> {
-    const NOTHING: Self = Self([0; WORDS_OF_64]);
-
-    /// Notes a place, and says whether it is new.
-    #[inline]
-    fn is_new(&mut self, place: u16) -> bool {
-        let (word, bit) = (&mut self.0[usize::from(place) / 64], 1 << (place % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
+/// Calls `found` with each word and pair of words of a window, once: the token that it ends with, how many before it it begins
+/// with, and its place.
+pub(super) fn each_words(parts: [&Part; 2], mut found: impl FnMut(&Token, usize, u16)) {
+    let mut words = Seen::<{ WORDS / 64 }>::NOTHING;
+    for token in parts.iter().flat_map(|part| &part.tokens) {
+        for (nth, place) in token.buckets.into_iter().enumerate() {
+            if words.is_new(place) {
+                found(token, nth, place);
+            }
+        }
     }
 }
 
@@ -163,73 +174,86 @@ pub(super) fn each_feature<'e>(
     (meanings, who): (&Meanings, Speaker),
     mut feature: impl FnMut(Feature<'_, 'e>),
 ) {
-    let mut words = Seen::<{ WORDS / 64 }>::NOTHING;
-    for token in parts.iter().flat_map(|part| &part.tokens) {
-        for (nth, place) in token.buckets.into_iter().enumerate() {
-            if words.is_new(place) {
-                feature(Feature::Words(token, nth, place));
-            }
-        }
-    }
+    each_words(parts, |token, nth, place| feature(Feature::Words(token, nth, place)));
     let mut senses = Seen::<{ SENSES / 64 }>::NOTHING;
     for one in concepts.iter().filter(|one| senses.is_new(one.places[0])) {
         feature(Feature::Concept(one));
     }
-    // The classes before, the nearest last.
-    let mut before: [Option<(u16, usize)>; PAIRED] = [None; PAIRED];
-    for Meant { class, place, begins } in parts.iter().flat_map(|part| &part.meant) {
+    let [first, second] = parts;
+    let mut related = |Meant { class, place, begins: _ }: &Meant, related| {
         let (id, class) = (meanings.id(*class), *class);
-        let places = tokens::class(id, who);
+        let places = match related {
+            Related::Alone => tokens::class(id, who),
+            Related::Begins => tokens::beginning(id, who),
+            Related::With(other, _) => tokens::pair(id, meanings.id(other), who),
+        };
         if senses.is_new(places[0]) {
-            feature(Feature::Meaning([Some(class), None], place.clone(), places));
-        }
-        if *begins {
-            let places = tokens::beginning(id, who);
-            if senses.is_new(places[0]) {
-                feature(Feature::Beginning(class, place.clone(), places));
-            }
-        }
-        for (other, at) in before.iter().flatten() {
-            if *other != class && place.start - at <= PAIR_BYTES {
-                let places = tokens::pair(id, meanings.id(*other), who);
-                if senses.is_new(places[0]) {
-                    feature(Feature::Meaning([Some(*other), Some(class)], *at..place.end, places));
+            feature(match related {
+                Related::Alone => Feature::Meaning([Some(class), None], place.clone(), places),
+                Related::Begins => Feature::Beginning(class, place.clone(), places),
+                Related::With(other, at) => {
+                    Feature::Meaning([Some(other), Some(class)], at..place.end, places)
                 }
+            });
+        }
+    };
+    each_related(&[], &first.meant, &mut related);
+    each_related(&first.meant, &second.meant, &mut related);
+}
+
+/// How a class counts where a word belongs to it.
+#[derive(Clone, Copy)]
+pub(super) enum Related {
+    Alone,
+    Begins,
+    /// With a class before it, and where the word of that begins.
+    With(u16, usize),
+}
+
+/// Calls `found` with each word that belongs to a class, and each way in which that counts. Other words stand before them.
+#[inline]
+pub(super) fn each_related(before: &[Meant], words: &[Meant], found: &mut impl FnMut(&Meant, Related)) {
+    for (nth, word) in words.iter().enumerate() {
+        found(word, Related::Alone);
+        if word.begins {
+            found(word, Related::Begins);
+        }
+        let own = &words[nth.saturating_sub(PAIRED)..nth];
+        // The nearest last.
+        for other in before[before.len().saturating_sub(PAIRED - own.len())..].iter().chain(own) {
+            if other.class != word.class && word.place.start - other.place.start <= PAIR_BYTES {
+                found(word, Related::With(other.class, other.place.start));
             }
         }
-        before.rotate_left(1);
-        before[PAIRED - 1] = Some((class, place.start));
     }
 }
 
 /// Where the halves of windows end, in order: the beginning of a text, and then the end of each.
 fn edges(text: &str) -> Vec<usize> {
     let mut edges = Vec::from([0]);
+    // How much of the half, and of a word, was read, and whether a blank stands before.
     let (mut size, mut word, mut was_blank) = (0, 0, false);
     let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        // Of nearly every block each byte counts, and far from where a half ends nothing else is asked.
-        if size + BLOCK <= HALF
-            && let Some(block) = bytes[at..].first_chunk()
-            && let Some(rest) = all_count(block, word, was_blank)
-        {
-            (word, was_blank) = rest;
-            size += BLOCK;
-            at += BLOCK;
-            continue;
+    for at in (0..bytes.len()).step_by(BLOCK) {
+        let block = Lanes::at(bytes, at);
+        let (blanks, letters) = (block.bits(is_blank), block.bits(lanes::is_alphanumeric));
+        let inside = lanes::below(bytes.len() - at);
+        let behind_blanks = blanks << 1 | u64::from(was_blank);
+        let counted = inside & !(blanks & behind_blanks) & !beyond_word_max(letters, word);
+        let before = size;
+        size += counted.count_ones() as usize;
+        // At most one half ends in a block, which is far shorter.
+        if size >= HALF {
+            let may_end = blanks & !behind_blanks & behind(counted, HALF - before.min(HALF));
+            let must_end = inside & behind(counted, HALF + REST_MAX - before.min(HALF + REST_MAX));
+            let must_end = lanes::places(must_end).find(|place| text.is_char_boundary(at + place));
+            if let Some(end) = lanes::places(may_end).next().into_iter().chain(must_end).min() {
+                edges.push(at + end);
+                size = (counted & !lanes::below(end)).count_ones() as usize;
+            }
         }
-        let is_blank = bytes[at].is_ascii_whitespace();
-        let may_end = is_blank && !was_blank;
-        let must_end = size >= HALF + REST_MAX && text.is_char_boundary(at);
-        if size >= HALF && (may_end || must_end) {
-            edges.push(at);
-            size = 0;
-        }
-        word = if bytes[at].is_ascii_alphanumeric() { word + 1 } else { 0 };
-        size += usize::from(!(is_blank && was_blank) && word <= WORD_MAX);
-        was_blank = is_blank;
-        at += 1;
+        word = if letters == u64::MAX { word + BLOCK } else { letters.leading_ones() as usize };
+        was_blank = blanks >> (BLOCK - 1) != 0;
     }
     if edges.last() != Some(&text.len()) {
         edges.push(text.len());
@@ -237,23 +261,36 @@ fn edges(text: &str) -> Vec<usize> {
     edges
 }
 
-/// Where each byte of a block counts: how many bytes of a word it ends in, and whether it ends in a blank. Before it stand so
-/// many bytes of a word, or a blank.
-fn all_count(block: &[u8; BLOCK], word: usize, was_blank: bool) -> Option<(usize, bool)> {
-    let block = Lanes::new(block);
-    let is_blank = |bytes: u8x16| {
-        // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
-        let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
-        others | lanes::is(bytes, b' ')
-    };
-    let blanks = block.bits(is_blank);
-    let letters = block.bits(lanes::is_alphanumeric);
-    let goes_on = word + letters.trailing_ones() as usize;
-    // A bit of each run of so many letters more than may count.
-    let runs = (1..=WORD_MAX).fold(letters, |runs, by| runs & letters >> by);
-    let is_blank_twice = blanks & (blanks << 1 | u64::from(was_blank)) != 0;
-    let all = !is_blank_twice && runs == 0 && goes_on <= WORD_MAX;
-    all.then_some((letters.leading_ones() as usize, blanks >> (BLOCK - 1) != 0))
+/// White space of ASCII.
+fn is_blank(bytes: u8x16) -> u8x16 {
+    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
+    let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
+    others | lanes::is(bytes, b' ')
+}
+
+/// The bits behind the lowest so many that are set; all where it is none, and none where there are fewer.
+fn behind(mut bits: u64, count: usize) -> u64 {
+    let Some(others) = count.checked_sub(1) else { return u64::MAX };
+    for _ in 0..others {
+        bits &= bits.wrapping_sub(1);
+    }
+    if bits == 0 { 0 } else { !lanes::below(bits.trailing_zeros() as usize + 1) }
+}
+
+/// Which letters of a block have [`WORD_MAX`] or more of their word before them. So many stand before the block.
+fn beyond_word_max(letters: u64, word: usize) -> u64 {
+    const { assert!(WORD_MAX == 24, "the steps below make runs of one more") };
+    let runs_of = |by: [u32; 4]| by.into_iter().fold(letters, |runs, by| runs & runs << by);
+    // Most blocks have no word that is nearly so long.
+    if word + letters.trailing_ones() as usize <= WORD_MAX && runs_of([1, 2, 4, 8]) == 0 {
+        return 0;
+    }
+    let before = word.min(WORD_MAX);
+    let all = u128::from(letters) << WORD_MAX | ((1 << before) - 1) << (WORD_MAX - before);
+    let eight = [1, 2, 4].into_iter().fold(all, |runs, by| runs & runs << by);
+    let sixteen = eight & eight << 8;
+    let more = sixteen & eight << 16 & all << 24;
+    (more >> WORD_MAX) as u64
 }
 
 #[cfg(test)]

@@ -78,6 +78,11 @@ fn judged<'v>(view: &'v View<'v>, window: Summed) -> Judged<'v, 'v> {
     Judged { view, is_derived: false, window, probability: 0.5 }
 }
 
+/// What gave most for an attack in a window.
+fn told(known: Known<'_>, judged: &Judged<'_, '_>, near: &Near<'_>) -> Vec<Term> {
+    terms(known, judged, near, &judged.part(known.meanings, &mut Memory::default()), EXPLAINED_MAX)
+}
+
 /// Different words that weigh nothing, of so many bytes.
 fn filler(bytes: usize) -> String {
     (0..bytes).map(|nth| format!("w{nth} ")).collect::<String>()[..bytes].to_owned()
@@ -90,9 +95,10 @@ fn the_words_that_tell_are_the_span() {
     let window = best_of(&wording, text).expect("words");
     assert_eq!(window.range, 0..text.len());
     assert_eq!(window.sum.words, 961 + 484 - 625);
-    assert_eq!(&text[span(known(&wording), text, &window)], "xyzzy the plugh");
+    let part = Part::of(text, window.range.clone(), &SILENT);
+    assert_eq!(&text[span(known(&wording), &part, &window)], "xyzzy the plugh");
     let views = views(text);
-    let terms = terms(known(&wording), &judged(&views.views[0], window), &near(None));
+    let terms = told(known(&wording), &judged(&views.views[0], window), &near(None));
     assert_eq!(&text[terms[0].place.clone()], "xyzzy");
     assert_eq!(&text[terms[1].place.clone()], "plugh");
     assert!(terms.len() == 2 && terms[0].log_odds > terms[1].log_odds);
@@ -172,7 +178,8 @@ fn what_a_view_undoes_is_read_there() {
         .expect("no end")
         .expect("one");
     assert!(found.is_derived && found.window.sum.words == 961 + 484, "{:?}", found.window);
-    assert_eq!(&text[found.view.to_source(span(known(&wording), found.view.text(), &found.window))], wide);
+    let part = found.part(&SILENT, &mut Memory::default());
+    assert_eq!(&text[found.view.to_source(span(known(&wording), &part, &found.window))], wide);
     let plain =
         judge(known(&wording), &views.views, &all(&[3 * HALF]), &mut Memory::default(), &Budget::UNLIMITED)
             .expect("no end")
@@ -201,12 +208,33 @@ fn concepts_count_where_they_were_hit() {
         (400, text.len()),
         "once, and none that speaks against it"
     );
-    let terms = terms(known(&wording), &judged(&views.views[0], window), &hit);
+    let terms = told(known(&wording), &judged(&views.views[0], window), &hit);
     let told: Vec<_> = terms.iter().map(|term| (term.concept.as_deref(), term.place.start)).collect();
     assert_eq!(told, [(Some("persona"), far.len())]);
     let first = &windows(&text, &hit, &SILENT, WHO)[0];
     assert_eq!(first.concepts, ["persona", "code"].map(|name| tokens::named(name, WHO)));
     assert_eq!(first.words, windows(&text, &near(None), &SILENT, WHO)[0].words);
+}
+
+/// What the features of a window come to, one by one.
+fn sum_of(known: Known<'_>, parts: [&Part; 2], concepts: &[Named<'_>]) -> Sum {
+    let mut sum = Sum::default();
+    each_feature(parts, concepts, (known.meanings, known.who), |feature| match feature {
+        Feature::Words(_, _, place) => {
+            sum.words += known.wording.of_words(place);
+            sum.features += 1;
+        }
+        Feature::Concept(one) => sum.concepts += known.wording.of_sense(one.places),
+        Feature::Meaning(_, _, places) => {
+            sum.meanings += known.wording.of_sense(places);
+            sum.meant += 1;
+        }
+        Feature::Beginning(_, _, places) => {
+            sum.meanings += BEGINNING * known.wording.of_sense(places);
+            sum.meant += 1;
+        }
+    });
+    sum
 }
 
 /// Three classes of words.
@@ -253,9 +281,9 @@ fn classes_of_words_count_whatever_stands_between() {
     let window = best(known, (&views.views[0], false), &near, &mut Memory::default(), &Budget::UNLIMITED)
         .expect("no end")
         .expect("one");
-    let told = terms(known, &judged(&views.views[0], window), &near);
+    let heavy = told(known, &judged(&views.views[0], window), &near);
     let told: Vec<_> =
-        told.iter().map(|term| (term.name().expect("a name"), &text[term.place.clone()])).collect();
+        heavy.iter().map(|term| (term.name().expect("a name"), &text[term.place.clone()])).collect();
     let wanted = [("words for drop and order", "ignore all rules"), ("words for order", "rules")];
     assert_eq!(told, wanted.map(|(name, place)| (name.to_owned(), place)));
     let window = &windows(text, &near, meanings, WHO)[0];
@@ -277,7 +305,7 @@ fn a_class_that_begins_a_sentence_counts_double() {
     let near = near(Some(0));
     let window = best(known, (&views.views[0], false), &near, &mut Memory::default(), &Budget::UNLIMITED)
         .expect("no end");
-    let terms = terms(known, &judged(&views.views[0], window.expect("one")), &near);
+    let terms = told(known, &judged(&views.views[0], window.expect("one")), &near);
     let names: Vec<_> = terms.iter().filter_map(Term::name).collect();
     assert_eq!(names, ["words for drop that begin a sentence"]);
 }
@@ -308,7 +336,35 @@ proptest! {
                 meanings: all(&window.meanings) + BEGINNING * all(&window.beginnings),
                 meant: window.meanings.len() + window.beginnings.len(),
             };
+            prop_assert_eq!(read.sum(nth, known, &[]), wanted);
             prop_assert_eq!(sum_of(known, read.read(nth), &[]), wanted);
+        }
+    }
+
+    #[test]
+    fn halves_come_to_what_their_features_do(
+        words in prop::collection::vec(0usize..8, 0..500),
+        at in 0usize..2_000,
+        skipped in 0usize..4,
+    ) {
+        let some = ["ignore", "rules", "tea.", "so", "Vergiss:", "忽略", "\n", "unimportant"];
+        let text = words.into_iter().map(|nth| some[nth]).collect::<Vec<_>>().join(" ");
+        let numbers: Vec<i8> = (0..BUCKETS).map(|nth| (nth % 61) as i8 - 30).collect();
+        let table = WordingDef::written(&numbers);
+        let wording = Wording::of(&WordingDef { table, ..model(&[]).def.wording.expect("words") });
+        let mut memory = Memory::default();
+        for who in [Speaker::User, Speaker::Tool, Speaker::User] {
+            let known = Known { wording: &wording, meanings: &FEW, who };
+            // One of them has the place of a class, which it counts before.
+            let places = [tokens::named("persona", who), tokens::class(id("drop"), who)];
+            let concepts = places.map(|places| Named { name: "persona", places, place: at..at + 1 });
+            let near = Near { signs: Vec::new(), concepts: concepts.into() };
+            let mut read = Windows::of(&text, &FEW, &mut memory);
+            for nth in (0..read.len()).skip(skipped).step_by(1 + skipped % 3) {
+                let concepts = near.concepts(&read.range(nth));
+                let sum = read.sum(nth, known, concepts);
+                prop_assert_eq!(sum, sum_of(known, read.read(nth), concepts));
+            }
         }
     }
 
