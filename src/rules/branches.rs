@@ -26,7 +26,7 @@ const BRANCHES_MAX: usize = 12;
 const HEAD_BITS_MAX: f64 = 20.0;
 /// Most bytes of lazily built states of what is asked before a pattern or a branch.
 const STATES_BYTES_MAX: usize = 512 * 1024;
-/// Caches of the whole: its own, and that of its relaxed form.
+/// Caches of the whole: its own, and that of what is asked first.
 const OF_WHOLE: usize = 2;
 /// Caches of one branch: of its piece, of its relaxed form, and its own.
 const OF_BRANCH: usize = 3;
@@ -50,7 +50,8 @@ pub(super) enum Searched {
 enum Way {
     /// As a whole, after its relaxed form, if it has one.
     Whole(Option<Regex>),
-    Apart(Box<[Branch]>),
+    /// By its branches, after the part of each that says most, all of these together, if each has one.
+    Apart(Option<Regex>, Box<[Branch]>),
 }
 
 /// A branch that is searched by itself.
@@ -84,9 +85,12 @@ impl Branches {
                     false => Searched::Refused,
                 }
             }
-            Way::Apart(branches) => {
+            Way::Apart(piece, branches) => {
                 caches.resize_with(OF_WHOLE + OF_BRANCH * branches.len(), || None);
-                find_apart(branches, whole, input, caches)
+                match may_match(piece, &anywhere(input), &mut caches[1]) {
+                    true => find_apart(branches, whole, input, caches),
+                    false => Searched::Refused,
+                }
             }
         }
     }
@@ -103,9 +107,9 @@ fn find_apart(
     let mut best: Option<Option<Range<usize>>> = None;
     for (branch, caches) in branches.iter().zip(of_branches.chunks_mut(OF_BRANCH)) {
         let [of_piece, of_relaxed, own] = caches else { unreachable!("chunks of three") };
-        // A piece stands anywhere in a match.
-        let anywhere = input.clone().anchored(Anchored::No);
-        if !may_match(&branch.piece, &anywhere, of_piece) || !may_match(&branch.relaxed, input, of_relaxed) {
+        if !may_match(&branch.piece, &anywhere(input), of_piece)
+            || !may_match(&branch.relaxed, input, of_relaxed)
+        {
             continue;
         }
         let Some(regex) = branch.regex() else {
@@ -133,6 +137,16 @@ fn may_match(look: &Option<Regex>, input: &Input<'_>, cache: &mut Option<Box<Cac
     look.search_half_with(cache, &input.clone().earliest(true)).is_some()
 }
 
+/// Where a piece of a match may stand.
+fn anywhere<'t>(input: &Input<'t>) -> Input<'t> {
+    input.clone().anchored(Anchored::No)
+}
+
+/// The part of a pattern that says most, if it has one.
+fn piece(hir: &Hir) -> Option<Regex> {
+    relax::compile(&pieces::piece(hir)?, STATES_BYTES_MAX).ok()
+}
+
 /// The relaxed form of a pattern, if it has one.
 fn relaxed(hir: &Hir) -> Option<Regex> {
     relax::compile(&relax::relaxed(hir)?, STATES_BYTES_MAX).ok()
@@ -145,8 +159,7 @@ fn find(regex: &Regex, input: &Input<'_>, cache: &mut Option<Box<Cache>>) -> Opt
 
 impl Branch {
     fn new(hir: Hir) -> Self {
-        let piece = pieces::piece(&hir).and_then(|piece| relax::compile(&piece, STATES_BYTES_MAX).ok());
-        Self { piece, relaxed: relaxed(&hir), hir, regex: OnceLock::new() }
+        Self { piece: piece(&hir), relaxed: relaxed(&hir), hir, regex: OnceLock::new() }
     }
 
     fn regex(&self) -> Option<&Regex> {
@@ -163,7 +176,7 @@ impl Way {
                 if branches.len() <= BRANCHES_MAX
                     && branches.iter().filter(begins_everywhere).count() > 1 =>
             {
-                Self::Apart(branches.into_iter().map(Branch::new).collect())
+                Self::Apart(piece(hir), branches.into_iter().map(Branch::new).collect())
             }
             _ => Self::Whole(relaxed(hir)),
         }
@@ -257,7 +270,8 @@ mod tests {
                 let whole = LazyRegex::known(pattern, compile::build_regex);
                 let branches = Branches::default();
                 let all = of(&hir).map_or_else(|| Vec::from([hir.clone()]), |all| all);
-                let apart = Branches(Way::Apart(all.into_iter().map(Branch::new).collect()).into());
+                let apart = Way::Apart(piece(&hir), all.into_iter().map(Branch::new).collect());
+                let apart = Branches(apart.into());
                 let (mut caches, mut of_apart) = (RuleCaches::new(), RuleCaches::new());
                 for text in &texts {
                     for anchored in [Anchored::No, Anchored::Yes] {
