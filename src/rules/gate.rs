@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use wide::u8x16;
 
 use crate::text::lanes::{self, BLOCK, Lanes};
 
@@ -290,7 +289,7 @@ fn separators(text: &[u8], separators: &[u8], mut found: impl FnMut(u8, usize)) 
     let mut is_blank_before = true;
     for at in (0..text.len()).step_by(BLOCK) {
         let block = Lanes::at(text, at);
-        let blanks = block.bits(is_blank);
+        let blanks = block.bits(lanes::is_blank);
         let is_blank_after = text.get(at + BLOCK).is_none_or(u8::is_ascii_whitespace);
         // Behind the text stands nothing that could be joined.
         let inside = lanes::below(text.len() - at - 1);
@@ -302,13 +301,6 @@ fn separators(text: &[u8], separators: &[u8], mut found: impl FnMut(u8, usize)) 
             lanes::places(joining).for_each(|place| found(*separator, at + place));
         }
     }
-}
-
-/// White space of ASCII.
-fn is_blank(bytes: u8x16) -> u8x16 {
-    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
-    let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
-    others | lanes::is(bytes, b' ')
 }
 
 const fn token_table() -> [bool; 256] {

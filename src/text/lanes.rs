@@ -89,6 +89,14 @@ pub(crate) fn is_alphanumeric(bytes: u8x16) -> u8x16 {
     is_letter(bytes) | is_digit(bytes)
 }
 
+/// White space of ASCII.
+#[inline]
+pub(crate) fn is_blank(bytes: u8x16) -> u8x16 {
+    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
+    let others = is_in(bytes, b'\t'..=b'\r') & !is(bytes, 0x0B);
+    others | is(bytes, b' ')
+}
+
 /// Those with the bit by which a small letter of ASCII differs from a capital.
 #[inline]
 pub(crate) fn has_case_bit(bytes: u8x16) -> u8x16 {
@@ -143,6 +151,7 @@ mod tests {
             let in_range = lanes.bits(|bytes| is_in(bytes, range.clone()));
             prop_assert_eq!(in_range, wanted(&block, |_, byte| range.contains(&byte)));
             prop_assert_eq!(lanes.bits(is_letter), wanted(&block, |_, byte| byte.is_ascii_alphabetic()));
+            prop_assert_eq!(lanes.bits(is_blank), wanted(&block, |_, byte| byte.is_ascii_whitespace()));
             prop_assert_eq!(lanes.bits(has_case_bit), wanted(&block, |_, byte| byte & 0x20 != 0));
             prop_assert_eq!(lanes.bits(is_alphanumeric), wanted(&block, |_, byte| byte.is_ascii_alphanumeric()));
             let behind = Lanes::at(&block, 3);

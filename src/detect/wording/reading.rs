@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use wide::u8x16;
 
 use super::Known;
 use super::memory::{Memory, Seen, Words};
@@ -236,7 +235,7 @@ fn edges(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     for at in (0..bytes.len()).step_by(BLOCK) {
         let block = Lanes::at(bytes, at);
-        let (blanks, letters) = (block.bits(is_blank), block.bits(lanes::is_alphanumeric));
+        let (blanks, letters) = (block.bits(lanes::is_blank), block.bits(lanes::is_alphanumeric));
         let inside = lanes::below(bytes.len() - at);
         let behind_blanks = blanks << 1 | u64::from(was_blank);
         let counted = inside & !(blanks & behind_blanks) & !beyond_word_max(letters, word);
@@ -259,13 +258,6 @@ fn edges(text: &str) -> Vec<usize> {
         edges.push(text.len());
     }
     edges
-}
-
-/// White space of ASCII.
-fn is_blank(bytes: u8x16) -> u8x16 {
-    // A tab, the ends of lines and a form feed stand side by side; so does the vertical tab, which is none.
-    let others = lanes::is_in(bytes, b'\t'..=b'\r') & !lanes::is(bytes, 0x0B);
-    others | lanes::is(bytes, b' ')
 }
 
 /// The bits behind the lowest so many that are set; all where it is none, and none where there are fewer.
