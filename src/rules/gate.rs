@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-
 use crate::text::lanes::{self, BLOCK, Lanes};
 
 use super::literals::{Bounds, Literal, Literals};

@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-
 use super::Known;
 use super::memory::{Memory, Seen, Words};
 use super::tokens::{self, Places, Token};
