@@ -34,6 +34,10 @@ const OF_BRANCH: usize = 3;
 /// What the automata of one rule remember, made as they are needed: [`OF_WHOLE`], then [`OF_BRANCH`] for each branch.
 pub(super) type RuleCaches = Vec<Option<Box<Cache>>>;
 
+/// What branches matched in a window that is searched from one match to the next, so that none reads it more than once: for each
+/// branch what was found last, if it was asked.
+pub(super) type Known = Vec<Option<Option<Range<usize>>>>;
+
 /// How one rule's pattern is searched, read from it when it is first asked.
 #[derive(Debug, Default)]
 pub(super) struct Branches(OnceLock<Way>);
@@ -69,13 +73,15 @@ impl Branches {
         self.0.get_or_init(|| Way::of(hir));
     }
 
-    /// The match that `whole`, read by `parse`, finds in a place of a text.
+    /// The match that `whole`, read by `parse`, finds in a place of a text. What is `known` was found in the same window, from
+    /// an earlier place.
     pub(super) fn find(
         &self,
         whole: &LazyRegex,
         parse: impl FnOnce() -> Option<Hir>,
         input: &Input<'_>,
         caches: &mut RuleCaches,
+        known: &mut Known,
     ) -> Searched {
         match self.0.get_or_init(|| parse().map_or(Way::Whole(None), |hir| Way::of(&hir))) {
             Way::Whole(relaxed) => {
@@ -88,7 +94,7 @@ impl Branches {
             Way::Apart(piece, branches) => {
                 caches.resize_with(OF_WHOLE + OF_BRANCH * branches.len(), || None);
                 match may_match(piece, &anywhere(input), &mut caches[1]) {
-                    true => find_apart(branches, whole, input, caches),
+                    true => find_apart(branches, whole, input, caches, known),
                     false => Searched::Refused,
                 }
             }
@@ -102,26 +108,40 @@ fn find_apart(
     whole: &LazyRegex,
     input: &Input<'_>,
     caches: &mut RuleCaches,
+    known: &mut Known,
 ) -> Searched {
     let (of_whole, of_branches) = caches.split_at_mut(OF_WHOLE);
-    let mut best: Option<Option<Range<usize>>> = None;
-    for (branch, caches) in branches.iter().zip(of_branches.chunks_mut(OF_BRANCH)) {
+    known.resize(branches.len(), None);
+    let (mut best, mut was_searched) = (None::<Range<usize>>, false);
+    for ((branch, caches), known) in branches.iter().zip(of_branches.chunks_mut(OF_BRANCH)).zip(known) {
         let [of_piece, of_relaxed, own] = caches else { unreachable!("chunks of three") };
-        if !may_match(&branch.piece, &anywhere(input), of_piece)
-            || !may_match(&branch.relaxed, input, of_relaxed)
-        {
-            continue;
-        }
-        let Some(regex) = branch.regex() else {
-            return Searched::Found(find(whole, input, &mut of_whole[0]));
+        let found = match known {
+            // What begins first from an earlier place does so from any place up to there.
+            Some(None) => continue,
+            Some(Some(found)) if found.start >= input.start() => Some(found.clone()),
+            _ => {
+                let may_match = may_match(&branch.piece, &anywhere(input), of_piece)
+                    && may_match(&branch.relaxed, input, of_relaxed);
+                if !may_match {
+                    *known = Some(None);
+                    continue;
+                }
+                let Some(regex) = branch.regex() else {
+                    return Searched::Found(find(whole, input, &mut of_whole[0]));
+                };
+                let found = find(regex, input, own);
+                *known = Some(found.clone());
+                found
+            }
         };
+        was_searched = true;
         // Of two that begin at the same place, the one that is written first is it.
-        best = Some(match (best.flatten(), find(regex, input, own)) {
-            (Some(known), Some(found)) => Some(if found.start < known.start { found } else { known }),
-            (known, found) => known.or(found),
-        });
+        best = match (best, found) {
+            (Some(best), Some(found)) => Some(if found.start < best.start { found } else { best }),
+            (best, found) => best.or(found),
+        };
     }
-    best.map_or(Searched::Refused, Searched::Found)
+    if was_searched { Searched::Found(best) } else { Searched::Refused }
 }
 
 /// The cache of the whole pattern.
@@ -278,11 +298,22 @@ mod tests {
                         let input = Input::new(text).range(from.min(text.len())..).anchored(anchored);
                         let wanted = whole.search(&input).map(|found| found.range());
                         for (branches, caches) in [(&branches, &mut caches), (&apart, &mut of_apart)] {
-                            let found = match branches.find(&whole, || Some(hir.clone()), &input, caches) {
-                                Searched::Refused => None,
-                                Searched::Found(found) => found,
+                            let mut known = Known::new();
+                            let mut found = |input: &Input<'_>| {
+                                match branches.find(&whole, || Some(hir.clone()), input, caches, &mut known) {
+                                    Searched::Refused => None,
+                                    Searched::Found(found) => found,
+                                }
                             };
-                            prop_assert_eq!(&found, &wanted, "{} {:?}", pattern, text);
+                            prop_assert_eq!(&found(&input), &wanted, "{} {:?}", pattern, text);
+                            // From one place to the next, as long as the window is the same.
+                            for from in input.start()..input.end() {
+                                if anchored == Anchored::No {
+                                    let input = input.clone().range(from..);
+                                    let wanted = whole.search(&input).map(|found| found.range());
+                                    prop_assert_eq!(found(&input), wanted, "{} {:?} {}", pattern, text, from);
+                                }
+                            }
                         }
                     }
                 }

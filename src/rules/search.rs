@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use regex_automata::{Anchored, Input};
 
-use super::branches::{RuleCaches, Searched, of_whole};
+use super::branches::{Known, RuleCaches, Searched, of_whole};
 use super::compile::{self, CompiledRule};
 use super::lazy::LazyRegex;
 use super::nearby;
@@ -104,6 +104,8 @@ pub(super) struct Search<'s, 't> {
     /// What is read of them now.
     reading: Reading<'t>,
     caches: &'s mut RuleCaches,
+    /// What branches of the pattern matched in the window that is searched now.
+    known: Known,
     budget: &'s Budget<'s>,
     /// How many rejected matches may still be retried one byte later.
     retries: usize,
@@ -134,6 +136,7 @@ impl<'s, 't> Search<'s, 't> {
             texts,
             reading: texts.sent,
             caches,
+            known: Known::new(),
             budget,
             retries: RETRIES_MIN + texts.sent.text.len() / RETRY_EVERY_BYTES,
             retried_bytes: RETRIED_BYTES_MIN + texts.sent.text.len().saturating_mul(RETRIED_FACTOR_MAX),
@@ -227,6 +230,7 @@ impl<'s, 't> Search<'s, 't> {
         let anchored = if is_anchored { Anchored::Yes } else { Anchored::No };
         let mut passed = Passed { to: 0, met_break: false };
         let mut at = window.start;
+        self.known.clear();
         while at < window.end {
             self.check_cost()?;
             self.reading = searched;
@@ -320,7 +324,7 @@ impl<'s, 't> Search<'s, 't> {
         }
         let parse = || compile::parse(&self.rule.def.pattern).ok();
         let regex = &self.rule.regex;
-        let found = match self.rule.branches.find(regex, parse, &input, self.caches) {
+        let found = match self.rule.branches.find(regex, parse, &input, self.caches, &mut self.known) {
             Searched::Refused => {
                 self.cost += read(edge, WINDOW_COST);
                 return None;
