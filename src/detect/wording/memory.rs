@@ -48,6 +48,7 @@ impl<const WORDS_OF_64: usize> Seen<WORDS_OF_64> {
         *word |= bit;
         is_new
     }
+
     /// Whether a place was noted.
     #[inline]
     pub(super) fn has(&self, place: u16) -> bool {

@@ -24,7 +24,7 @@ const SENSES_OF_64: usize = SENSES / 64;
 #[derive(Clone, Copy)]
 struct Sense {
     place: u16,
-    weight: i16,
+    weight: i32,
 }
 
 impl Sense {
@@ -32,9 +32,9 @@ impl Sense {
     const UNKNOWN: Self = Self { place: u16::MAX, weight: 0 };
 
     fn of(known: Known<'_>, places: tokens::Places, times: i64) -> Self {
-        // Two places of the largest number, twice, are far from the bounds of this type.
         let weight = times * known.wording.of_sense(places);
-        Self { place: places[0], weight: i16::try_from(weight).unwrap_or_default() }
+        // Two places of the largest number, several times, are far from the bounds of this type.
+        Self { place: places[0], weight: weight.clamp(i32::MIN.into(), i32::MAX.into()) as i32 }
     }
 }
 

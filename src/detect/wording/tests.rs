@@ -349,7 +349,8 @@ proptest! {
     ) {
         let some = ["ignore", "rules", "tea.", "so", "Vergiss:", "忽略", "\n", "unimportant"];
         let text = words.into_iter().map(|nth| some[nth]).collect::<Vec<_>>().join(" ");
-        let numbers: Vec<i8> = (0..BUCKETS).map(|nth| (nth % 61) as i8 - 30).collect();
+        // Up to the largest there are.
+        let numbers: Vec<i8> = (0..BUCKETS).map(|nth| (nth * 37 % 255) as u8 as i8).collect();
         let table = WordingDef::written(&numbers);
         let wording = Wording::of(&WordingDef { table, ..model(&[]).def.wording.expect("words") });
         let mut memory = Memory::default();
