@@ -289,7 +289,7 @@ mod tests {
                 let hir = compile::parse(pattern).expect("test patterns are valid");
                 let whole = LazyRegex::known(pattern, compile::build_regex);
                 let branches = Branches::default();
-                let all = of(&hir).map_or_else(|| Vec::from([hir.clone()]), |all| all);
+                let all = of(&hir).unwrap_or_else(|| Vec::from([hir.clone()]));
                 let apart = Way::Apart(piece(&hir), all.into_iter().map(Branch::new).collect());
                 let apart = Branches(apart.into());
                 let (mut caches, mut of_apart) = (RuleCaches::new(), RuleCaches::new());

@@ -61,7 +61,7 @@ impl Caches {
     }
 }
 
-fn size(caches: &Vec<Option<Box<Cache>>>) -> usize {
+fn size(caches: &[Option<Box<Cache>>]) -> usize {
     caches.iter().flatten().map(|cache| cache.memory_usage()).sum()
 }
 
@@ -183,7 +183,7 @@ mod tests {
             forgot |= caches.bytes < before;
         }
         assert!(forgot && largest <= BYTES_MAX, "{largest}");
-        let held: usize = caches.slots.iter().map(size).sum();
+        let held: usize = caches.slots.iter().map(|caches| size(caches)).sum();
         assert_eq!(caches.bytes, held, "the sum is kept");
     }
 }

@@ -158,7 +158,7 @@ impl Sums {
 
     /// Weighs a half by its number, beside the one that was weighed before.
     fn weigh(&mut self, nth: usize, part: &Part, known: Known<'_>) {
-        let is_odd = nth % 2 != 0;
+        let is_odd = !nth.is_multiple_of(2);
         let [even, odd] = &mut *self.seen;
         let (own, other) = if is_odd { (odd, &*even) } else { (even, &*odd) };
         *own = Seen::NOTHING;
