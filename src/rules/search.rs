@@ -14,6 +14,7 @@ use super::lazy::LazyRegex;
 use super::nearby;
 use super::placeholder;
 use super::scan::{Budget, Match, ScanStop};
+use super::{PII, SECRETS};
 use crate::text::Flow;
 
 /// Bytes either side of a match that `exclude_before`, `exclude_after` and validators see.
@@ -393,8 +394,8 @@ impl<'s, 't> Search<'s, 't> {
         let value = on_boundaries(self.reading.text, value);
         let text = &self.reading.text[value.clone()];
         // What was taken out already is no value.
-        if text.starts_with('[') && placeholder::around(self.reading.text.as_bytes(), value.clone()).is_some()
-        {
+        let may_be_taken_out = text.starts_with('[') || matches!(&*rule.info.plugin, PII | SECRETS);
+        if may_be_taken_out && placeholder::around(self.reading.text.as_bytes(), value.clone()).is_some() {
             return Verdict::Rejected;
         }
         if is_in(&rule.exclude, text) || self.is_excluded_together(whole, text) {
