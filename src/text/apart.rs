@@ -47,7 +47,7 @@ pub fn apart<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
 }
 
 /// The first letter or digit of ASCII in a range that stands alone.
-fn next_single(bytes: &[u8], mut range: Range<usize>) -> Option<usize> {
+pub(super) fn next_single(bytes: &[u8], mut range: Range<usize>) -> Option<usize> {
     let joins = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     range.find(|&at| joins(at) && !joins(at + 1) && (at == 0 || !joins(at - 1)))
 }

@@ -106,7 +106,7 @@ fn letters_key(bytes: &[u8], near: &Range<usize>) -> Option<Key> {
 
 /// Whether enough words of a stretch are known with a key and few are without.
 fn reads(bytes: &[u8], near: &Range<usize>, key: Key, is_known: impl Fn(&[u8]) -> bool) -> bool {
-    let (mut known, mut plain, mut count) = (0, 0, 0);
+    let (mut known, mut backwards, mut plain, mut count) = (0, 0, 0, 0);
     let is_sign = |byte: &u8| !byte.is_ascii_whitespace();
     let mut at = near.start;
     while at < near.end && count < WORDS_MAX {
@@ -116,10 +116,18 @@ fn reads(bytes: &[u8], near: &Range<usize>, key: Key, is_known: impl Fn(&[u8]) -
         at += len;
         let Some(first) = word.first_chunk::<WORD_MIN>() else { continue };
         count += 1;
-        let letters = first.map(|byte| key.undo(byte));
-        known += usize::from(letters.iter().all(u8::is_ascii_alphabetic) && is_known(&letters));
-        plain += usize::from(first.iter().all(u8::is_ascii_alphabetic) && is_known(first));
+        let begins_known =
+            |letters: &[u8; WORD_MIN]| letters.iter().all(u8::is_ascii_alphabetic) && is_known(letters);
+        known += usize::from(begins_known(&first.map(|byte| key.undo(byte))));
+        plain += usize::from(begins_known(first));
+        // What ends a word begins it where the text is backwards too.
+        let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+        let mut from_behind =
+            word.iter().rev().map(|byte| key.undo(*byte)).skip_while(|byte| !is_letter(byte));
+        let last: [u8; WORD_MIN] = std::array::from_fn(|_| from_behind.next().unwrap_or_default());
+        backwards += usize::from(begins_known(&last));
     }
+    let known = known.max(backwards);
     known >= KNOWN_MIN && known * 3 >= count && known > 2 * plain
 }
 

@@ -66,6 +66,23 @@ pub(super) fn next_morse(text: &[u8], from: usize) -> Option<Morse> {
     }
 }
 
+/// The first row of signs of Morse and what parts them, at or after `from`, that is long enough for a message.
+pub(super) fn next_signs(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let is_part = |byte: &&u8| matches!(byte, b'.' | b'-' | b' ' | b'/' | b'|' | b'\n' | b'\r' | b'\t');
+    let mut at = from;
+    loop {
+        let is_beside_dot =
+            |dash: &usize| text.get(dash + 1) == Some(&b'.') || (*dash > 0 && text[dash - 1] == b'.');
+        let sign = memchr::memchr_iter(b'-', &text[at..]).map(|dash| at + dash).find(is_beside_dot)?;
+        let before = text[at..sign].iter().rev().take_while(is_part).count();
+        let end = sign + text[sign..].iter().take_while(is_part).count();
+        if end - (sign - before) >= 2 * MORSE_MIN {
+            return Some(sign - before..end);
+        }
+        at = end;
+    }
+}
+
 fn read_morse(text: &[u8], start: usize) -> Morse {
     let mut letters: Vec<(char, Range<usize>)> = Vec::new();
     let mut at = start;

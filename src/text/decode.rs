@@ -18,6 +18,7 @@ use super::hex::{self, Pairs};
 use super::layer::{Layer, Layers};
 use super::packed;
 use super::rewrite::Rewriter;
+use super::turned::rotate;
 use super::view::View;
 use std::ops::Range;
 
@@ -27,6 +28,8 @@ const ODD_SHARE: usize = 16;
 const PROBE: usize = 48;
 /// Shortest run that is read rotated or backwards.
 const TURNED_MIN: usize = 32;
+/// Bytes that tell most of what is no text.
+const OPENING: usize = 8;
 /// Most bytes that one run is unpacked to.
 const UNPACKED_MAX: usize = 16 * 1024;
 /// And how many for one that is packed.
@@ -38,6 +41,11 @@ pub(super) struct Decoded<'t> {
     pub view: View<'t>,
     /// The encodings that were found in this pass.
     pub found: Layers,
+}
+
+/// What a disguise says once one level of what is encoded in it is decoded; none if nothing is.
+pub fn decoded<'t>(disguise: &View<'t>) -> Option<View<'t>> {
+    decode(disguise).map(|decoded| decoded.view)
 }
 
 /// Decodes `parent` once; none if nothing in it is encoded.
@@ -161,11 +169,11 @@ impl Decoder<'_> {
         self.at = run.end;
         let is_touched = self.escape_end == Some(run.start)
             || escapes::read(self.text, run.end).is_some_and(|escape| is_base64_part(&escape));
-        if is_touched
-            || self.take_wrapped_hex(&run)
-            || self.take_hex(&run)
-            || hex::is_made_of_digits(&self.text[run.clone()])
-        {
+        if is_touched || self.take_wrapped_hex(&run) || self.take_hex(&run) {
+            return;
+        }
+        if hex::is_made_of_digits(&self.text[run.clone()]) {
+            self.take_backwards_hex(&run);
             return;
         }
         let is_taken = self.take_packed(&run)
@@ -242,31 +250,47 @@ impl Decoder<'_> {
         true
     }
 
-    /// Takes base64 whose letters are rotated by thirteen, or which is written backwards: as one atom.
+    /// Takes base64, hex and base32 whose letters are rotated by thirteen, or which is written backwards: as one atom.
     fn take_turned(&mut self, run: &Range<usize>) -> bool {
         if run.len() < TURNED_MIN {
             return false;
         }
         let rotated = |at: usize| rotate(self.text[at]);
-        if let Some(text) = turned(run.clone().map(rotated)) {
-            self.replace_turned(run.clone(), &text, Layer::Rot13);
+        if let Some(turned) = turned(run.clone().map(rotated)) {
+            self.replace_turned(run.clone(), turned, Layer::Rot13);
             return true;
         }
         let padding = self.text[..run.start].iter().rev().take(2).take_while(|byte| **byte == b'=').count();
         match turned(run.clone().rev().map(|at| self.text[at])) {
-            Some(text) => {
+            Some(turned) => {
                 // What was decoded before ends no later.
                 let padding = padding.min(run.start - self.taken_to);
-                self.replace_turned(run.start - padding..run.end, &text, Layer::Reversed);
+                self.replace_turned(run.start - padding..run.end, turned, Layer::Reversed);
                 true
             }
             None => false,
         }
     }
 
-    fn replace_turned(&mut self, range: Range<usize>, text: &str, how: Layer) {
-        let layers = Layers::of(Layer::Base64).union(Layers::of(how));
-        self.rewriter.replace(range, text, layers);
+    /// Takes hex that is written backwards: as one atom. Digests and ids are told from it by a few of their bytes.
+    fn take_backwards_hex(&mut self, run: &Range<usize>) {
+        if run.len() < TURNED_MIN || !run.len().is_multiple_of(2) {
+            return;
+        }
+        let bytes = self.text[run.clone()].rchunks_exact(2).map_while(|pair| hex::byte(pair[1], pair[0]));
+        let is_odd = |byte: u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+        if bytes.clone().take(OPENING).any(is_odd) {
+            return;
+        }
+        let text = String::from_utf8(bytes.collect()).ok();
+        if let Some(text) = text.filter(|text| !text.bytes().any(is_odd)) {
+            self.replace_turned(run.clone(), (text, Layer::Hex), Layer::Reversed);
+        }
+    }
+
+    fn replace_turned(&mut self, range: Range<usize>, (text, code): (String, Layer), how: Layer) {
+        let layers = Layers::of(code).union(Layers::of(how));
+        self.rewriter.replace(range, &text, layers);
         self.found = self.found.union(layers);
     }
 
@@ -292,8 +316,15 @@ impl Decoder<'_> {
     fn take_pairs(&mut self, pairs: &Pairs) {
         let range = pairs.range();
         self.at = range.end;
-        let bytes: Vec<u8> = pairs.bytes.iter().map(|(byte, _)| *byte).collect();
-        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else { return };
+        let mut bytes: Vec<u8> = pairs.bytes.iter().map(|(byte, _)| *byte).collect();
+        let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) else {
+            bytes.reverse();
+            bytes.iter_mut().for_each(|byte| *byte = byte.rotate_left(4));
+            if let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| is_text(text)) {
+                self.replace_turned(range, (text.to_owned(), Layer::Hex), Layer::Reversed);
+            }
+            return;
+        };
         let parts = pairs.bytes.iter().map(|(_, range)| (1, range.clone()));
         self.rewriter.replace_parts(range, text, parts, Layer::Hex.into());
         self.found.insert(Layer::Hex);
@@ -345,31 +376,42 @@ impl Decoder<'_> {
     }
 }
 
-/// What base64 says, if that is text without anything odd: few of its characters are looked at first.
-fn turned(signs: impl Iterator<Item = u8> + Clone) -> Option<String> {
-    let read = |signs: Vec<u8>| {
-        let len = signs.len();
-        let bytes = base64::decode(&signs, 0..len).bytes;
-        String::from_utf8(bytes)
-            .ok()
-            .filter(|text| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace()))
+/// What base64, hex or base32 says, if that is text without anything odd, and which it is: few of its characters are looked at
+/// first.
+fn turned(signs: impl Iterator<Item = u8> + Clone) -> Option<(String, Layer)> {
+    let read = |bytes: Vec<u8>, code: Layer| {
+        let text = String::from_utf8(bytes).ok()?;
+        text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace()).then_some((text, code))
     };
     // Whole groups, so that no character but one of many bytes is cut.
     let first: Vec<u8> = signs.clone().take(TURNED_MIN).collect();
-    let opening = base64::opening(&first)?;
-    std::str::from_utf8(&opening)
-        .is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace()))
-        .then_some(())?;
-    read(signs.collect())
-}
-
-/// A letter rotated by thirteen.
-fn rotate(byte: u8) -> u8 {
-    match byte {
-        b'A'..=b'M' | b'a'..=b'm' => byte + 13,
-        b'N'..=b'Z' | b'n'..=b'z' => byte - 13,
-        _ => byte,
+    let is_text = |bytes: &[u8]| {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) if error.error_len().is_none() => return true,
+            Err(_) => return false,
+        };
+        !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace())
+    };
+    if hex::is_made_of_digits(&first) {
+        let (opening, _) = hex::decode_run(&first)?;
+        return is_text(&opening).then(|| signs.collect()).and_then(|signs: Vec<u8>| {
+            let (bytes, _) = hex::decode_run(&signs)?;
+            read(bytes, Layer::Hex)
+        });
     }
+    if codes::base32(&first).is_some_and(|opening| is_text(&opening)) {
+        let signs: Vec<u8> = signs.clone().take_while(|sign| *sign != b'=').collect();
+        if let Some(read) = codes::base32(&signs).and_then(|bytes| read(bytes, Layer::Base32)) {
+            return Some(read);
+        }
+    }
+    let opening = base64::opening(&first)?;
+    if !is_text(&opening) {
+        return None;
+    }
+    let signs: Vec<u8> = signs.collect();
+    read(base64::decode(&signs, 0..signs.len()).bytes, Layer::Base64)
 }
 
 /// Whether an escape may stand for a base64 character or a line break between two: every one but a quote.

@@ -83,15 +83,48 @@ fn overlong(text: &[u8], at: usize) -> Option<Escape> {
 
 /// A run of bytes, each two hex digits after `sign`, as far as it is UTF-8.
 pub(super) fn byte_run(text: &[u8], at: usize, sign: &[u8], layer: Layer) -> Option<Escape> {
-    let unit = sign.len() + 2;
     let byte = |unit: &[u8]| match unit.strip_prefix(sign)? {
         &[high, low] => hex::byte(high, low),
         _ => None,
     };
-    let bytes: Vec<u8> = text[at..].chunks_exact(unit).map_while(byte).collect();
-    let valid = bytes.utf8_chunks().next()?.valid();
-    let range = at..at + valid.len() * unit;
-    (!valid.is_empty()).then(|| Escape { layer, text: valid.into(), range, unit: Some(unit) })
+    utf8_run(text, at, sign.len() + 2, layer, byte)
+}
+
+/// A run of bytes, each of which `byte` reads from `unit` bytes of text, as far as it is UTF-8. No further than that is read.
+fn utf8_run(
+    text: &[u8],
+    at: usize,
+    unit: usize,
+    layer: Layer,
+    byte: impl Fn(&[u8]) -> Option<u8>,
+) -> Option<Escape> {
+    let mut said = String::new();
+    let mut units = text[at..].chunks_exact(unit);
+    loop {
+        // One character at a time.
+        let mut ahead = units.clone();
+        let Some(first) = ahead.next().and_then(&byte) else { break };
+        let mut bytes = [first; 4];
+        let len = match first {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            _ => 1,
+        };
+        if !bytes[1..len].iter_mut().all(|next| {
+            ahead.next().and_then(&byte).is_some_and(|read| {
+                *next = read;
+                true
+            })
+        }) {
+            break;
+        }
+        let Ok(read) = std::str::from_utf8(&bytes[..len]) else { break };
+        said.push_str(read);
+        units = ahead;
+    }
+    let range = at..at + said.len() * unit;
+    (!said.is_empty()).then_some(Escape { layer, text: said, range, unit: Some(unit) })
 }
 
 /// `&#105;`, `&#x69;` and the named references that texts hold, most of them with a part in markup or disguise.
@@ -201,10 +234,7 @@ fn backslash(text: &[u8], at: usize) -> Option<Escape> {
             let c = char::from_u32(number(text.get(at + 2..at + 10)?, 16)?)?;
             atom(Layer::Escapes, c, at..at + 10)
         }
-        b'0'..=b'3' => {
-            let c = char::from_u32(number(text.get(at + 1..at + 4)?, 8)?)?;
-            atom(Layer::Escapes, c, at..at + 4)
-        }
+        b'0'..=b'3' => octal_escape(text, at),
         _ => None,
     }
 }
@@ -214,6 +244,15 @@ fn bytes_escape(text: &[u8], at: usize) -> Option<Escape> {
     byte_run(text, at, b"\\x", Layer::Escapes).or_else(|| {
         let &[high, low] = text.get(at + 2..at + 4)? else { return None };
         atom(Layer::Escapes, char::from(hex::byte(high, low)?), at..at + 4)
+    })
+}
+
+/// `\151`, as UTF-8 over a run of them if they are, else as Latin-1.
+fn octal_escape(text: &[u8], at: usize) -> Option<Escape> {
+    let byte = |unit: &[u8]| u8::try_from(number(unit.strip_prefix(b"\\")?, 8)?).ok();
+    utf8_run(text, at, 4, Layer::Escapes, byte).or_else(|| {
+        let byte = byte(text.get(at..at + 4)?)?;
+        atom(Layer::Escapes, char::from(byte), at..at + 4)
     })
 }
 

@@ -46,6 +46,11 @@ pub(super) fn fold<'t>(parent: &View<'t>, mode: Mode) -> Folded<'t> {
     Folded { has_joints: folder.has_joints, view: folder.rewriter.finish(parent) }
 }
 
+/// `disguise` folded as usual; none if that changes nothing.
+pub fn folded<'t>(disguise: &View<'t>) -> Option<View<'t>> {
+    fold(disguise, Mode::default()).view
+}
+
 struct Folder<'p> {
     text: &'p str,
     mode: Mode,

@@ -40,10 +40,10 @@ pub fn numbers<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
             let read = bits(bytes, start).or_else(|| Read::best(bytes, start));
             from = match read {
                 Some(read) => {
-                    let said: String = read.letters.iter().map(|(letter, _)| char::from(*letter)).collect();
-                    let parts = read.letters.into_iter().map(|(_, at)| (1, at));
-                    rewriter.replace_parts(start..read.end, &said, parts, Layers::of(Layer::Numbers));
-                    read.end
+                    let end = read.end;
+                    let (said, parts) = read.said();
+                    rewriter.replace_parts(start..end, &said, parts.into_iter(), Layers::of(Layer::Numbers));
+                    end
                 }
                 None => start + digits(bytes, start),
             };
@@ -256,9 +256,9 @@ enum Base {
     Hexadecimal,
 }
 
-/// Numbers read as letters.
+/// Numbers read as letters, in UTF-8.
 struct Read {
-    /// Each letter and where it is written.
+    /// Each byte of them and where it is written.
     letters: Vec<(u8, Range<usize>)>,
     end: usize,
 }
@@ -311,7 +311,32 @@ impl Read {
                 letters.push((b' ', gap.clone()));
             }
         }
-        Some(Self { letters, end })
+        Self { letters, end }.of_text().filter(|read| read.letters.len() >= NUMBERS_MIN)
+    }
+}
+
+impl Read {
+    /// As much of it as is UTF-8; none if nothing is.
+    fn of_text(mut self) -> Option<Self> {
+        if self.letters.iter().all(|(letter, _)| letter.is_ascii()) {
+            return Some(self);
+        }
+        let bytes: Vec<u8> = self.letters.iter().map(|(letter, _)| *letter).collect();
+        self.letters.truncate(bytes.utf8_chunks().next()?.valid().len());
+        self.end = self.letters.last()?.1.end;
+        Some(self)
+    }
+
+    /// What it says, with how many bytes of that came from where.
+    fn said(self) -> (String, Vec<(usize, Range<usize>)>) {
+        let bytes: Vec<u8> = self.letters.iter().map(|(letter, _)| *letter).collect();
+        let said = String::from_utf8_lossy(&bytes).into_owned();
+        let part = |(at, c): (usize, char)| {
+            let last = at + c.len_utf8() - 1;
+            (c.len_utf8(), self.letters[at].1.start..self.letters[last].1.end)
+        };
+        let parts = said.char_indices().map(part).collect();
+        (said, parts)
     }
 }
 
@@ -323,11 +348,43 @@ struct Walk<'b> {
     /// How often each does.
     counts: [usize; 2],
     hex_len: Option<usize>,
+    rest: Rest,
+}
+
+/// What is to follow of a character in UTF-8: how many bytes, and what the first of them may be. No list is read beyond what is
+/// none, else each of its numbers could begin another one.
+#[derive(Clone, Copy, Default)]
+struct Rest {
+    count: u8,
+    first: (u8, u8),
+}
+
+impl Rest {
+    /// What is to follow once one more byte is read; none if that may not stand there (Unicode 16, table 3-7).
+    fn after(self, byte: u8) -> Option<Self> {
+        if self.count > 0 {
+            let (low, high) = self.first;
+            let is_next = (low..=high).contains(&byte);
+            return is_next.then_some(Self { count: self.count - 1, first: (0x80, 0xBF) });
+        }
+        let (count, first) = match byte {
+            0..=0x7F => (0, (0, 0)),
+            0xC2..=0xDF => (1, (0x80, 0xBF)),
+            0xE0 => (2, (0xA0, 0xBF)),
+            0xED => (2, (0x80, 0x9F)),
+            0xE1..=0xEF => (2, (0x80, 0xBF)),
+            0xF0 => (3, (0x90, 0xBF)),
+            0xF1..=0xF3 => (3, (0x80, 0xBF)),
+            0xF4 => (3, (0x80, 0x8F)),
+            _ => return None,
+        };
+        Some(Self { count, first })
+    }
 }
 
 impl<'b> Walk<'b> {
     fn new(bytes: &'b [u8], base: Base) -> Self {
-        Self { bytes, base, between: [None, None], counts: [0; 2], hex_len: None }
+        Self { bytes, base, between: [None, None], counts: [0; 2], hex_len: None, rest: Rest::default() }
     }
 
     /// How many numbers follow each other from `start` on, counted up to as many as are needed.
@@ -375,8 +432,10 @@ impl<'b> Walk<'b> {
             Base::Place => (1..=26).contains(&value).then(|| b'a' + value - 1)?,
             _ if value.is_ascii_graphic() || value == b' ' || value == b'\n' => value,
             _ if value == b'\r' || value == b'\t' => b' ',
-            _ => return None,
+            _ if value.is_ascii() => return None,
+            _ => value,
         };
+        self.rest = self.rest.after(letter)?;
         Some((letter, len))
     }
 
@@ -403,10 +462,11 @@ fn bits(bytes: &[u8], start: usize) -> Option<Read> {
     }
     let read = |at: usize| {
         let letter = bytes[at..at + BITS].iter().fold(0, |sum, byte| sum << 1 | (byte - b'0'));
-        (letter.is_ascii_graphic() || letter.is_ascii_whitespace()).then_some((letter, at..at + BITS))
+        let is_text = letter.is_ascii_graphic() || letter.is_ascii_whitespace() || !letter.is_ascii();
+        is_text.then_some((letter, at..at + BITS))
     };
     let letters: Option<Vec<_>> = (start..start + len).step_by(BITS).map(read).collect();
-    Some(Read { letters: letters?, end: start + len })
+    Read { letters: letters?, end: start + len }.of_text().filter(|read| read.end == start + len)
 }
 
 #[cfg(test)]
@@ -465,6 +525,9 @@ mod tests {
             (format!("\\{}", octal.join("\\")), Some("\\drop all now")),
             (binary.join(" "), Some("drop all now")),
             (binary.concat(), Some("drop all now")),
+            ("größte Not".bytes().map(|byte| format!("{byte:08b}")).collect(), Some("größte Not")),
+            ("größte Not".bytes().map(|byte| format!("{byte} ")).collect(), Some("größte Not ")),
+            ("208 208 ".repeat(40), None),
             (format!("{}\n{}", binary[..5].join(" "), binary[5..].join(" ")), Some("drop all now")),
             (format!("U+{}", hex.join(" U+")), Some("U+drop all now")),
             (places.join("-"), Some("dropallnow")),

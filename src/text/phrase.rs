@@ -8,6 +8,7 @@ use super::codes;
 use super::gate;
 use super::layer::{Layer, Layers};
 use super::rewrite::Rewriter;
+use super::turned::rotate;
 use super::view::View;
 use std::ops::Range;
 
@@ -23,18 +24,13 @@ pub fn rot13<'t>(parent: &View<'t>) -> View<'t> {
         let range = position..position + len;
         position = range.end;
         if is_letter {
-            let rotated: String = bytes[range.clone()].iter().map(|&byte| rotate(byte)).collect();
+            let rotated: String = bytes[range.clone()].iter().map(|&byte| char::from(rotate(byte))).collect();
             let parts = range.clone().map(|at| (1, at..at + 1));
             rewriter.replace_parts(range, &rotated, parts, Layers::of(Layer::Rot13));
         }
     }
     rewriter.copy_to(text.len());
     rewriter.finish_exact(parent)
-}
-
-fn rotate(letter: u8) -> char {
-    let first = if letter.is_ascii_lowercase() { b'a' } else { b'A' };
-    char::from(first + (letter - first + 13) % 26)
 }
 
 /// The text backwards, character by character.
@@ -73,6 +69,26 @@ pub fn morse<'t>(parent: &View<'t>) -> Option<View<'t>> {
         let said: String = message.letters.iter().map(|(letter, _)| letter).collect();
         let parts = message.letters.iter().map(|(letter, range)| (letter.len_utf8(), range.clone()));
         rewriter.replace_parts(message.range, &said, parts, Layers::of(Layer::Morse));
+    }
+    rewriter.finish(parent)
+}
+
+/// The text with messages in Morse that are written backwards, sign by sign; none if there is no message of some length. Which
+/// way one is to be read its signs hardly tell.
+pub fn morse_backwards<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    let text = parent.text();
+    let bytes = text.as_bytes();
+    let mut rewriter = Rewriter::new(text);
+    let mut at = 0;
+    while let Some(row) = codes::next_signs(bytes, at) {
+        at = row.end;
+        let backwards: Vec<u8> = bytes[row.clone()].iter().rev().copied().collect();
+        if let Some(message) = codes::next_morse(&backwards, 0) {
+            let said: String = message.letters.iter().map(|(letter, _)| letter).collect();
+            let range = row.end - message.range.end..row.end - message.range.start;
+            let layers = Layers::of(Layer::Morse).union(Layers::of(Layer::Reversed));
+            rewriter.replace(range, &said, layers);
+        }
     }
     rewriter.finish(parent)
 }

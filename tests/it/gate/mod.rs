@@ -57,6 +57,9 @@ struct Table {
     /// Disguises, each put on every text.
     #[serde(default)]
     disguises: Vec<String>,
+    /// Each of them put over each of them too.
+    #[serde(default)]
+    is_nested: bool,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -116,7 +119,14 @@ impl Table {
         let put_on = |case: &Case| -> Vec<Case> {
             self.disguises.iter().map(|name| Case { text: disguise(name, &case.text), made: None }).collect()
         };
-        cases.iter().flat_map(put_on).collect()
+        cases = cases.iter().flat_map(put_on).collect();
+        if self.is_nested {
+            cases = cases.iter().flat_map(put_on).collect();
+            // Some undo themselves.
+            let mut seen = BTreeSet::new();
+            cases.retain(|case| !self.texts.contains(&case.text) && seen.insert(case.text.clone()));
+        }
+        cases
     }
 
     /// The text with its value in place.
@@ -175,13 +185,24 @@ fn scanner() -> &'static Scanner {
 
 /// One of the disguises that attacks, and harmless texts too, are put into.
 fn disguise(name: &str, text: &str) -> String {
-    let hex = |text: &str| -> String { text.bytes().map(|byte| format!("{byte:02x}")).collect() };
+    if let Some((inner, outer)) = name.split_once(" in ") {
+        return disguise(outer, &disguise(inner, text));
+    }
+    let bytes = |write: fn(u8) -> String, between: &str| -> String {
+        text.bytes().map(write).collect::<Vec<_>>().join(between)
+    };
     match name {
         "base64" => base64(text.as_bytes()),
         "base64 within a request" => {
             format!("Please decode this and tell me what it says: {}", base64(text.as_bytes()))
         }
-        "hex" => hex(text),
+        "base32" => base32(text.as_bytes()),
+        "hex" => bytes(|byte| format!("{byte:02x}"), ""),
+        "hex, byte by byte" => bytes(|byte| format!("{byte:02x}"), " "),
+        "binary" => bytes(|byte| format!("{byte:08b}"), " "),
+        "decimal" => bytes(|byte| byte.to_string(), " "),
+        "octal escapes" => bytes(|byte| format!("\\{byte:03o}"), ""),
+        "byte escapes" => bytes(|byte| format!("\\x{byte:02x}"), ""),
         "rot13" => text.chars().map(rot13).collect(),
         "leet" => text
             .chars()
@@ -194,6 +215,10 @@ fn disguise(name: &str, text: &str) -> String {
                 _ => c,
             })
             .collect(),
+        "spaced words" => {
+            let word = |word: &str| word.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(" ");
+            text.split(' ').map(word).collect::<Vec<_>>().join("  ")
+        }
         "spaced" => text.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(" "),
         "zero width" => text.chars().map(|c| c.to_string()).collect::<Vec<_>>().join("\u{200b}"),
         "full width" => text
@@ -225,7 +250,7 @@ fn disguise(name: &str, text: &str) -> String {
                 }
             })
             .collect(),
-        "percent, every byte" => text.bytes().map(|byte| format!("%{byte:02X}")).collect(),
+        "percent, every byte" => bytes(|byte| format!("%{byte:02X}"), ""),
         "entities" => text.chars().map(|c| format!("&#{};", u32::from(c))).collect(),
         "reversed" => text.chars().rev().collect(),
         "tags" => text
@@ -234,8 +259,6 @@ fn disguise(name: &str, text: &str) -> String {
             .filter_map(|c| char::from_u32(0xe0000 + u32::from(c)))
             .collect(),
         "unicode escapes" => text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect(),
-        "base64 in hex" => hex(&base64(text.as_bytes())),
-        "base64 twice" => base64(base64(text.as_bytes()).as_bytes()),
         "upper case" => text.to_uppercase(),
         "soft hyphens" => text.replace('r', "r\u{ad}").replace('n', "n\u{ad}"),
         _ => panic!("no disguise `{name}`"),
@@ -262,6 +285,21 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+fn base32(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let group = |chunk: &[u8]| -> String {
+        let bits =
+            chunk.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte)) << (8 * (5 - chunk.len()));
+        let signs = (chunk.len() * 8).div_ceil(5);
+        let sign = |place: usize| match place < signs {
+            true => char::from(ALPHABET[(bits >> (35 - 5 * place) & 31) as usize]),
+            false => '=',
+        };
+        (0..8).map(sign).collect()
+    };
+    bytes.chunks(5).map(group).collect()
 }
 
 fn tables() -> Vec<(String, Table)> {

@@ -92,9 +92,20 @@ impl Run<'_, '_> {
         let looks = Looks::at(view.text());
         let may_be_spaced = looks.may_be_spaced() || !view.text().is_ascii();
         let spaced = may_be_spaced.then(|| text::spaced(view)).flatten();
-        let set_apart = [spaced, text::apart(view, &looks), text::morse(view), text::numbers(view, &looks)];
+        let morse = text::morse(view);
+        let backwards = morse.as_ref().and_then(|_| text::morse_backwards(view));
+        let set_apart = [
+            spaced,
+            text::apart(view, &looks),
+            text::signs_apart(view, &looks),
+            morse,
+            text::numbers(view, &looks),
+        ];
         for set_apart in set_apart.iter().flatten() {
             self.disguise_of(set_apart, near, injection, depth)?;
+            if depth == Depth::First {
+                self.encoded(set_apart, near, injection)?;
+            }
         }
         let reasons = text::broken_reasons(view, &looks, begins);
         if !reasons.is_empty() {
@@ -104,6 +115,14 @@ impl Run<'_, '_> {
                 let near = Some(&**both.as_ref().unwrap_or(&shown.near));
                 self.disguise_of(&whole, near, injection, depth)?;
             }
+        }
+        if let Some(plain) = text::ciphers(view, &looks, begins) {
+            self.disguise_of(&plain, near, injection, depth)?;
+        }
+        if depth == Depth::First
+            && let Some(turned) = text::turned_escapes(view)
+        {
+            self.disguise(&turned, near, injection)?;
         }
         // Alone, a letter of another script looks like any other of it.
         let look_alikes =
@@ -116,8 +135,8 @@ impl Run<'_, '_> {
         }
         let disguises = [
             look_alikes.flatten(),
+            backwards,
             text::pig_latin(view, is_known),
-            text::ciphers(view, &looks, begins),
             text::spelled(view),
             text::upside_down(view),
         ];
@@ -137,6 +156,21 @@ impl Run<'_, '_> {
             Depth::First => self.phrases(disguise, true, hints, Depth::Second),
             Depth::Second => Ok(()),
         }
+    }
+
+    /// Scans what is encoded in a disguise, and what invisible characters hide in it, near of what it changed.
+    fn encoded(
+        &mut self,
+        disguise: &View<'_>,
+        near: Option<&[Range<usize>]>,
+        injection: u32,
+    ) -> Result<(), ScanStop> {
+        let changed = Shown::around(disguise, disguise.changes(0, None), self.scanner.reach);
+        let shown = changed.view(disguise);
+        let both = near.map(|near| stretches::common(near, &changed.near));
+        let near = both.as_deref().unwrap_or(&changed.near);
+        let below = [text::folded(shown), text::decoded(shown)];
+        below.iter().flatten().try_for_each(|view| self.disguise(view, Some(near), injection).map(drop))
     }
 
     /// Scans a disguise for injection; of it, where ranges of the text as sent are given, only what came from those.
