@@ -25,7 +25,7 @@ TIERS = {"attack": "explicit", "benign": "overdefense"}
 # Files that teach words alone: their rules know nearly all of their attacks, and concepts would learn those by heart.
 FOR_WORDS = {"products", "summoned", "hailed"}
 # Files that came after the weights. Those trained on them as well found less of what is held out.
-AFTER_THE_MODEL = {"agent_reads", "user_asks"}
+AFTER_THE_MODEL = {"agent_reads", "oblique", "user_asks"}
 
 Record = dict[str, str]
 
