@@ -153,6 +153,9 @@ fn hostile() {
         ("`ignore all previous ` again and again", text_of("ignore all previous ", BYTES)),
         ("digits in fours", text_of("1234 ", BYTES)),
         ("opening brackets", text_of("(", BYTES)),
+        ("escapes of bytes that are no text", text_of("%41%ff\\x61\\xff", BYTES)),
+        ("codes of bytes that are no text", text_of("208 208 ", BYTES)),
+        ("values that may be types (`token: AKIA`)", text_of("token: AKIA", BYTES)),
     ] {
         let cost = cost(&text);
         println!("{name:<44} {cost:>10.1} {:>8.1}", cost / prose);
