@@ -4,7 +4,9 @@
 //! count alike, however many texts each has. Texts of the operator (role system) are left out, since they are in shadow
 //! by default; so are those of tier `semantic`, which are plain requests, and nothing could be learned from them but
 //! their origin. Texts of tier `wording` teach what words weigh and nothing about concepts: texts that were written to be
-//! told apart by words alone hold few concepts on either side, and would only push their bounds up.
+//! told apart by words alone hold few concepts on either side, and would only push their bounds up. Those of tier `material`
+//! (source code, manuals, settings) teach words too, and no bound is told from them: they are many and easy, so that a share of
+//! them would let as many texts block that people write.
 //!
 //! Thresholds come from texts that the weights were not fitted to: each source is left out in turn, the others are
 //! fitted, and the one left out is scored. A tier of harmless texts that one source alone brings is cut in three parts,
@@ -50,12 +52,13 @@ pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
 /// Most harmless texts among the records were written to come near one, so that of usual text far fewer do. Users who write English
 /// have a high share for what it finds. A training with 0.015 for them, 0.0145 for those who write other languages and 0.0065 for
 /// tools blocked 529 instead of 523 of 720 attacks that nobody trains on, 32 instead of 30 of 780 harmless texts, and 11 instead of 9
-/// of 900 documents of libraries.
+/// of 900 documents of libraries. Of tools, shares of 0.006 and 0.016 found 257 instead of 265 of 369 attacks that nobody
+/// trains on, and blocked 18 instead of 24 of 12,000 pieces of source code and manuals that nobody trains on.
 pub const WORDING_KINDS: [WordingKind; 4] = [
-    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.0135, warn: 0.02 } },
+    WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.012, warn: 0.018 } },
     WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.013, warn: 0.019 } },
-    WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.006, warn: 0.012 } },
-    WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.016, warn: 0.022 } },
+    WordingKind { speaker: Speaker::Tool, foreign: false, rates: Rates { block: 0.0085, warn: 0.015 } },
+    WordingKind { speaker: Speaker::Tool, foreign: true, rates: Rates { block: 0.019, warn: 0.025 } },
 ];
 /// Fewest harmless texts of a kind from which bounds of its own can be told.
 const KIND_MIN: usize = 200;
@@ -65,6 +68,9 @@ const PARTS: u64 = 3;
 const SEMANTIC: &str = "semantic";
 /// Tier of texts from which words are learned, and concepts are not.
 const WORDING: &str = "wording";
+/// Tier of harmless texts from which words are learned, and that no bound is told from. Concepts that learned from them as well
+/// had weights that blocked 10 instead of 6 of 2,043 harmless requests with trigger words.
+const MATERIAL: &str = "material";
 /// Largest whole number of a weight.
 const WEIGHT_MAX: f64 = 127.0;
 
@@ -198,8 +204,9 @@ pub fn train(scanner: &Scanner, texts: &[Labelled]) -> Result<Trained, TrainErro
     let signs = signs(scanner);
     let samples = samples(scanner, texts);
     let worded: Vec<&Sample<'_>> = samples.iter().filter(|sample| sample.is_learned).collect();
+    let teaches_words_alone = |sample: &Sample<'_>| [WORDING, MATERIAL].contains(&&*sample.of.tier);
     let learned: Vec<&Sample<'_>> =
-        worded.iter().copied().filter(|sample| sample.of.tier != WORDING).collect();
+        worded.iter().copied().filter(|sample| !teaches_words_alone(sample)).collect();
     let groups: BTreeSet<&str> = learned.iter().map(|sample| &*sample.group).collect();
     let too_little = |message: &str| Err(TrainError::TooLittle(message.to_owned()));
     if texts.is_empty() {
@@ -281,6 +288,7 @@ fn unlearned(texts: &[Labelled], is_attack: bool) -> String {
         (of_label.iter().filter(of_system).count(), "of the system, which is trusted"),
         (count(&|text| text.tier == SEMANTIC), "of tier `semantic`, which are plain requests"),
         (count(&|text| text.tier == WORDING), "of tier `wording`, which teach only what words weigh"),
+        (count(&|text| text.tier == MATERIAL), "of tier `material`, which teach only what words weigh"),
     ];
     let reasons: Vec<String> = reasons
         .iter()
@@ -434,7 +442,7 @@ fn weigh_words(learned: &[&Sample<'_>]) -> ByWords {
     let harmless: Vec<(&Sample<'_>, f64)> = learned
         .iter()
         .zip(&scores)
-        .filter(|(sample, _)| !sample.of.is_attack)
+        .filter(|(sample, _)| !sample.of.is_attack && sample.of.tier != MATERIAL)
         .map(|(sample, score)| (*sample, odds(sample, *score)))
         .collect();
     let mut def = wording::written(&learn_without(None), curve);

@@ -274,3 +274,36 @@ fn words_that_no_concept_knows_are_learned() {
         assert!(find(harmless).is_empty(), "{harmless}");
     }
 }
+
+#[test]
+fn material_teaches_words_and_moves_no_bound() {
+    let mut texts = texts_of_kinds();
+    let plain = train(&scanner(None), &texts).expect("enough to learn from");
+    for source in ["code", "manuals"] {
+        for n in 0..400 {
+            let text = format!("The xyzzy of a plugh is a field of the struct {n}.");
+            let (source, tier) = (source.to_owned(), MATERIAL.to_owned());
+            texts.push(Labelled {
+                id: n.to_string(),
+                source,
+                tier,
+                is_attack: false,
+                role: Role::User,
+                text,
+            });
+        }
+    }
+    let with_material = train(&scanner(None), &texts).expect("enough to learn from");
+    let as_wording = |text: Labelled| match text.tier == MATERIAL {
+        true => Labelled { tier: WORDING.to_owned(), ..text },
+        false => text,
+    };
+    let as_wording: Vec<Labelled> = texts.into_iter().map(as_wording).collect();
+    let as_wording = train(&scanner(None), &as_wording).expect("enough to learn from");
+    let words = |trained: &Trained| trained.model.wording.clone().expect("words");
+    assert_ne!(words(&with_material).table, words(&plain).table, "words are learned");
+    assert_eq!(words(&with_material).table, words(&as_wording).table, "as from all others");
+    assert_ne!(words(&with_material).block, words(&as_wording).block, "bounds are told from fewer");
+    assert_eq!(with_material.model.weights, plain.model.weights, "nothing is learned of concepts");
+    assert_eq!(with_material.model.block, plain.model.block);
+}

@@ -113,15 +113,27 @@ fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
             env!("CARGO_MANIFEST_DIR"),
             "/tests/cases/injection/written/held_out_third.jsonl"
         )),
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/cases/injection/written/held_out_fourth.jsonl"
+        )),
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/cases/injection/written/held_out_machine.jsonl"
+        )),
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/cases/injection/written/held_out_system.jsonl"
+        )),
     ];
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     let cases: Vec<Case> =
         written.iter().flat_map(|file| file.trim_end_matches('\n').split('\n').map(read)).collect();
     for (label, surface, role, all, blocked_then) in [
-        ("attack", "user", Role::User, 426, 320..=426),
-        ("attack", "tool_result", Role::Tool, 294, 186..=294),
-        ("benign", "user", Role::User, 434, 0..=8),
-        ("benign", "tool_result", Role::Tool, 346, 0..=22),
+        ("attack", "user", Role::User, 501, 395..=501),
+        ("attack", "tool_result", Role::Tool, 369, 258..=369),
+        ("benign", "user", Role::User, 649, 0..=21),
+        ("benign", "tool_result", Role::Tool, 576, 0..=24),
     ] {
         let is_of = |case: &&Case| case.label == label && case.surface == surface;
         let texts: Vec<String> = cases.iter().filter(is_of).map(|case| case.text.clone()).collect();

@@ -2,9 +2,10 @@
 
 Without an argument those for `portcullis train`: the TOML files but for those whose name ends in `held_out`, which measure
 what unseen wordings can expect, and then the folder `written` but for what is held out there. Of these, and of `products`,
-`summoned` and `hailed`, the tier is `wording`: they teach what words weigh, and nothing about concepts. With `written` or
-`held_out` as its argument, for `portcullis eval`, those of the folder `written`: texts of whose wordings no rule was made.
-The order is that of the file names and of the texts in them, so that the same cases give the same records.
+`summoned` and `hailed`, the tier is `wording`: they teach what words weigh, and nothing about concepts. Of what programs show
+it is `material`. With `written` or `held_out` as its argument, for `portcullis eval`, those of the folder `written`: texts of
+whose wordings no rule was made. The order is that of the file names and of the texts in them, so that the same cases give the
+same records.
 """
 
 import json
@@ -26,6 +27,11 @@ TIERS = {"attack": "explicit", "benign": "overdefense"}
 FOR_WORDS = {"products", "summoned", "hailed"}
 # Files that came after the weights. Those trained on them as well found less of what is held out.
 AFTER_THE_MODEL = {"agent_reads", "oblique", "user_asks"}
+# What programs show: harmless, plenty and easy, so that no bound is told from it.
+MATERIAL = {
+    *("machine", "machine_second", "placeholders"),
+    *(f"system_languages_{nth}" for nth in ("first", "second", "third", "fourth", "fifth", "sixth")),
+}
 
 Record = dict[str, str]
 
@@ -64,7 +70,7 @@ def written(is_held_out: bool, tier: str = "") -> Iterator[Record]:
                 "label": case["label"],
                 "category": case["lang"],
                 "surface": case["surface"],
-                "tier": tier or TIERS[case["label"]],
+                "tier": "material" if tier and path.stem in MATERIAL else tier or TIERS[case["label"]],
                 "source": f"written_{path.stem}",
                 "license": "as this repository",
             }
