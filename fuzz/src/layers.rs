@@ -103,10 +103,13 @@ fn phrases_of<'t>(view: &View<'t>, choice: u8) -> Vec<View<'t>> {
     }
     made.extend(text::spaced(view));
     made.extend(text::morse(view));
+    made.extend(text::morse_backwards(view));
+    made.extend(text::turned_escapes(view));
     made.extend(text::joined(view));
     made.extend(text::joined_words(view));
     let looks = text::Looks::at(view.text());
     made.extend(text::apart(view, &looks));
+    made.extend(text::signs_apart(view, &looks));
     made.extend(text::numbers(view, &looks));
     if !text::broken_reasons(view, &looks, is_known).is_empty() {
         made.extend(text::unbroken(view));

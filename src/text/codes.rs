@@ -49,10 +49,7 @@ pub(super) struct Morse {
 pub(super) fn next_morse(text: &[u8], from: usize) -> Option<Morse> {
     let mut at = from;
     loop {
-        // Every message of some length has a dot beside a dash.
-        let is_beside_dot =
-            |dash: &usize| text.get(dash + 1) == Some(&b'.') || (*dash > 0 && text[dash - 1] == b'.');
-        let sign = memchr::memchr_iter(b'-', &text[at..]).map(|dash| at + dash).find(is_beside_dot)?;
+        let sign = dash_beside_dot(text, at)?;
         // It may have begun with letters of one kind of sign, such as `...` or `--`.
         let is_part = |byte: &&u8| matches!(byte, b'.' | b'-' | b' ' | b'/' | b'|');
         let before = text[at..sign].iter().rev().take_while(is_part).count();
@@ -66,14 +63,19 @@ pub(super) fn next_morse(text: &[u8], from: usize) -> Option<Morse> {
     }
 }
 
+/// The first dash at or after `from` that stands beside a dot, as one does in every message of some length.
+fn dash_beside_dot(text: &[u8], from: usize) -> Option<usize> {
+    let is_beside_dot =
+        |dash: &usize| text.get(dash + 1) == Some(&b'.') || (*dash > 0 && text[dash - 1] == b'.');
+    memchr::memchr_iter(b'-', &text[from..]).map(|dash| from + dash).find(is_beside_dot)
+}
+
 /// The first row of signs of Morse and what parts them, at or after `from`, that is long enough for a message.
 pub(super) fn next_signs(text: &[u8], from: usize) -> Option<Range<usize>> {
     let is_part = |byte: &&u8| matches!(byte, b'.' | b'-' | b' ' | b'/' | b'|' | b'\n' | b'\r' | b'\t');
     let mut at = from;
     loop {
-        let is_beside_dot =
-            |dash: &usize| text.get(dash + 1) == Some(&b'.') || (*dash > 0 && text[dash - 1] == b'.');
-        let sign = memchr::memchr_iter(b'-', &text[at..]).map(|dash| at + dash).find(is_beside_dot)?;
+        let sign = dash_beside_dot(text, at)?;
         let before = text[at..sign].iter().rev().take_while(is_part).count();
         let end = sign + text[sign..].iter().take_while(is_part).count();
         if end - (sign - before) >= 2 * MORSE_MIN {

@@ -256,13 +256,18 @@ impl Decoder<'_> {
             return false;
         }
         let rotated = |at: usize| rotate(self.text[at]);
+        // Base32 has up to six, of which the run holds two.
+        let is_padding = |byte: &&u8| **byte == b'=';
         if let Some(turned) = turned(run.clone().map(rotated)) {
-            self.replace_turned(run.clone(), turned, Layer::Rot13);
+            let padding = self.text[run.end..].iter().take(4).take_while(is_padding).count();
+            self.replace_turned(run.start..run.end + padding, turned, Layer::Rot13);
+            self.at = self.at.max(run.end + padding);
             return true;
         }
-        let padding = self.text[..run.start].iter().rev().take(2).take_while(|byte| **byte == b'=').count();
         match turned(run.clone().rev().map(|at| self.text[at])) {
             Some(turned) => {
+                let most = if turned.1 == Layer::Base32 { 6 } else { 2 };
+                let padding = self.text[..run.start].iter().rev().take(most).take_while(is_padding).count();
                 // What was decoded before ends no later.
                 let padding = padding.min(run.start - self.taken_to);
                 self.replace_turned(run.start - padding..run.end, turned, Layer::Reversed);
@@ -376,12 +381,17 @@ impl Decoder<'_> {
     }
 }
 
+/// Whether text hardly ever holds it.
+pub(super) fn is_odd(c: char) -> bool {
+    c.is_control() && !c.is_ascii_whitespace()
+}
+
 /// What base64, hex or base32 says, if that is text without anything odd, and which it is: few of its characters are looked at
 /// first.
 fn turned(signs: impl Iterator<Item = u8> + Clone) -> Option<(String, Layer)> {
     let read = |bytes: Vec<u8>, code: Layer| {
         let text = String::from_utf8(bytes).ok()?;
-        text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace()).then_some((text, code))
+        (!text.contains(is_odd)).then_some((text, code))
     };
     // Whole groups, so that no character but one of many bytes is cut.
     let first: Vec<u8> = signs.clone().take(TURNED_MIN).collect();
@@ -391,7 +401,7 @@ fn turned(signs: impl Iterator<Item = u8> + Clone) -> Option<(String, Layer)> {
             Err(error) if error.error_len().is_none() => return true,
             Err(_) => return false,
         };
-        !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace())
+        !text.contains(is_odd)
     };
     if hex::is_made_of_digits(&first) {
         let (opening, _) = hex::decode_run(&first)?;

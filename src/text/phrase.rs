@@ -76,17 +76,25 @@ pub fn morse<'t>(parent: &View<'t>) -> Option<View<'t>> {
 /// The text with messages in Morse that are written backwards, sign by sign; none if there is no message of some length. Which
 /// way one is to be read its signs hardly tell.
 pub fn morse_backwards<'t>(parent: &View<'t>) -> Option<View<'t>> {
+    let plain = with_plain_dots(parent);
+    let parent = plain.as_ref().unwrap_or(parent);
     let text = parent.text();
     let bytes = text.as_bytes();
     let mut rewriter = Rewriter::new(text);
+    let layers = Layers::of(Layer::Morse).union(Layers::of(Layer::Reversed));
     let mut at = 0;
     while let Some(row) = codes::next_signs(bytes, at) {
         at = row.end;
         let backwards: Vec<u8> = bytes[row.clone()].iter().rev().copied().collect();
-        if let Some(message) = codes::next_morse(&backwards, 0) {
+        let (mut messages, mut read) = (Vec::new(), 0);
+        while let Some(message) = codes::next_morse(&backwards, read) {
+            read = message.range.end;
+            messages.push(message);
+        }
+        // The last of them stands first.
+        for message in messages.iter().rev() {
             let said: String = message.letters.iter().map(|(letter, _)| letter).collect();
             let range = row.end - message.range.end..row.end - message.range.start;
-            let layers = Layers::of(Layer::Morse).union(Layers::of(Layer::Reversed));
             rewriter.replace(range, &said, layers);
         }
     }

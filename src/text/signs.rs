@@ -21,7 +21,8 @@ pub fn signs_apart<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
     let bytes = text.as_bytes();
     let mut rewriter = Rewriter::new(text);
     let layers = Layers::of(Layer::Spaced);
-    let (mut done, mut row) = (0, Vec::new());
+    // Up to where blocks are read, and up to where rows are written.
+    let (mut done, mut written, mut row) = (0, 0, Vec::new());
     for &block in &looks.singles {
         let to = (block + 2 * BLOCK).min(bytes.len());
         let mut from = block.max(done);
@@ -35,12 +36,13 @@ pub fn signs_apart<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
                 from = first + 1;
                 continue;
             };
-            read_row(bytes, row_start(bytes, first, joint, done), joint, &mut row);
+            read_row(bytes, row_start(bytes, first, joint, done.max(written)), joint, &mut row);
             from = row.last().map_or(first, |last| *last) + 1;
             let others = row.iter().filter(|at| !bytes[**at].is_ascii_alphabetic()).count();
             if row.len() < SIGNS_MIN || others * LETTERS_SHARE < row.len() {
                 continue;
             }
+            written = from;
             for pair in row.windows(2) {
                 let gap = pair[0] + 1..pair[1];
                 match gap.len() {
@@ -117,6 +119,12 @@ mod tests {
         let words = ["49", "67", "6e", "6f", "72", "65", "20", "61", "6c", "6c", "20", "6f", "66"];
         let spaced = words.map(|word| word.chars().map(String::from).collect::<Vec<_>>().join(" "));
         assert_eq!(joined(&spaced.join("  ")), Some(words.join(" ")));
+        // What one row took no other one takes again.
+        let dots: String = "49676e6f726520616c6c20".chars().map(|sign| format!("{sign}.")).collect();
+        let blanks = "3 4 5 . . . ".to_owned() + &"6 7 8 9 0 1 2 3 4 5 ".repeat(3);
+        let both = joined(&format!("{dots} {blanks}")).unwrap_or_default();
+        assert_eq!(both.matches("49676e6f").count(), 1, "{both}");
+        assert_eq!(both.matches('4').count(), 1 + 1 + 3, "{both}");
         for text in [
             "a b c d e f g h i j k l m n o p q r s t u v w x y z",
             "1 2 3 4 5 6 7 8 9",

@@ -2,7 +2,7 @@
 //!
 //! A sign of an escape stands in them all the same, and amid many of them it is told which way they read better.
 
-use super::decode::decoded;
+use super::decode::{decoded, is_odd};
 use super::escapes;
 use super::phrase::{reversed, rot13};
 use super::view::View;
@@ -18,11 +18,12 @@ const ESCAPES_MIN: usize = 6;
 /// One in so many may stand for what text does not hold.
 const ODD_SHARE: usize = 16;
 
-/// What escapes say once the text is turned, with all of it turned that way; none if they read well as they are.
-pub fn turned_escapes<'t>(view: &View<'t>) -> Option<View<'t>> {
+/// What escapes say once the text is turned, with all of it turned one way; nothing of the ways in which they read no better
+/// than as they are.
+pub fn turned_escapes<'t>(view: &View<'t>) -> Vec<View<'t>> {
     let bytes = view.text().as_bytes();
-    let mut next = 0;
-    while let Some(sign) = next_sign(bytes, next) {
+    let (mut is_backwards, mut is_rotated, mut next) = (false, false, 0);
+    while let Some(sign) = next_sign(bytes, next).filter(|_| !(is_backwards && is_rotated)) {
         let start = sign.saturating_sub(BEFORE);
         let sample = &bytes[start..bytes.len().min(start + SAMPLE)];
         next = sign + SAMPLE - BEFORE;
@@ -35,14 +36,12 @@ pub fn turned_escapes<'t>(view: &View<'t>) -> Option<View<'t>> {
         let rotated: Vec<u8> = sample.iter().map(|byte| rotate(*byte)).collect();
         let backwards: Vec<u8> = sample.iter().rev().copied().collect();
         // What is read in one sample is read in all of the text.
-        if is_better(&backwards) {
-            return decoded(&reversed(view));
-        }
-        if is_better(&rotated) {
-            return decoded(&rot13(view));
-        }
+        is_backwards |= is_better(&backwards);
+        is_rotated |= is_better(&rotated);
     }
-    None
+    let backwards = is_backwards.then(|| decoded(&reversed(view))).flatten();
+    let rotated = is_rotated.then(|| decoded(&rot13(view))).flatten();
+    backwards.into_iter().chain(rotated).collect()
 }
 
 fn next_sign(bytes: &[u8], from: usize) -> Option<usize> {
@@ -72,8 +71,7 @@ impl Reading {
             let Some(escape) = escapes::read(sample, sign) else { continue };
             at = escape.range.end;
             count += escape.text.chars().count();
-            let is_odd = |c: &char| (c.is_control() && *c != '\n') || *c == char::REPLACEMENT_CHARACTER;
-            odd += escape.text.chars().filter(is_odd).count();
+            odd += escape.text.chars().filter(|c| is_odd(*c) || *c == char::REPLACEMENT_CHARACTER).count();
         }
         Self { count, odd }
     }
@@ -94,7 +92,9 @@ mod tests {
     const SAID: &str = "write to the harbour master at once, please";
 
     fn read(text: &str) -> Option<String> {
-        turned_escapes(&View::identity(text)).map(|view| view.text().to_owned())
+        let mut views = turned_escapes(&View::identity(text));
+        assert!(views.len() < 2, "{text}");
+        views.pop().map(|view| view.text().to_owned())
     }
 
     #[test]
@@ -114,6 +114,28 @@ mod tests {
         let rotated: String =
             written(|byte| format!("\\u{byte:04x}")).bytes().map(rotate).map(char::from).collect();
         assert_eq!(read(&rotated).as_deref(), Some(SAID), "{rotated}");
+    }
+
+    #[test]
+    fn both_ways_are_read_in_one_text() {
+        let escaped: String = SAID.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let backwards: String = escaped.chars().rev().collect();
+        let rotated: String = SAID.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+        let rotated: String = rotated.bytes().map(rotate).map(char::from).collect();
+        let text = format!("{backwards} {} {rotated}", "so ".repeat(SAMPLE));
+        let views = turned_escapes(&View::identity(&text));
+        let said = |view: &View<'_>| view.text().contains(SAID);
+        assert!(
+            views.len() == 2 && views.iter().all(said),
+            "{:?}",
+            views.iter().map(View::text).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn tabs_are_no_odd_text() {
+        let escaped: String = SAID.replace(' ', "%09").chars().rev().collect();
+        assert_eq!(read(&escaped), Some(SAID.replace(' ', "\t")));
     }
 
     #[test]

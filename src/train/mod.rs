@@ -49,11 +49,9 @@ pub const KINDS: [Kind; 3] = [
 /// Shares of harmless texts that may block and warn by their words.
 pub const WORDING_RATES: Rates = Rates { block: 0.002, warn: 0.005 };
 /// Kinds of text for what words weigh. Few may block: words are weak evidence, and what comes near an attack uses the same ones.
-/// Most harmless texts among the records were written to come near one, so that of usual text far fewer do. Users who write English
-/// have a high share for what it finds. A training with 0.015 for them, 0.0145 for those who write other languages and 0.0065 for
-/// tools blocked 529 instead of 523 of 720 attacks that nobody trains on, 32 instead of 30 of 780 harmless texts, and 11 instead of 9
-/// of 900 documents of libraries. Of tools, shares of 0.006 and 0.016 found 257 instead of 265 of 369 attacks that nobody
-/// trains on, and blocked 18 instead of 24 of 12,000 pieces of source code and manuals that nobody trains on.
+/// Most harmless texts among the records were written to come near one, so that of usual text far fewer do. With shares of 0.006 and
+/// 0.016 for what tools return, 257 instead of 265 of 369 attacks that nobody trains on were found, and 18 instead of 24 of 12,000
+/// pieces of source code and manuals blocked that nobody trains on.
 pub const WORDING_KINDS: [WordingKind; 4] = [
     WordingKind { speaker: Speaker::User, foreign: false, rates: Rates { block: 0.012, warn: 0.018 } },
     WordingKind { speaker: Speaker::User, foreign: true, rates: Rates { block: 0.013, warn: 0.019 } },
@@ -436,13 +434,14 @@ fn weigh_words(learned: &[&Sample<'_>]) -> ByWords {
             *score = table.score(&sample.words).unwrap_or(f64::NEG_INFINITY);
         }
     }
-    let known = learned.iter().zip(&scores).filter(|(_, score)| score.is_finite());
+    let tells = |sample: &Sample<'_>| sample.of.tier != MATERIAL;
+    let known = learned.iter().zip(&scores).filter(|(sample, score)| tells(sample) && score.is_finite());
     let curve = wording::curve(known.map(|(sample, score)| (*score, sample.of.is_attack, 1.0)));
     let odds = |sample: &Sample<'_>, score: f64| curve.0 + curve.1 * score - sample.words.choice();
     let harmless: Vec<(&Sample<'_>, f64)> = learned
         .iter()
         .zip(&scores)
-        .filter(|(sample, _)| !sample.of.is_attack && sample.of.tier != MATERIAL)
+        .filter(|(sample, _)| !sample.of.is_attack && tells(sample))
         .map(|(sample, score)| (*sample, odds(sample, *score)))
         .collect();
     let mut def = wording::written(&learn_without(None), curve);

@@ -207,7 +207,21 @@ pub(super) fn begins_with_program(line: &str) -> bool {
         return false;
     }
     // Prose begins with such words as well; then it has no sign of the shell.
-    names_program(word, line) && (rest.is_empty() || rest.bytes().any(|byte| SHELL_SIGNS.contains(&byte)))
+    names_program(word, line)
+        && (rest.is_empty() || rest.bytes().any(|byte| SHELL_SIGNS.contains(&byte)))
+        && !is_entry(rest)
+}
+
+/// Whether what stands behind a word gives it a value, as an entry of a table does: `passwd => '$', # the second field`.
+fn is_entry(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    let Some(value) = ["=>", ":=", "="].iter().find_map(|sign| rest.strip_prefix(sign)) else { return false };
+    let mut value = value.trim_start().chars();
+    let Some(quote @ ('\'' | '"')) = value.next() else { return false };
+    let Some((_, behind)) = value.as_str().split_once(quote) else { return false };
+    let Some(behind) = behind.strip_prefix([',', ';']) else { return false };
+    let behind = behind.trim_start();
+    behind.is_empty() || behind.starts_with('#') || behind.starts_with("//")
 }
 
 /// Whether a name is that of a program, or of one that goes before another.
@@ -331,6 +345,10 @@ mod tests {
             ("$cmds = /reboot|halt/", false),
             ("int* kill = a - b", false),
             ("\"rm\", \"-rf\"", false),
+            ("passwd  => '$',   # the second field", false),
+            ("kill = \"on\";", false),
+            ("rm => 'x' -rf /srv", true),
+            ("rm = 'x', -rf /srv", true),
         ] {
             assert_eq!(begins_with_program(line), wanted, "{line}");
         }

@@ -217,6 +217,29 @@ fn morse_is_read_in_dots_and_dashes_of_any_kind() {
 }
 
 #[test]
+fn morse_is_read_backwards() {
+    for (forward, said) in [
+        ("·· −−· −· −−− ·−· · / ·− ·−·· ·−··", vec!["ignore all"]),
+        // No code is `-.-.--` here, nor `-.-.` written backwards.
+        (
+            ".... . .-.. .-.. --- / - .... . .-. . -.-.-- .. --. -. --- .-. . / .- .-.. .-..",
+            vec!["hello there", "ignore all"],
+        ),
+        (".- .-.. .-.. .-.-.- / - .... . -- .-.-.- / .- -. -.. / --- -... . -.-- .-.-.- / -- .", vec!["all"]),
+    ] {
+        let text: String = forward.chars().rev().collect();
+        let made = all_views(&text);
+        let view = morse_backwards(&made.views[0]).unwrap_or_else(|| panic!("{text}"));
+        for said in said {
+            let at = view.text().find(said).unwrap_or_else(|| panic!("{said} in {}", view.text()));
+            let range = at..at + said.len();
+            assert!(!view.to_source(range.clone()).is_empty(), "{text}");
+            assert!(view.layers_in(range).contains(Layer::Reversed), "{text}");
+        }
+    }
+}
+
+#[test]
 fn escapes_become_characters() {
     for (text, wanted, source, layer) in [
         ("%69gnore%20all", "ignore all", "%69gnore%20all", Layer::Percent),

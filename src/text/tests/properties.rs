@@ -30,7 +30,7 @@ fn text() -> impl Strategy<Value = String> {
         1 => "[\r\n\0\t%&\\\\=]{1,3}",
         1 => "(\u{1b}\\[[0-9;]{0,3}[mKCx]?|\u{9b}[0-9]{0,2}m?|\u{1b}[\\]P_(c7]|\u{7}|\u{9c}|\u{1b}\\\\){1,3}",
         1 => "([1-9][0-9]{1,2}(, |-| )){8,14}|(U\\+00[4-7][0-9A-F] ){10,12}|(01[01]{6}){10,12}|(01[01]{6}[ -]){10,12}",
-        1 => "([a-z](, |\r\n|--|\", \")){8,10}|([a-z0-9] ){8,10}",
+        1 => "([a-z](, |\r\n|--|\", \")){8,10}|([a-z0-9] ){8,10}|([0-9a-f][. ]){24,40}",
         1 => "[a-z]{1,3}([-_.*`~|^]|[*]{2}|<b>|<!-- -->|/[*]{2}/|\u{1}|🙂|-\n|\\\\\n){1,2}[a-z]{1,6}",
         1 => "((India|november|Romeo|echo|Alpha|x-ray)( |-| / )){7,10}|[\u{2800}-\u{283F}]{7,12}|[ǝɹɐqn]{4,8}",
         1 => "([A-Z2-7]{4} ){6,9}|([a-zA-Z0-9]{8}-){4,6}|([4-7][0-9a-f]{31}\r?\n){1,3}",
@@ -91,7 +91,9 @@ fn every_view(text: &str) -> Vec<(View<'_>, Order)> {
             unbroken(&view),
             ciphers(&view, &looks, |_| true),
             spelled(&view),
+            signs_apart(&view, &looks),
             morse(&view),
+            morse_backwards(&view),
             joined_words(&view),
         ] {
             all.extend(made.map(|view| (view, Order::Rises)));

@@ -25,7 +25,8 @@ OTHERS = (
     ".test/sdk-python/lib/python3*/site-packages",
     ".test/deploy/venv/lib/python3*/site-packages",
 )
-CRATE = re.compile(r".+-\d+\.\d+\.\d+.*")
+# What Python brings itself, in a version of its own, and what installers note.
+UNPINNED = re.compile(r"pip|setuptools|pkg_resources|_distutils_hack|__pycache__|portcullis|.+\.dist-info")
 # How many pieces a package gives at most, and how many of them of one kind of file: large ones would be half of all.
 OF_PACKAGE, OF_KIND = 24, 5
 SIZES = (300, 800, 2000, 4000)
@@ -53,22 +54,33 @@ def source(name: str) -> str:
     return "libraries_" + next(kind for kind, names in KINDS.items() if names.search(file))
 
 
-def folders() -> Iterator[Path]:
-    """Where packages lie."""
+def packages() -> Iterator[Path]:
+    """All packages, crates first."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    for base, pattern in [(home, CRATES), *((ROOT, other) for other in OTHERS)]:
-        found = sorted(base.glob(pattern))
-        if not found:
-            sys.exit(f"{base / pattern} is not there: `cargo fetch --locked` and `./test` install what is read here")
-        yield from found
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))
+    for crate in lock["package"]:
+        # Those without a source are of this repository.
+        if "source" in crate:
+            yield from there(home, f"{CRATES}/{crate['name']}-{crate['version']}")
+    for other in OTHERS:
+        for folder in there(ROOT, other):
+            yield from inside(folder)
 
 
-def packages(folder: Path, pinned: set[str]) -> Iterator[Path]:
-    """The packages of a folder, those of npm scopes among them, and not this one."""
+def there(base: Path, pattern: str) -> list[Path]:
+    """The folders that are meant; without them the records would be others."""
+    found = sorted(base.glob(pattern))
+    if not found:
+        sys.exit(f"{base / pattern} is not there: `cargo fetch --locked` and `./test` install what is read here")
+    return found
+
+
+def inside(folder: Path) -> Iterator[Path]:
+    """The packages of a folder, those of npm scopes among them."""
     for one in sorted(path for path in folder.iterdir() if path.is_dir()):
         if one.name.startswith("@"):
-            yield from packages(one, pinned)
-        elif one.name in pinned or not (one.name == "portcullis" or CRATE.fullmatch(one.name)):
+            yield from inside(one)
+        elif not UNPINNED.fullmatch(one.name):
             yield one
 
 
@@ -108,26 +120,23 @@ def pieces(package: Path) -> Iterator[tuple[str, str]]:
 def main() -> None:
     if len(sys.argv) > 1:
         sys.exit("libraries.py takes no argument")
-    lock = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))
-    pinned = {f"{crate['name']}-{crate['version']}" for crate in lock["package"]}
     seen: set[str] = set()
-    for folder in folders():
-        for package in packages(folder, pinned):
-            for name, text in pieces(package):
-                if text in seen:
-                    continue
-                seen.add(text)
-                record = {
-                    "id": f"libraries-{name}",
-                    "text": text,
-                    "label": "benign",
-                    "category": "library",
-                    "surface": ("user", "tool_result")[number(name, "surface") % 2],
-                    "tier": "material",
-                    "source": source(name),
-                    "license": "of the package",
-                }
-                sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+    for package in packages():
+        for name, text in pieces(package):
+            if text in seen:
+                continue
+            seen.add(text)
+            record = {
+                "id": f"libraries-{name}",
+                "text": text,
+                "label": "benign",
+                "category": "library",
+                "surface": ("user", "tool_result")[number(name, "surface") % 2],
+                "tier": "material",
+                "source": source(name),
+                "license": "of the package",
+            }
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

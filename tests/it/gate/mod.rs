@@ -119,14 +119,15 @@ impl Table {
         let put_on = |case: &Case| -> Vec<Case> {
             self.disguises.iter().map(|name| Case { text: disguise(name, &case.text), made: None }).collect()
         };
-        cases = cases.iter().flat_map(put_on).collect();
+        let mut disguised: Vec<Case> = cases.iter().flat_map(put_on).collect();
         if self.is_nested {
-            cases = cases.iter().flat_map(put_on).collect();
+            let nested: Vec<Case> = disguised.iter().flat_map(put_on).collect();
+            disguised.extend(nested);
             // Some undo themselves.
-            let mut seen = BTreeSet::new();
-            cases.retain(|case| !self.texts.contains(&case.text) && seen.insert(case.text.clone()));
+            let mut seen: BTreeSet<String> = cases.into_iter().map(|case| case.text).collect();
+            disguised.retain(|case| seen.insert(case.text.clone()));
         }
-        cases
+        disguised
     }
 
     /// The text with its value in place.

@@ -32,8 +32,8 @@ fn is_known_backwards(word: &[u8], is_known: impl Fn(&[u8]) -> bool) -> bool {
 
 impl Run<'_, '_> {
     /// Scans the disguises of phrases that show through in `view`, for injection only: in leetspeak or backwards,
-    /// a credential or a card number is no longer one. Of a derived view, only what is near something it changed. What letters set
-    /// apart, Morse and leet say may be in disguise once more.
+    /// a credential or a card number is no longer one. Of a derived view, only what is near something it changed. What most of
+    /// them say may be in disguise once more.
     pub(super) fn phrases(
         &mut self,
         view: &View<'_>,
@@ -93,7 +93,7 @@ impl Run<'_, '_> {
         let may_be_spaced = looks.may_be_spaced() || !view.text().is_ascii();
         let spaced = may_be_spaced.then(|| text::spaced(view)).flatten();
         let morse = text::morse(view);
-        let backwards = morse.as_ref().and_then(|_| text::morse_backwards(view));
+        let backwards = text::morse_backwards(view);
         let set_apart = [
             spaced,
             text::apart(view, &looks),
@@ -119,10 +119,10 @@ impl Run<'_, '_> {
         if let Some(plain) = text::ciphers(view, &looks, begins) {
             self.disguise_of(&plain, near, injection, depth)?;
         }
-        if depth == Depth::First
-            && let Some(turned) = text::turned_escapes(view)
-        {
-            self.disguise(&turned, near, injection)?;
+        if depth == Depth::First {
+            for turned in text::turned_escapes(view) {
+                self.disguise(&turned, near, injection)?;
+            }
         }
         // Alone, a letter of another script looks like any other of it.
         let look_alikes =
