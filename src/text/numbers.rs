@@ -29,12 +29,13 @@ pub fn numbers<'t>(parent: &View<'t>, looks: &Looks) -> Option<View<'t>> {
     let bytes = text.as_bytes();
     let mut rewriter = Rewriter::new(text);
     let mut at = 0;
-    for &dense in &looks.numbers {
-        if dense + 2 * BLOCK <= at {
-            continue;
+    let mut dense = looks.numbers.iter().map(|at| at.saturating_sub(BACK)..at + 2 * BLOCK).peekable();
+    while let Some(mut range) = dense.next() {
+        while let Some(next) = dense.next_if(|next| next.start <= range.end) {
+            range.end = next.end;
         }
-        let mut from = number_start(bytes, at.max(dense.saturating_sub(BACK)));
-        let to = (dense + 2 * BLOCK).min(bytes.len());
+        let mut from = number_start(bytes, at.max(range.start));
+        let to = range.end.min(bytes.len());
         let mut lists = Lists::default();
         while let Some(start) = lists.next(bytes, from..to) {
             let read = bits(bytes, start).or_else(|| Read::best(bytes, start));
@@ -143,6 +144,43 @@ fn next_digit(bytes: &[u8], range: Range<usize>) -> Option<usize> {
     None
 }
 
+/// Whether there may be a [`digit_list`], by the first byte behind each number: with one of two things between them, that byte
+/// is one of two as well. In logs it nearly never is, and then nothing is compared. Numbers may begin in `range` and go on
+/// behind it.
+fn may_be_digit_list(bytes: &[u8], range: Range<usize>) -> bool {
+    let to = (range.end + NUMBERS_MIN * (DIGITS_MAX + BETWEEN_MAX)).min(bytes.len());
+    // Each of the last two bytes, and how many numbers were seen when it stood behind one last.
+    let (mut kinds, mut count, mut first) = ([(0_u8, 0_usize); 2], 0, 0);
+    // Digits at the end of the block before.
+    let mut run = 0;
+    for at in (range.start..to).step_by(BLOCK) {
+        let digits = Lanes::at(bytes, at).bits(lanes::is_digit);
+        // Each eight of so many may be a letter.
+        if run + digits.trailing_ones() as usize >= BLOCK {
+            return true;
+        }
+        let ends = !digits & (digits << 1 | u64::from(run > 0));
+        for end in lanes::places(ends) {
+            let Some(&byte) = bytes.get(at + end) else { break };
+            count += 1;
+            if kinds[0].0 != byte {
+                if kinds[1].0 != byte {
+                    // The list goes on behind the last place of the byte that stood longest ago.
+                    first = kinds[1].1;
+                    kinds[1] = (byte, count);
+                }
+                kinds.swap(0, 1);
+            }
+            kinds[0].1 = count;
+            if count - first >= NUMBERS_MIN - 1 {
+                return true;
+            }
+        }
+        run = digits.leading_ones() as usize;
+    }
+    false
+}
+
 /// The first number in `range` from which on enough numbers of digits alone follow on each other, with one of two things
 /// between them; or which is of so many digits that each eight may be a letter.
 fn digit_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
@@ -153,6 +191,9 @@ fn digit_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
     // No number is the one at 0, so that this stands for none.
     let mut kinds = [(0, 0); 2];
     let mut at = next_digit(bytes, range.clone())?;
+    if !may_be_digit_list(bytes, at..range.end) {
+        return None;
+    }
     let mut ahead_of = Digits::new(bytes, at);
     loop {
         // One look tells how long the number is, and where the next one begins.
