@@ -87,6 +87,7 @@ impl Lists {
             Some(start) if start >= range.start => start,
             _ => *known.insert(find(bytes, range.clone()).unwrap_or(usize::MAX)),
         };
+        let digit_list = |bytes: &[u8], range| in_runs(bytes, range, |run| digit_list(bytes, run));
         let start = ask(of_digits, digit_list).min(ask(of_hex, hex_list));
         (start < range.end).then_some(start)
     }
@@ -144,41 +145,56 @@ fn next_digit(bytes: &[u8], range: Range<usize>) -> Option<usize> {
     None
 }
 
-/// Whether there may be a [`digit_list`], by the first byte behind each number: with one of two things between them, that byte
-/// is one of two as well. In logs it nearly never is, and then nothing is compared. Numbers may begin in `range` and go on
-/// behind it.
-fn may_be_digit_list(bytes: &[u8], range: Range<usize>) -> bool {
+/// What `find` finds first in those parts of `range` in which numbers of digits may follow on each other with one of two things
+/// between them: the first byte behind each is one of two there. In logs that nearly never lasts, and nothing else is compared.
+fn in_runs(
+    bytes: &[u8],
+    range: Range<usize>,
+    mut find: impl FnMut(Range<usize>) -> Option<usize>,
+) -> Option<usize> {
     let to = (range.end + NUMBERS_MIN * (DIGITS_MAX + BETWEEN_MAX)).min(bytes.len());
-    // Each of the last two bytes, and how many numbers were seen when it stood behind one last.
-    let (mut kinds, mut count, mut first) = ([(0_u8, 0_usize); 2], 0, 0);
+    // The last two of these bytes, each with how many numbers there were up to it, and where it stood last.
+    let (mut kinds, mut count) = ([(0, 0, range.start); 2], 0);
+    // The same of where the run begins.
+    let (mut first, mut start) = (0, range.start);
     // Digits at the end of the block before.
-    let mut run = 0;
+    let mut tail = 0;
     for at in (range.start..to).step_by(BLOCK) {
         let digits = Lanes::at(bytes, at).bits(lanes::is_digit);
-        // Each eight of so many may be a letter.
-        if run + digits.trailing_ones() as usize >= BLOCK {
-            return true;
+        if digits == 0 && tail == 0 {
+            continue;
         }
-        let ends = !digits & (digits << 1 | u64::from(run > 0));
-        for end in lanes::places(ends) {
-            let Some(&byte) = bytes.get(at + end) else { break };
+        // Each eight of so many may be a letter.
+        if tail < BLOCK && tail + digits.trailing_ones() as usize >= BLOCK {
+            let before = if count - first >= NUMBERS_MIN { find(start..range.end.min(at - tail)) } else { None };
+            let found = before.or_else(|| find(at - tail..range.end.min(at + 1)));
+            if found.is_some() {
+                return found;
+            }
+        }
+        let ends = !digits & (digits << 1 | u64::from(tail > 0));
+        for end in lanes::places(ends).map(|end| at + end) {
+            let Some(&byte) = bytes.get(end) else { break };
             count += 1;
             if kinds[0].0 != byte {
                 if kinds[1].0 != byte {
-                    // The list goes on behind the last place of the byte that stood longest ago.
-                    first = kinds[1].1;
-                    kinds[1] = (byte, count);
+                    if count - first >= NUMBERS_MIN {
+                        let found = find(start..range.end.min(end));
+                        if found.is_some() {
+                            return found;
+                        }
+                    }
+                    // The next run begins behind the byte that stood longest ago.
+                    (_, first, start) = kinds[1];
+                    kinds[1].0 = byte;
                 }
                 kinds.swap(0, 1);
             }
-            kinds[0].1 = count;
-            if count - first >= NUMBERS_MIN - 1 {
-                return true;
-            }
+            kinds[0] = (byte, count, end);
         }
-        run = digits.leading_ones() as usize;
+        tail = digits.leading_ones() as usize;
     }
-    false
+    if count - first + 1 >= NUMBERS_MIN { find(start..range.end) } else { None }
 }
 
 /// The first number in `range` from which on enough numbers of digits alone follow on each other, with one of two things
@@ -191,9 +207,6 @@ fn digit_list(bytes: &[u8], range: Range<usize>) -> Option<usize> {
     // No number is the one at 0, so that this stands for none.
     let mut kinds = [(0, 0); 2];
     let mut at = next_digit(bytes, range.clone())?;
-    if !may_be_digit_list(bytes, at..range.end) {
-        return None;
-    }
     let mut ahead_of = Digits::new(bytes, at);
     loop {
         // One look tells how long the number is, and where the next one begins.
