@@ -73,15 +73,35 @@ pub fn ciphers<'t>(parent: &View<'t>, looks: &Looks, is_known: impl Fn(&[u8]) ->
         }
         let part = paragraph(bytes, middle, done, NEAR_REACH);
         let near = part.start.max(found.saturating_sub(REACH))..part.end.min(found + BLOCK + REACH);
-        let key =
-            if gate::has_many_signs(bytes, found) { Some(Key::Rot47) } else { letters_key(bytes, &near) };
-        if let Some(key) = key.filter(|key| reads(bytes, &near, *key, &is_known)) {
+        let in_signs = gate::has_many_signs(bytes, found);
+        let key = |near: &Range<usize>| {
+            let key = if in_signs { Some(Key::Rot47) } else { letters_key(bytes, near) };
+            key.filter(|key| reads(bytes, near, *key, &is_known))
+        };
+        // Amid plain sentences, only the words right there tell, and they may begin or end half a block off.
+        let own = |at: usize| words_in(bytes, &(part.start.max(at)..part.end.min(at + BLOCK)));
+        let mut own =
+            [0, 1, 2].into_iter().map(|nth| own((found + nth * BLOCK / 2).saturating_sub(BLOCK / 2)));
+        if let Some(key) = key(&near).or_else(|| own.find_map(|near| key(&near))) {
             let whole = paragraph(bytes, middle, done, PARAGRAPH_MAX);
             done = whole.end;
             write(&mut rewriter, bytes, whole, key);
         }
     }
     rewriter.finish(parent)
+}
+
+/// The whole words of a stretch.
+fn words_in(bytes: &[u8], stretch: &Range<usize>) -> Range<usize> {
+    if stretch.is_empty() {
+        return stretch.end..stretch.end;
+    }
+    let is_blank = u8::is_ascii_whitespace;
+    let first = bytes[stretch.clone()].iter().position(is_blank).map_or(stretch.end, |at| stretch.start + at);
+    let start = if stretch.start == 0 || is_blank(&bytes[stretch.start - 1]) { stretch.start } else { first };
+    let last = bytes[start..stretch.end].iter().rposition(is_blank).map_or(start, |at| start + at);
+    let end = if bytes.get(stretch.end).is_none_or(is_blank) { stretch.end } else { last };
+    start..end
 }
 
 /// The key that makes of the letters of a stretch what English has the most like.
@@ -186,6 +206,24 @@ mod tests {
             let source = &text[view.to_source(at..at + 8)];
             assert_eq!(source.len(), 8, "{source:?}");
             assert!(view.text().ends_with("\n\nthe end"), "{:?}", view.text());
+        }
+    }
+
+    #[test]
+    fn a_sentence_amid_plain_ones_is_read() {
+        let (first, rest) = SAID.split_once(", because ").expect("two sentences");
+        let (second, third) = rest.split_once(". ").expect("two sentences");
+        let every = |byte: u8| (0..128).find(|one| Key::Shift(5).undo(*one) == byte).unwrap_or(byte);
+        for before in 0..64 {
+            let hidden: String = second.bytes().map(|byte| char::from(every(byte))).collect();
+            let text = format!(
+                "{}{first}. {hidden}. {third}",
+                &"They met on Tuesday and left. ".repeat(3)[..before]
+            );
+            let source = View::identity(&text);
+            let view = ciphers(&source, &Looks::at(source.text()), known);
+            let Some(view) = view else { panic!("{text:?} is not read") };
+            assert!(view.text().contains(second), "{:?}", view.text());
         }
     }
 

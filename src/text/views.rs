@@ -17,13 +17,16 @@ use super::view::View;
 const EXPANSION_FACTOR_MAX: usize = 8;
 /// and this many bytes more, so that short texts are not cut short.
 const EXPANSION_SLACK: usize = 64 * 1024;
+/// How many levels of escapes alone lie below each other besides. JSON in JSON doubles its backslashes at each of them, and honest
+/// logs nest like that; each level is shorter than the one above it.
+const ESCAPED_MAX: u8 = 5;
 /// Longest text of which other views are made: offsets in maps are 32 bits wide.
 const TEXT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bounds on the views made of one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many encodings may lie inside each other.
+    /// How many encodings may lie inside each other, not counting where there is nothing but escapes to take away.
     pub depth_max: u8,
     /// Most bytes that all views but the first may hold together; 0 makes none. Eight times the text plus 64 KiB is a limit in any
     /// case, and so is as many map segments as that text has bytes, plus 64 Ki.
@@ -75,11 +78,15 @@ struct Maker<'t> {
 
 impl<'t> Maker<'t> {
     fn run(&mut self, depth_max: u8) {
-        let mut level = 0;
-        for depth in 0..=depth_max {
+        let (mut level, mut depth, mut escaped) = (0, 0, 0);
+        loop {
             let Some(folded) = self.fold(level) else { return };
             let Some(decoded) = decode(&self.made.views[folded]) else { return };
-            if depth == depth_max {
+            if !is_hiding(decoded.found) && escaped < ESCAPED_MAX {
+                escaped += 1;
+            } else if depth < depth_max {
+                depth += 1;
+            } else {
                 self.made.limit_hit |= is_hiding(decoded.found);
                 return;
             }
