@@ -82,7 +82,9 @@ pub fn ciphers<'t>(parent: &View<'t>, looks: &Looks, is_known: impl Fn(&[u8]) ->
         let own = |at: usize| words_in(bytes, &(part.start.max(at)..part.end.min(at + BLOCK)));
         let mut own =
             [0, 1, 2].into_iter().map(|nth| own((found + nth * BLOCK / 2).saturating_sub(BLOCK / 2)));
-        if let Some(key) = key(&near).or_else(|| own.find_map(|near| key(&near))) {
+        let of_own =
+            || if gate::has_many_rare(bytes, found) { own.find_map(|near| key(&near)) } else { None };
+        if let Some(key) = key(&near).or_else(of_own) {
             let whole = paragraph(bytes, middle, done, PARAGRAPH_MAX);
             done = whole.end;
             write(&mut rewriter, bytes, whole, key);

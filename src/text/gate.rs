@@ -183,10 +183,7 @@ impl Looks {
             numbers,
         };
 
-        let rare = block.bits(|bytes| {
-            let small = lanes::small(bytes);
-            lanes::is(small, b'j') | lanes::is(small, b'q') | lanes::is(small, b'x') | lanes::is(small, b'z')
-        });
+        let rare = rare_letters(&block);
         let is_odd = are_many_signs(&block)
             || has_many(rare, RARE_IN_BLOCK)
                 && (has_many(rare, MANY_RARE_IN_BLOCK) || !has_many_vowels(&block, letters));
@@ -218,6 +215,20 @@ fn has_many(bits: u64, count: u32) -> bool {
 /// Whether it is signs for which [`Looks`] takes 64 bytes for ciphered.
 pub(super) fn has_many_signs(bytes: &[u8], at: usize) -> bool {
     are_many_signs(&Lanes::at(bytes, at))
+}
+
+/// Whether so many letters stand among 64 bytes of which ordinary text has few that vowels tell nothing.
+pub(super) fn has_many_rare(bytes: &[u8], at: usize) -> bool {
+    has_many(rare_letters(&Lanes::at(bytes, at)), MANY_RARE_IN_BLOCK)
+}
+
+/// Letters of which ordinary text has few.
+#[inline]
+fn rare_letters(block: &Lanes) -> u64 {
+    block.bits(|bytes| {
+        let small = lanes::small(bytes);
+        lanes::is(small, b'j') | lanes::is(small, b'q') | lanes::is(small, b'x') | lanes::is(small, b'z')
+    })
 }
 
 #[inline]
