@@ -96,6 +96,7 @@ impl CommandRules {
             || !avoids(&condition.not_detail, &effect.detail)
             || !fits(&condition.target, target)
             || !avoids(&condition.not_target, target)
+            || condition.target_validator.is_some_and(|validator| !validator.holds(target))
         {
             return false;
         }

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::CommandRules;
 use super::class::{CLASSES_MAX, ClassDef, Classes, Workspace};
 use super::problem::{CommandRuleProblem, CommandRuleProblems};
-use super::rule::{CommandRule, Condition};
+use super::rule::{CommandRule, Condition, TargetValidator};
 use crate::decision::{Category, Severity};
 use crate::paths::PlaceKind;
 use crate::shell::effect::{EffectKind, TargetKind};
@@ -82,6 +82,7 @@ struct RuleToml {
     not_detail_pattern: Option<String>,
     target_pattern: Option<String>,
     not_target_pattern: Option<String>,
+    target_validator: Option<String>,
     #[serde(default)]
     via: Vec<String>,
     #[serde(default)]
@@ -322,6 +323,13 @@ fn compile(
             }
         }
     }
+    let target_validator = def.target_validator.as_deref().and_then(|name| {
+        let known = TargetValidator::of(name);
+        if known.is_none() {
+            wrong(format!("target_validator: {name:?} is unknown; metadata-address"));
+        }
+        known
+    });
     let mut regex = |pattern: &Option<String>, field: &str| -> Option<Regex> {
         let pattern = pattern.as_deref()?;
         Regex::new(pattern).map_err(|error| wrong(format!("{field}: {error}"))).ok()
@@ -337,6 +345,7 @@ fn compile(
         not_detail: regex(&def.not_detail_pattern, "not_detail_pattern"),
         target: regex(&def.target_pattern, "target_pattern"),
         not_target: regex(&def.not_target_pattern, "not_target_pattern"),
+        target_validator,
         programs: def.programs,
         not_programs: def.not_programs,
         details: def.details,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 
 use crate::decision::{Category, Severity};
+use crate::rules::is_metadata_host;
 use crate::shell::effect::{EffectKind, TargetKind};
 
 /// One rule: which effects it means, and what to say about them.
@@ -60,8 +61,76 @@ pub(super) struct Condition {
     pub not_detail: Option<Regex>,
     pub target: Option<Regex>,
     pub not_target: Option<Regex>,
+    /// What the target must be besides.
+    pub target_validator: Option<TargetValidator>,
     pub via: Vec<String>,
     pub not_via: Vec<String>,
     /// Kinds of other effects, one of which the command must have too.
     pub with: Vec<EffectKind>,
+}
+
+/// A check of a target that no pattern can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TargetValidator {
+    /// The address of a service that hands out a machine's credentials, however it is spelt.
+    MetadataAddress,
+}
+
+impl TargetValidator {
+    /// By its name in a rule file.
+    pub fn of(name: &str) -> Option<Self> {
+        (name == "metadata-address").then_some(Self::MetadataAddress)
+    }
+
+    /// Whether a target, a host or the address of something on it, is what it asks for.
+    pub fn holds(self, target: &str) -> bool {
+        match self {
+            Self::MetadataAddress => is_metadata_host(host_of(target)),
+        }
+    }
+}
+
+/// The host of an address as lenient clients read it (WHATWG URL, section 4.4): behind a scheme with slashes or backslashes,
+/// or right at the beginning, and behind who asks.
+fn host_of(address: &str) -> &str {
+    let is_slash = |c: char| matches!(c, '/' | '\\');
+    let scheme = address.find(':').filter(|at| {
+        let (name, rest) = address.split_at(*at);
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-'));
+        is_name
+            && (rest[1..].starts_with(is_slash)
+                || matches!(name.to_ascii_lowercase().as_str(), "http" | "https"))
+    });
+    let rest = scheme.map_or(address, |at| &address[at + 1..]).trim_start_matches(is_slash);
+    let authority = rest.split(|c: char| is_slash(c) || matches!(c, '?' | '#')).next().unwrap_or(rest);
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    match host.strip_prefix('[').and_then(|inner| inner.find(']')) {
+        Some(end) => &host[..end + 2],
+        None => host.split(':').next().unwrap_or(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read_as_lenient_clients_do() {
+        for (address, host) in [
+            ("http://169.254.169.254/latest", "169.254.169.254"),
+            ("169.254.169.254", "169.254.169.254"),
+            ("169.254.169.254:80/latest", "169.254.169.254"),
+            ("HTTP:2852039166/latest", "2852039166"),
+            ("http:\\\\0xa9fea9fe\\latest", "0xa9fea9fe"),
+            ("http://user:pw@[::ffff:169.254.169.254]:80/", "[::ffff:169.254.169.254]"),
+            ("https://example.com/169.254.169.254", "example.com"),
+            ("https://example.com?u=@169.254.169.254", "example.com"),
+            ("//169.254.169.254.nip.io#x", "169.254.169.254.nip.io"),
+            ("[", "["),
+            ("", ""),
+        ] {
+            assert_eq!(host_of(address), host, "{address}");
+        }
+    }
 }

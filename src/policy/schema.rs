@@ -59,7 +59,8 @@ pub(super) const PII_KEYS: &[&str] = &["allow_list", "countries", "caller_allow_
 pub(super) const AUDIT_KEYS: &[&str] = &["sample_allow", "filters"];
 pub(super) const AUDIT_FILTER_KEYS: &[&str] = &["rpcs", "tools", "agents", "sample_allow"];
 pub(super) const TOOLS_KEYS: &[&str] = &["known", "arguments"];
-pub(super) const ARGUMENT_KIND_KEYS: &[&str] = &["command", "input", "read_path", "write_path", "patch"];
+pub(super) const ARGUMENT_KIND_KEYS: &[&str] =
+    &["command", "input", "read_path", "write_path", "patch", "url"];
 pub(super) const BUILTIN_KEYS: &[&str] = &["id", "mode", "fail", "timeout", "categories", "injection"];
 pub(super) const INTERCEPTOR_KEYS: &[&str] = &[
     "id",

@@ -15,11 +15,14 @@ pub enum ArgumentKind {
     WritePath,
     /// A patch that names the paths it changes.
     Patch,
+    /// An address, or a list of addresses, that is fetched.
+    Url,
 }
 
 impl ArgumentKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Command, Self::Input, Self::ReadPath, Self::WritePath, Self::Patch];
+    pub const ALL: [Self; 6] =
+        [Self::Command, Self::Input, Self::ReadPath, Self::WritePath, Self::Patch, Self::Url];
 
     /// The key in a policy file.
     pub const fn as_str(self) -> &'static str {
@@ -29,6 +32,7 @@ impl ArgumentKind {
             Self::ReadPath => "read_path",
             Self::WritePath => "write_path",
             Self::Patch => "patch",
+            Self::Url => "url",
         }
     }
 }

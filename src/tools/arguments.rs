@@ -1,4 +1,4 @@
-//! Which arguments of a tool mean what: commands, paths, patches.
+//! Which arguments of a tool mean what: commands, paths, patches, addresses.
 //!
 //! Every matching argument is gathered, not only the first: a tool reads the one, a guard must not read the other. One
 //! of the wrong JSON type is a fault, as nobody knows what the tool makes of it.
@@ -33,6 +33,8 @@ const PATH: &[&str] = &[
 ];
 /// Names of arguments that are patches.
 const PATCH: &[&str] = &["input", "patch"];
+/// Names of arguments that are addresses.
+const URL: &[&str] = &["url", "urls", "uri", "href", "link", "target_url", "targetUrl"];
 /// Names of arguments that say in which folder a command runs.
 const FOLDER: &[&str] = &["workdir", "cwd", "working_directory", "working_dir", "directory", "dir_path"];
 
@@ -107,6 +109,8 @@ pub(super) struct Gathered<'d> {
     pub paths: Vec<(Value<'d>, &'static [Access])>,
     /// Patches.
     pub patches: Vec<Value<'d>>,
+    /// Addresses.
+    pub urls: Vec<Value<'d>>,
     /// Folder in which a command runs.
     pub folder: Option<Value<'d>>,
     /// What is wrong.
@@ -126,6 +130,8 @@ impl ArgumentMap {
             ("edit", ArgumentKind::WritePath, PATH),
             ("apply_patch", ArgumentKind::Patch, PATCH),
             ("apply_patch", ArgumentKind::WritePath, PATH),
+            ("web_fetch", ArgumentKind::Url, URL),
+            ("browser", ArgumentKind::Url, URL),
         ] {
             names.iter().for_each(|name| map.add(tool, kind, name));
         }
@@ -154,6 +160,11 @@ impl ArgumentMap {
         self.has(tool, |kind| {
             matches!(kind, ArgumentKind::ReadPath | ArgumentKind::WritePath | ArgumentKind::Patch)
         })
+    }
+
+    /// Whether a guard knows arguments of `tool` that are addresses.
+    pub(super) fn fetches(&self, tool: &str) -> bool {
+        self.has(tool, |kind| kind == ArgumentKind::Url)
     }
 
     /// Every tool that it knows.
@@ -204,6 +215,8 @@ impl<'d> Gathered<'d> {
                 self.paths.extend(value.items().map(|item| (item, access)));
             }
             ArgumentKind::Patch if is_text => self.patches.push(value),
+            ArgumentKind::Url if is_text => self.urls.push(value),
+            ArgumentKind::Url if is_texts => self.urls.extend(value.items()),
             // `file` of one tool is a path and of another a whole description.
             ArgumentKind::ReadPath | ArgumentKind::WritePath
                 if name == "file" && value.kind() == Kind::Object =>
@@ -213,7 +226,9 @@ impl<'d> Gathered<'d> {
             _ => {
                 let expected = match kind {
                     ArgumentKind::Command => "a string or an array of strings",
-                    ArgumentKind::ReadPath | ArgumentKind::WritePath => "a string or an array of strings",
+                    ArgumentKind::ReadPath | ArgumentKind::WritePath | ArgumentKind::Url => {
+                        "a string or an array of strings"
+                    }
                     ArgumentKind::Input | ArgumentKind::Patch => "a string",
                 };
                 self.faults.push(Fault::WrongType { name: name.to_owned(), expected });

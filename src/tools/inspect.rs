@@ -116,6 +116,9 @@ impl Inspection {
             let path = value.as_str().unwrap_or_default().into_owned();
             inspection.paths.push(InspectedPath { path, access, raw: contents(value) });
         }
+        for value in gathered.urls {
+            inspection.commands.extend(fetch(value, place, &limits));
+        }
         for value in gathered.patches {
             inspection.add_patch(value);
         }
@@ -149,6 +152,21 @@ impl Inspection {
     pub fn effects(&self) -> impl Iterator<Item = &Effect> {
         self.commands.iter().flat_map(|command| &command.analysis.effects)
     }
+}
+
+/// What fetching an address would do: the same as for a program that does nothing else.
+fn fetch(value: Value<'_>, place: Place<'_>, limits: &Limits) -> Option<InspectedCommand> {
+    const FETCHER: &str = "curl";
+    let url = value.as_str()?.trim().to_owned();
+    // To that program it would be an option, to a browser it is no address.
+    if url.is_empty() || url.starts_with('-') {
+        return None;
+    }
+    let at = contents(value);
+    let source = Source::Vector(vec![(0, at.clone()), (FETCHER.len() + 1, at)]);
+    let mut analysis = analyse_argv(&[FETCHER.to_owned(), url], place, limits);
+    analysis.effects.iter_mut().for_each(|effect| effect.program.clear());
+    Some(InspectedCommand { analysis, is_input: true, source })
 }
 
 /// Where the contents of a string are written, without its quotes.

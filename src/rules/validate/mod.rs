@@ -12,7 +12,7 @@ mod encoded;
 mod issued;
 mod keccak;
 mod mail;
-mod metadata;
+pub(super) mod metadata;
 mod national;
 mod national_more;
 mod national_world;

@@ -44,7 +44,7 @@ pub(super) fn all(
             id: "builtin:command-safety-guard",
             hook: Hook::ToolBefore,
             priority: 100,
-            description: "Judges what shell commands would do.",
+            description: "Judges what shell commands would do, and which addresses tools would fetch.",
             work: Box::new(command_safety_guard::CommandSafetyGuard::new(commands.clone())),
             is_guard: true,
         },
@@ -98,10 +98,13 @@ pub(super) fn all(
 fn compiled(one: Builtin, arguments: &ArgumentMap, switch: &impl Fn(&str) -> BuiltinSwitch) -> Interceptor {
     let switch = switch(one.id);
     let tools = match one.id {
-        "builtin:command-safety-guard" => guarded(|tool| arguments.runs_commands(tool), arguments),
-        "builtin:security-audit" => {
-            guarded(|tool| arguments.runs_commands(tool) || arguments.names_paths(tool), arguments)
+        "builtin:command-safety-guard" => {
+            guarded(|tool| arguments.runs_commands(tool) || arguments.fetches(tool), arguments)
         }
+        "builtin:security-audit" => guarded(
+            |tool| arguments.runs_commands(tool) || arguments.names_paths(tool) || arguments.fetches(tool),
+            arguments,
+        ),
         _ => Vec::new(),
     };
     let tool_matcher: String =
