@@ -5,8 +5,8 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 
 use crate::decision::{Category, Severity};
-use crate::rules::is_metadata_host;
 use crate::shell::effect::{EffectKind, TargetKind};
+use crate::text::is_metadata_host;
 
 /// One rule: which effects it means, and what to say about them.
 #[derive(Debug)]

@@ -66,7 +66,6 @@ pub use schema::{Concept, Role, RuleDef, Surface, Trigger};
 pub use selfcheck::{FindWith, LostByGates, SelfCheck, lost_by_gates, self_check};
 pub(crate) use set::on_all_cores;
 pub use set::{RuleSet, RuleSetConfig};
-pub(crate) use validate::metadata::is_metadata_host;
 pub use validate::phone_plan::{Plan as PhonePlan, is_dialled, look_ups as phone_look_ups};
 
 pub use builtin::{builtin_sources, builtin_stream_sources};

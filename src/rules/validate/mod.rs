@@ -12,7 +12,6 @@ mod encoded;
 mod issued;
 mod keccak;
 mod mail;
-pub(super) mod metadata;
 mod national;
 mod national_more;
 mod national_world;
@@ -30,6 +29,8 @@ mod wallet_more;
 mod tests;
 
 use national::Scheme;
+
+use crate::text::is_metadata_host;
 
 /// A check on a matched value that a regex cannot make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -338,7 +339,7 @@ impl Validator {
             Self::Ipv4 => network::is_ipv4(value, before, after),
             Self::Ipv6 => network::is_ipv6(value, before, after),
             Self::Mac => network::is_mac(value, before, after),
-            Self::MetadataAddress => metadata::is_metadata_host(value),
+            Self::MetadataAddress => is_metadata_host(value),
             Self::PickleCall => pickle::calls_commands(value),
             Self::Email => mail::is_email(value, before, after),
             Self::Base58Check => wallet::is_base58check(value),

@@ -51,7 +51,7 @@ const WILDCARD_DOMAINS: [&str; 4] = [".nip.io", ".sslip.io", ".xip.io", ".traefi
 const REBINDING_DOMAINS: [&str; 2] = [".rbndr.us", ".1u.ms"];
 
 /// Whether a host of a URL, IPv6 with or without brackets, is that of a metadata service.
-pub(crate) fn is_metadata_host(host: &str) -> bool {
+pub fn is_metadata_host(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     if NAMES.contains(&host.as_str()) {
         return true;
