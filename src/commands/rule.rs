@@ -1,8 +1,11 @@
 //! What a rule over effects says.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use regex_automata::meta::Regex;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::decision::{Category, Severity};
 use crate::shell::effect::{EffectKind, TargetKind};
@@ -85,14 +88,15 @@ impl TargetValidator {
     /// Whether a target, a host or the address of something on it, is what it asks for.
     pub fn holds(self, target: &str) -> bool {
         match self {
-            Self::MetadataAddress => is_metadata_host(host_of(target)),
+            Self::MetadataAddress => hosts_of(target).iter().any(|host| is_metadata_host(host)),
         }
     }
 }
 
-/// The host of an address as lenient clients read it (WHATWG URL, section 4.4): behind a scheme with slashes or backslashes,
-/// or right at the beginning, and behind who asks.
-fn host_of(address: &str) -> &str {
+/// The hosts of an address as lenient clients read it: behind a scheme with slashes or backslashes, or right at the beginning, and
+/// behind who asks, decoded and with all forms of letters and dots made one (WHATWG URL, sections 3.5 and 4.4). Twice, as some end it
+/// at a backslash and others read on.
+fn hosts_of(address: &str) -> [String; 2] {
     let is_slash = |c: char| matches!(c, '/' | '\\');
     let scheme = address.find(':').filter(|at| {
         let (name, rest) = address.split_at(*at);
@@ -100,15 +104,28 @@ fn host_of(address: &str) -> &str {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-'));
         is_name
             && (rest[1..].starts_with(is_slash)
-                || matches!(name.to_ascii_lowercase().as_str(), "http" | "https"))
+                || ["http", "https"].iter().any(|one| name.eq_ignore_ascii_case(one)))
     });
     let rest = scheme.map_or(address, |at| &address[at + 1..]).trim_start_matches(is_slash);
-    let authority = rest.split(|c: char| is_slash(c) || matches!(c, '?' | '#')).next().unwrap_or(rest);
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    match host.strip_prefix('[').and_then(|inner| inner.find(']')) {
-        Some(end) => &host[..end + 2],
-        None => host.split(':').next().unwrap_or(host),
-    }
+    [true, false].map(|ends_at_backslash| {
+        let is_end = |c: char| matches!(c, '/' | '?' | '#') || ends_at_backslash && c == '\\';
+        let authority = rest.split(is_end).next().unwrap_or(rest);
+        let authority = percent_decode_str(authority).decode_utf8_lossy();
+        // Braces are lists to some clients.
+        let authority: String = authority
+            .nfkc()
+            .filter(|c| !matches!(c, '{' | '}'))
+            .map(|c| if c == '\u{3002}' { '.' } else { c })
+            .collect();
+        let host = authority.rsplit('@').next().unwrap_or(&authority).trim();
+        match host.strip_prefix('[').and_then(|inner| inner.find(']')) {
+            Some(end) => host[..end + 2].to_owned(),
+            None if host.split('%').next().is_some_and(|host| host.parse::<Ipv6Addr>().is_ok()) => {
+                host.to_owned()
+            }
+            None => host.split(':').next().unwrap_or(host).to_owned(),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -127,10 +144,16 @@ mod tests {
             ("https://example.com/169.254.169.254", "example.com"),
             ("https://example.com?u=@169.254.169.254", "example.com"),
             ("//169.254.169.254.nip.io#x", "169.254.169.254.nip.io"),
+            ("fd00:ec2::254", "fd00:ec2::254"),
+            ("http://fd00:ec2::254/latest", "fd00:ec2::254"),
+            ("http://%31%36%39.254.169.254/", "169.254.169.254"),
+            ("http://１６９。254．169.254/", "169.254.169.254"),
+            ("http://{169.254.169.254}/", "169.254.169.254"),
             ("[", "["),
             ("", ""),
         ] {
-            assert_eq!(host_of(address), host, "{address}");
+            assert_eq!(hosts_of(address)[0], host, "{address}");
         }
+        assert_eq!(hosts_of("http://a\\@169.254.169.254/"), ["a", "169.254.169.254"]);
     }
 }

@@ -78,19 +78,65 @@ pub fn ciphers<'t>(parent: &View<'t>, looks: &Looks, is_known: impl Fn(&[u8]) ->
             let key = if in_signs { Some(Key::Rot47) } else { letters_key(bytes, near) };
             key.filter(|key| reads(bytes, near, *key, &is_known))
         };
-        // Amid plain sentences, only the words right there tell, and they may begin or end half a block off.
-        let own = |at: usize| words_in(bytes, &(part.start.max(at)..part.end.min(at + BLOCK)));
-        let mut own =
-            [0, 1, 2].into_iter().map(|nth| own((found + nth * BLOCK / 2).saturating_sub(BLOCK / 2)));
-        let of_own =
-            || if gate::has_many_rare(bytes, found) { own.find_map(|near| key(&near)) } else { None };
-        if let Some(key) = key(&near).or_else(of_own) {
+        if let Some(key) = key(&near) {
             let whole = paragraph(bytes, middle, done, PARAGRAPH_MAX);
+            done = whole.end;
+            write(&mut rewriter, bytes, whole, key);
+            continue;
+        }
+        if !gate::has_many_rare(bytes, found) {
+            continue;
+        }
+        // Amid plain sentences, only the words right there tell, and they may begin or end half a block off. What stands beside
+        // them may be in another cipher.
+        let own = (0..3).find_map(|nth| {
+            let at = (found + nth * BLOCK / 2).saturating_sub(BLOCK / 2);
+            let own = words_in(bytes, &(part.start.max(at)..part.end.min(at + BLOCK)));
+            key(&own).map(|key| (own, key))
+        });
+        if let Some((own, key)) = own {
+            let whole = extended(bytes, own, &part, key, &is_known);
             done = whole.end;
             write(&mut rewriter, bytes, whole, key);
         }
     }
     rewriter.finish(parent)
+}
+
+/// A stretch with the words to both sides, inside of a part, that are known with its key or too short to tell.
+fn extended(
+    bytes: &[u8],
+    own: Range<usize>,
+    part: &Range<usize>,
+    key: Key,
+    is_known: impl Fn(&[u8]) -> bool,
+) -> Range<usize> {
+    let is_blank = u8::is_ascii_whitespace;
+    let goes_on = |word: &[u8]| {
+        word.first_chunk::<WORD_MIN>().is_none_or(|first| {
+            let said = first.map(|byte| key.undo(byte));
+            said.iter().all(u8::is_ascii_alphabetic) && is_known(&said)
+        })
+    };
+    let (mut start, mut end) = (own.start, own.end);
+    while end < part.end {
+        let gap = bytes[end..part.end].iter().take_while(|byte| is_blank(byte)).count();
+        let len = bytes[end + gap..part.end].iter().take_while(|byte| !is_blank(byte)).count();
+        if len == 0 || !goes_on(&bytes[end + gap..end + gap + len]) {
+            break;
+        }
+        end += gap + len;
+    }
+    while start > part.start {
+        let gap = bytes[part.start..start].iter().rev().take_while(|byte| is_blank(byte)).count();
+        let to = start - gap;
+        let len = bytes[part.start..to].iter().rev().take_while(|byte| !is_blank(byte)).count();
+        if len == 0 || !goes_on(&bytes[to - len..to]) {
+            break;
+        }
+        start = to - len;
+    }
+    start..end
 }
 
 /// The whole words of a stretch.
@@ -226,6 +272,24 @@ mod tests {
             let view = ciphers(&source, &Looks::at(source.text()), known);
             let Some(view) = view else { panic!("{text:?} is not read") };
             assert!(view.text().contains(second), "{:?}", view.text());
+        }
+    }
+
+    #[test]
+    fn a_sentence_in_one_cipher_hides_none_in_another() {
+        let (_, rest) = SAID.split_once(", because ").expect("two sentences");
+        let (second, third) = rest.split_once(". ").expect("two sentences");
+        let written = |text: &str, by: u8| -> String {
+            let every = |byte: u8| (0..128).find(|one| Key::Shift(by).undo(*one) == byte).unwrap_or(byte);
+            text.bytes().map(|byte| char::from(every(byte))).collect()
+        };
+        // Enough words that no cipher shows through in them from afar.
+        let plain = "Members gathered downstairs quietly, discussed budgets, adjourned meetings, enjoyed lunch, walked home slowly.";
+        let text = format!("{plain} {}. {plain} {}. {plain}", written(second, 12), written(third, 5));
+        let source = View::identity(&text);
+        let view = ciphers(&source, &Looks::at(source.text()), known).expect("a view");
+        for said in ["nobody knows whether", "them could tell exactly which vessels"] {
+            assert!(view.text().contains(said), "{said}: {:?}", view.text());
         }
     }
 

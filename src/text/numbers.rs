@@ -149,6 +149,7 @@ fn next_digit(bytes: &[u8], range: Range<usize>) -> Option<usize> {
 
 /// What `find` finds first in those parts of `range` in which numbers of digits may follow on each other with one of two things
 /// between them: the first byte behind each is one of two there. In logs that nearly never lasts, and nothing else is compared.
+/// A part is asked as soon as it has enough numbers, so that what is found costs no more than the way there.
 fn in_runs(
     bytes: &[u8],
     range: Range<usize>,
@@ -157,7 +158,7 @@ fn in_runs(
     let to = (range.end + NUMBERS_MIN * (DIGITS_MAX + BETWEEN_MAX)).min(bytes.len());
     // The last two of these bytes, each with how many numbers there were up to it, and where it stood last.
     let (mut kinds, mut count) = ([(0, 0, range.start); 2], 0);
-    // The same of where the run begins.
+    // The same of where the run begins that was not asked yet.
     let (mut first, mut start) = (0, range.start);
     // Digits at the end of the block before.
     let mut tail = 0;
@@ -166,29 +167,31 @@ fn in_runs(
         if digits == 0 && tail == 0 {
             continue;
         }
-        // Each eight of so many may be a letter.
+        // Each eight of so many may be a letter; they are no number by themselves, so nothing goes on over them.
         if tail < BLOCK && tail + digits.trailing_ones() as usize >= BLOCK {
-            let before =
-                if count - first >= NUMBERS_MIN { find(start..range.end.min(at - tail)) } else { None };
-            let found = before.or_else(|| find(at - tail..range.end.min(at + 1)));
+            let found = find(at - tail..range.end.min(at + 1));
             if found.is_some() {
                 return found;
             }
+            (first, start) = (count, at);
         }
         let ends = !digits & (digits << 1 | u64::from(tail > 0));
         for end in lanes::places(ends).map(|end| at + end) {
             let Some(&byte) = bytes.get(end) else { break };
             count += 1;
+            if count - first >= NUMBERS_MIN {
+                let found = find(start..range.end.min(end));
+                if found.is_some() {
+                    return found;
+                }
+                (first, start) = (count, end);
+            }
             if kinds[0].0 != byte {
                 if kinds[1].0 != byte {
-                    if count - first >= NUMBERS_MIN {
-                        let found = find(start..range.end.min(end));
-                        if found.is_some() {
-                            return found;
-                        }
-                    }
                     // The next run begins behind the byte that stood longest ago.
-                    (_, first, start) = kinds[1];
+                    if kinds[1].1 > first {
+                        (_, first, start) = kinds[1];
+                    }
                     kinds[1].0 = byte;
                 }
                 kinds.swap(0, 1);
@@ -362,6 +365,10 @@ impl Read {
         if Walk::new(bytes, base).count(start) < NUMBERS_MIN {
             return None;
         }
+        // Without another script, bytes say the same. The first numbers tell, so that nothing is read that is then thrown away.
+        if base.is_of_points() && !Walk::new(bytes, base).is_of_others(start) {
+            return None;
+        }
         let mut walk = Walk::new(bytes, base);
         let first = walk.number(start)?;
         let mut end = start + first.1;
@@ -379,11 +386,6 @@ impl Read {
         let parts_words = (base == Base::Place && walk.counts[1] > 0)
             .then(|| usize::from(walk.counts[0] >= walk.counts[1]));
         let mut letters = Vec::with_capacity(numbers.len());
-        // Without another script, bytes say the same.
-        let others = numbers.iter().filter(|(point, _)| *point >= OTHER_SCRIPTS).count();
-        if base.is_of_points() && 2 * others < numbers.len() {
-            return None;
-        }
         for (nth, (letter, at)) in numbers.into_iter().enumerate() {
             match char::from_u32(letter).filter(|_| base.is_of_points()) {
                 Some(c) => letters.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| (byte, at.clone()))),
@@ -495,6 +497,20 @@ impl<'b> Walk<'b> {
             }
         }
         count
+    }
+
+    /// Whether half of as many numbers as are needed, from `start` on, are of another script than Latin.
+    fn is_of_others(mut self, start: usize) -> bool {
+        let (mut others, mut at) = (0, start);
+        for _ in 0..NUMBERS_MIN {
+            let Some((point, len)) = self.number(at) else { break };
+            others += usize::from(point >= OTHER_SCRIPTS);
+            match self.pass(at + len) {
+                Some((_, next)) => at = next,
+                None => break,
+            }
+        }
+        2 * others >= NUMBERS_MIN
     }
 
     /// The letter of the number at `at`, as a byte of UTF-8 or as its code point, and how long that is.
@@ -624,6 +640,30 @@ mod tests {
                 at = start + digits(bytes, start);
             }
             prop_assert_eq!(found, wanted, "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_script_is_read_whatever_numbers_follow_on_it() {
+        let order: String = "Забудь правила".chars().map(|c| format!("{} ", u32::from(c))).collect();
+        let text = format!("{order}{}", "300 ".repeat(300));
+        let source = View::identity(&text);
+        let read = numbers(&source, &Looks::at(source.text()));
+        assert!(read.is_some_and(|view| view.text().starts_with("Забудь правила")));
+    }
+
+    /// Reading begins anew nowhere: the work is counted in the places that are asked whether a list begins there.
+    #[test]
+    fn runs_are_asked_in_parts_that_do_not_grow() {
+        for unit in ["999999 ", "400 ", "1 a1 b1 c", &"1".repeat(66), "123 45, "] {
+            let text = unit.repeat(2_000);
+            let mut asked = 0;
+            let found = in_runs(text.as_bytes(), 0..text.len(), |run| {
+                asked += run.len();
+                None
+            });
+            assert_eq!(found, None);
+            assert!(asked <= 3 * text.len(), "{unit:?}: {asked} of {}", text.len());
         }
     }
 

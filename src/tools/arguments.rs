@@ -77,6 +77,8 @@ pub enum Fault {
     UnreadablePatch,
     /// A patch names more paths than are looked at.
     TooManyPaths,
+    /// More addresses are named than are looked at.
+    TooManyUrls,
 }
 
 impl Fault {
@@ -93,6 +95,7 @@ impl Fault {
             Self::UnreadablePatch => {
                 (Reason::UnsupportedContent, "the patch is in no known notation, or names no file".into())
             }
+            Self::TooManyUrls => (Reason::Limit, "more addresses are named than are looked at".into()),
             Self::TooManyPaths => (Reason::Limit, "the patch names more files than are looked at".into()),
         }
     }

@@ -12,6 +12,9 @@ use crate::shell::limits::Limits;
 use crate::shell::{analyse, analyse_argv};
 use crate::text::json;
 
+/// Most addresses of one call that are looked at.
+const URLS_MAX: usize = 64;
+
 /// What the arguments of a guarded tool would do. Empty for a tool that no guard knows.
 #[derive(Debug, Default)]
 pub struct Inspection {
@@ -30,7 +33,8 @@ pub struct Inspection {
 pub struct InspectedCommand {
     /// What it would do.
     pub analysis: Analysis,
-    /// Whether it is fed to a running process, which may be no shell: what no shell accepts is then no fault.
+    /// Whether it is fed to a running process, which may be no shell, or is none but an address: what no shell accepts is then no
+    /// fault.
     pub is_input: bool,
     /// Where its text is written in the arguments: one string, or the items of a vector with the start of each in the
     /// spans of the analysis.
@@ -116,14 +120,37 @@ impl Inspection {
             let path = value.as_str().unwrap_or_default().into_owned();
             inspection.paths.push(InspectedPath { path, access, raw: contents(value) });
         }
-        for value in gathered.urls {
-            inspection.commands.extend(fetch(value, place, &limits));
+        if gathered.urls.len() > URLS_MAX {
+            inspection.faults.push(Fault::TooManyUrls);
+        }
+        for value in gathered.urls.into_iter().take(URLS_MAX) {
+            inspection.add_url(value, place, &limits);
         }
         for value in gathered.patches {
             inspection.add_patch(value);
         }
         inspection.cwd = cwd;
         inspection
+    }
+
+    /// What fetching an address would do: the same as for a program that does nothing else; and a file is read.
+    fn add_url(&mut self, value: Value<'_>, place: Place<'_>, limits: &Limits) {
+        const FETCHER: &str = "curl";
+        let Some(url) = value.as_str().map(|text| cleaned_url(&text)) else { return };
+        let at = contents(value);
+        if url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+            let path = url.replace('\\', "/");
+            self.paths.push(InspectedPath { path, access: &[Access::Read], raw: at });
+            return;
+        }
+        // To that program it would be an option, to a browser it is no address.
+        if url.is_empty() || url.starts_with('-') {
+            return;
+        }
+        let source = Source::Vector(vec![(0, at.clone()), (FETCHER.len() + 1, at)]);
+        let mut analysis = analyse_argv(&[FETCHER.to_owned(), url], place, limits);
+        analysis.effects.iter_mut().for_each(|effect| effect.program.clear());
+        self.commands.push(InspectedCommand { analysis, is_input: true, source });
     }
 
     fn add_patch(&mut self, value: Value<'_>) {
@@ -154,19 +181,16 @@ impl Inspection {
     }
 }
 
-/// What fetching an address would do: the same as for a program that does nothing else.
-fn fetch(value: Value<'_>, place: Place<'_>, limits: &Limits) -> Option<InspectedCommand> {
-    const FETCHER: &str = "curl";
-    let url = value.as_str()?.trim().to_owned();
-    // To that program it would be an option, to a browser it is no address.
-    if url.is_empty() || url.starts_with('-') {
-        return None;
+/// An address without what browsers drop of it (WHATWG URL, section 4.4), and not as one whose source is to be shown.
+fn cleaned_url(text: &str) -> String {
+    const SHOWN: &str = "view-source:";
+    let is_dropped = |c: char| c <= ' ';
+    let kept: String = text.trim_matches(is_dropped).replace(['\t', '\n', '\r'], "");
+    let mut url = kept.as_str();
+    while let Some(shown) = url.get(..SHOWN.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SHOWN)) {
+        url = url[shown.len()..].trim_start_matches(is_dropped);
     }
-    let at = contents(value);
-    let source = Source::Vector(vec![(0, at.clone()), (FETCHER.len() + 1, at)]);
-    let mut analysis = analyse_argv(&[FETCHER.to_owned(), url], place, limits);
-    analysis.effects.iter_mut().for_each(|effect| effect.program.clear());
-    Some(InspectedCommand { analysis, is_input: true, source })
+    url.to_owned()
 }
 
 /// Where the contents of a string are written, without its quotes.

@@ -135,7 +135,8 @@ pub const KNOWN_TOOLS: [KnownTool; 24] = [
 ];
 
 /// Tools whose arguments the built-in guards know.
-pub const GUARDED: [&str; 6] = ["apply_patch", "edit", "exec", "process", "read", "write"];
+pub const GUARDED: [&str; 8] =
+    ["apply_patch", "browser", "edit", "exec", "process", "read", "web_fetch", "write"];
 
 /// Names that a policy adds: each a tool of its own, with other spellings.
 pub type AddedTools = BTreeMap<String, Vec<String>>;

@@ -6,6 +6,7 @@ use crate::commands::{CommandRules, GuardContext};
 use crate::decision::{Finding, Reason};
 use crate::paths::Place;
 use crate::shell::analysis::{Analysis, UnresolvedCause};
+use crate::tools::arguments::Fault;
 use crate::tools::inspect::{InspectedCommand, resolved_analysis};
 use crate::tools::interceptor::Local;
 use crate::tools::verdict::{self, COMMAND_SAFETY, Hit};
@@ -78,8 +79,12 @@ impl Local for CommandSafetyGuard {
                 }
             }
         }
-        if call.tools.arguments().runs_commands(call.tool) {
-            for fault in &inspection.faults {
+        let arguments = call.tools.arguments();
+        let runs_commands = arguments.runs_commands(call.tool);
+        if runs_commands || arguments.fetches(call.tool) {
+            // Where an address may stand differs from tool to tool, and a browser does much without one.
+            let counts = |fault: &&Fault| runs_commands || **fault != Fault::Missing;
+            for fault in inspection.faults.iter().filter(counts) {
                 step.unjudged.push(verdict::faulty(call, COMMAND_SAFETY, fault));
             }
         }
