@@ -125,7 +125,7 @@ fn attacks_that_nobody_wrote_rules_for_are_found_as_before() {
     );
 }
 
-/// The same of texts that came after the weights. The false alarms of some of them were looked at since.
+/// The same of texts that came after the weights. Rules were made since from the ideas that were missed.
 #[test]
 fn attacks_that_came_after_the_weights_are_found_as_before() {
     check_written(
@@ -133,8 +133,8 @@ fn attacks_that_came_after_the_weights_are_found_as_before() {
         [
             ("attack", "user", 128, 90..=128),
             ("attack", "tool_result", 88, 68..=88),
-            ("benign", "user", 224, 0..=8),
-            ("benign", "tool_result", 204, 0..=18),
+            ("benign", "user", 224, 0..=14),
+            ("benign", "tool_result", 204, 0..=26),
         ],
     );
 }
