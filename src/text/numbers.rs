@@ -366,7 +366,7 @@ impl Read {
             return None;
         }
         // Without another script, bytes say the same. The first numbers tell, so that nothing is read that is then thrown away.
-        if base.is_of_points() && !Walk::new(bytes, base).is_of_others(start) {
+        if base.is_of_points() && !Walk::new(bytes, base).spells_others(start) {
             return None;
         }
         let mut walk = Walk::new(bytes, base);
@@ -500,7 +500,7 @@ impl<'b> Walk<'b> {
     }
 
     /// Whether half of as many numbers as are needed, from `start` on, are of another script than Latin.
-    fn is_of_others(mut self, start: usize) -> bool {
+    fn spells_others(mut self, start: usize) -> bool {
         let (mut others, mut at) = (0, start);
         for _ in 0..NUMBERS_MIN {
             let Some((point, len)) = self.number(at) else { break };
